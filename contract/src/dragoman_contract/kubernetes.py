@@ -1,0 +1,25 @@
+"""Names under which Dragoman's objects are known to Kubernetes."""
+
+GROUP = "dragoman.io"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND = "TranslationDeployment"
+PLURAL = "translationdeployments"
+
+FIELD_MANAGER = "dragoman"
+"""Server-side apply's owner of every field the operator writes."""
+
+LABEL_DEPLOYMENT = f"{GROUP}/deployment"
+"""On every child and every engine pod: the name of its TranslationDeployment."""
+
+LABEL_NAME = "app.kubernetes.io/name"
+LABEL_INSTANCE = "app.kubernetes.io/instance"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_PART_OF = "app.kubernetes.io/part-of"
+LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
+
+ENGINE_COMPONENT = "engine"
+PART_OF = "dragoman"
+
+GPU_RESOURCE = "nvidia.com/gpu"
+"""The extended resource that one GPU is requested by."""

@@ -1,0 +1,59 @@
+"""Language pairs, as the spec lists them and the engine pod checks them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+ANY = "*"
+"""Stands for every language on its side of a pair."""
+
+TAG_PATTERN = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*|\*)$"
+"""A BCP-47 tag (RFC 5646 section 2.1) without grandfathered and private-use forms, or ``*``."""
+
+LanguageTag = Annotated[str, StringConstraints(pattern=TAG_PATTERN, max_length=35)]
+"""A BCP-47 tag such as ``de``, ``zh-Hant`` or ``pt-BR``, or ``*`` for any language."""
+
+
+class Languages(BaseModel):
+    """One source language and the languages it is translated into."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: LanguageTag = Field(description='BCP-47 tag of the text to translate, such as "en"; "*" is any.')
+    targets: tuple[LanguageTag, ...] = Field(
+        min_length=1,
+        max_length=200,
+        description='BCP-47 tags it is translated into, such as ["de", "fr"]; "*" is any.',
+    )
+
+
+def is_tag(tag: str) -> bool:
+    """Whether `tag` has the form of a BCP-47 tag (``*`` is none)."""
+    return tag != ANY and re.match(TAG_PATTERN, tag) is not None
+
+
+def serves(languages: tuple[Languages, ...], source: str, target: str) -> bool:
+    """Whether the pair is among `languages`.
+
+    A region or script falls back to its language: ``pt-BR`` is served where ``pt`` is. The reverse does
+    not hold: who asks for ``pt`` where only ``pt-BR`` is listed is refused.
+
+    Args:
+        languages: What is served; empty means every pair.
+        source: BCP-47 tag of the text.
+        target: BCP-47 tag of the translation.
+    """
+    if not languages:
+        return True
+    return any(
+        _covers(entry.source, source) and any(_covers(listed, target) for listed in entry.targets)
+        for entry in languages
+    )
+
+
+def _covers(listed: str, asked: str) -> bool:
+    listed, asked = listed.lower(), asked.lower()
+    return listed == ANY or asked == listed or asked.startswith(listed + "-")
