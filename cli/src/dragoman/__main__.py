@@ -33,7 +33,9 @@ def usage() -> str:
     """The overview that `dragoman --help` prints."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
-    return "\n".join(["usage: dragoman COMMAND [OPTIONS]", "", *lines, "", "dragoman COMMAND --help tells more."])
+    return "\n".join(
+        ["usage: dragoman COMMAND [OPTIONS]", "", *lines, "", "dragoman COMMAND --help tells more."]
+    )
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -23,3 +23,6 @@ PART_OF = "dragoman"
 
 GPU_RESOURCE = "nvidia.com/gpu"
 """The extended resource that one GPU is requested by."""
+
+LOCAL_ADDRESS = f"{GROUP}/local-address"
+"""Annotation on a Service of the local cluster: the loopback address at which this machine reaches it."""

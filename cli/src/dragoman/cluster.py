@@ -1,0 +1,132 @@
+"""What the demo asks of a cluster: apply a TranslationDeployment, follow it, reach its Service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from kubernetes.aio import client, config
+
+from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, STARTUP_PATH, TRANSLATE_PATH
+from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, LOCAL_ADDRESS, PLURAL, VERSION
+
+FIELD_MANAGER = "dragoman-demo"
+
+
+class Cluster:
+    """One Kubernetes cluster, seen through a kubeconfig. Use `connect()`."""
+
+    def __init__(self, api: client.ApiClient, http: aiohttp.ClientSession) -> None:
+        self._api = api
+        self._http = http
+        self._objects = client.CustomObjectsApi(api)
+        self._core = client.CoreV1Api(api)
+
+    async def serves_our_kind(self) -> bool:
+        """Whether the cluster has the CRD."""
+        try:
+            await self._objects.get_api_resources(GROUP, VERSION)
+        except client.ApiException as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    async def apply(self, manifest: dict[str, Any], namespace: str) -> None:
+        """Apply a TranslationDeployment server-side.
+
+        Raises:
+            client.ApiException: The API refused it; its body says why.
+        """
+        await self._objects.patch_namespaced_custom_object(
+            GROUP,
+            VERSION,
+            namespace,
+            PLURAL,
+            manifest["metadata"]["name"],
+            manifest,
+            field_manager=FIELD_MANAGER,
+            force=True,
+            _content_type="application/apply-patch+yaml",
+        )
+
+    async def delete(self, name: str, namespace: str) -> None:
+        """Delete a TranslationDeployment; one that is gone is no error."""
+        try:
+            await self._objects.delete_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+        except client.ApiException as error:
+            if error.status != 404:
+                raise
+
+    async def status(self, name: str, namespace: str) -> dict[str, Any]:
+        """The object's status; empty before the operator has seen it."""
+        found = await self._objects.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+        status: dict[str, Any] = found.get("status", {})
+        return status
+
+    async def pods(self, name: str, namespace: str) -> list[client.V1Pod]:
+        """The engine pods of one TranslationDeployment."""
+        found = await self._core.list_namespaced_pod(namespace, label_selector=f"{LABEL_DEPLOYMENT}={name}")
+        pods: list[client.V1Pod] = found.items
+        return pods
+
+    async def loading(self, name: str, namespace: str) -> list[str]:
+        """What each pod that is not ready yet says of its start; empty where pods cannot be reached."""
+        phases = []
+        for pod in await self.pods(name, namespace):
+            if pod.status.pod_ip is None:
+                continue
+            url = f"http://{pod.status.pod_ip}:{ENGINE_PORT}{STARTUP_PATH}"
+            try:
+                async with self._http.get(url, timeout=aiohttp.ClientTimeout(total=1)) as response:
+                    start = await response.json()
+            except (aiohttp.ClientError, TimeoutError, ValueError):
+                continue
+            share = f" {start['progress']:.0%}" if start.get("progress") is not None else ""
+            phases.append(f"{pod.metadata.name}: {start['phase']}{share}")
+        return phases
+
+    async def translate(self, name: str, namespace: str, request: dict[str, Any]) -> str:
+        """Send one native request through the Service and return the translation.
+
+        The local cluster publishes where on this machine a Service listens; elsewhere the API server's
+        proxy leads to it, so that no port has to be forwarded.
+
+        Raises:
+            RuntimeError: The service answered with an error; the message holds it.
+        """
+        service = await self._core.read_namespaced_service(name, namespace)
+        local = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
+        if local:
+            url = f"http://{local}:{ENGINE_PORT}{TRANSLATE_PATH}"
+            async with self._http.post(url, json=request) as response:
+                status, body = response.status, await response.read()
+        else:
+            path = f"/api/v1/namespaces/{namespace}/services/{name}:{ENGINE_PORT_NAME}/proxy{TRANSLATE_PATH}"
+            headers = {"Content-Type": "application/json"}
+            response = await self._api.call_api(
+                path,
+                "POST",
+                header_params=headers,
+                body=request,
+                auth_settings=["BearerToken"],
+                _preload_content=False,
+            )
+            status, body = response.status, await response.read()
+        if status != 200:
+            raise RuntimeError(f"{status}: {body.decode('utf-8', 'replace')[:500]}")
+        translation: str = json.loads(body)["translation"]
+        return translation
+
+
+@asynccontextmanager
+async def connect(kubeconfig: Path) -> AsyncIterator[Cluster]:
+    """Open a cluster through the current context of `kubeconfig`."""
+    configuration = client.Configuration()
+    await config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+    async with client.ApiClient(configuration) as api, aiohttp.ClientSession() as http:
+        yield Cluster(api, http)

