@@ -32,7 +32,7 @@ class Languages(BaseModel):
 
 def is_tag(tag: str) -> bool:
     """Whether `tag` has the form of a BCP-47 tag (``*`` is none)."""
-    return tag != ANY and re.match(TAG_PATTERN, tag) is not None
+    return tag != ANY and re.fullmatch(TAG_PATTERN, tag) is not None
 
 
 def serves(languages: tuple[Languages, ...], source: str, target: str) -> bool:
