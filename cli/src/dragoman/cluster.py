@@ -12,7 +12,15 @@ import aiohttp
 from kubernetes.aio import client, config
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, STARTUP_PATH, TRANSLATE_PATH
-from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, LOCAL_ADDRESS, PLURAL, VERSION
+from dragoman_contract.kubernetes import (
+    GROUP,
+    LABEL_COMPONENT,
+    LABEL_DEPLOYMENT,
+    LABEL_NAME,
+    LOCAL_ADDRESS,
+    PLURAL,
+    VERSION,
+)
 
 FIELD_MANAGER = "dragoman-demo"
 
@@ -26,15 +34,11 @@ class Cluster:
         self._objects = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
 
-    async def serves_our_kind(self) -> bool:
-        """Whether the cluster has the CRD."""
-        try:
-            await self._objects.get_api_resources(GROUP, VERSION)
-        except client.ApiException as error:
-            if error.status == 404:
-                return False
-            raise
-        return True
+    async def has_operator(self) -> bool:
+        """Whether the chart is installed, under whatever name; the CRD alone may be left from an earlier one."""
+        labels = f"{LABEL_NAME}=dragoman,{LABEL_COMPONENT}=operator"
+        found = await client.AppsV1Api(self._api).list_deployment_for_all_namespaces(label_selector=labels)
+        return bool(found.items)
 
     async def apply(self, manifest: dict[str, Any], namespace: str) -> None:
         """Apply a TranslationDeployment server-side.

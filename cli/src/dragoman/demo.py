@@ -81,16 +81,18 @@ def stage(options: argparse.Namespace) -> Iterator[Stage]:
     directory = Path(".dragoman") if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
     local = [sys.executable, "-m", "dragoman", "local"]
     try:
-        run([*local, "up", "--api", options.api, "--dir", str(directory)])
-        status = json.loads(run([*local, "status", "--json", "--dir", str(directory)], quiet=True))
-        yield Stage(directory / "kubeconfig", status["api"], local=True)
+        run([*local, "up", "--api", options.api, "--dir", str(directory)], quiet=True)
+        up = json.loads(run([*local, "status", "--json", "--dir", str(directory)], quiet=True))
+        print(f"a local cluster is up: {up['api']} at {up['url']}", flush=True)
+        yield Stage(directory / "kubeconfig", up["api"], local=True)
     except BaseException:
         if not options.keep:
             print(f"the local cluster's logs stay in {directory}", file=sys.stderr)
-            run([*local, "down", "--dir", str(directory)])
+            run([*local, "down", "--dir", str(directory)], quiet=True)
         raise
     if not options.keep:
-        run([*local, "down", "--dir", str(directory)])
+        run([*local, "down", "--dir", str(directory)], quiet=True)
+        print("the local cluster is down")
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -137,8 +139,8 @@ async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
 
 
 async def install(cluster: Cluster, kubeconfig: Path, root: Path) -> bool:
-    """`helm install` the operator unless the cluster has it; True where it was installed now."""
-    if await cluster.serves_our_kind():
+    """`helm install` the operator unless the cluster has one; True where it was installed now."""
+    if await cluster.has_operator():
         return False
     print(f"helm install {RELEASE} charts/dragoman")
     await asyncio.to_thread(
@@ -180,6 +182,14 @@ async def until_available(cluster: Cluster, name: str, options: argparse.Namespa
                 f"{name} is not available after {options.timeout:.0f} s: {why or 'no conditions'}"
             )
         await asyncio.sleep(0.5)
+
+
+async def _news(cluster: Cluster, name: str, namespace: str, conditions: dict[str, dict[str, str]]) -> str:
+    """What a person who waits wants to know: what is wrong, else how far the pods are, else the operator's word."""
+    if conditions.get("Degraded", {}).get("status") == "True":
+        return conditions["Degraded"]["message"]
+    loading = await cluster.loading(name, namespace)
+    return "; ".join(loading) or conditions.get("Progressing", {}).get("message", "waiting for the operator")
 
 
 async def translate_all(

@@ -1,6 +1,16 @@
-"""Prompt families: how a model wants to be asked for a translation."""
+"""Names of the prompt families that a spec may ask for and an engine pod knows.
 
-PROMPT_FAMILIES = (
+The strings belong to the engine pod; here are only the names, so that the CRD can refuse an unknown one.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+CUSTOM_FAMILY = "custom"
+"""The family whose template the spec itself brings."""
+
+PromptFamily = Literal[
     "chatml-generic",
     "hunyuan-mt",
     "hy-mt2",
@@ -12,5 +22,7 @@ PROMPT_FAMILIES = (
     "alma",
     "gemma",
     "custom",
-)
-"""Names that `spec.model.promptFamily` and `dragoman serve --prompt-family` take."""
+]
+"""How a model wants to be asked for a translation."""
+
+PROMPT_FAMILIES: tuple[str, ...] = get_args(PromptFamily)

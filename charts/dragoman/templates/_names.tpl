@@ -1,0 +1,39 @@
+{{/* Name of every object of the operator: the release's, with the chart's unless that is in it. */}}
+{{- define "dragoman.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "dragoman.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "dragoman.fullname" .) -}}
+{{- else -}}
+{{- required "serviceAccount.name is needed where serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "dragoman.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "dragoman.labels" -}}
+{{ include "dragoman.selectorLabels" . }}
+app.kubernetes.io/part-of: dragoman
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Image of the engine pods of one device: (list . "cpu"). */}}
+{{- define "dragoman.engineImage" -}}
+{{- $device := index . 1 -}}
+{{- with index . 0 -}}
+{{- $image := index .Values.engineImages $device -}}
+{{- printf "%s:%s" $image.repository ($image.tag | default (printf "%s-%s" .Chart.AppVersion $device)) -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,1 @@
+"""The node: pods as processes of this machine."""

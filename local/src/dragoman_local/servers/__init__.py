@@ -1,0 +1,1 @@
+"""The Kubernetes API servers that the local cluster can run."""

@@ -1,0 +1,1 @@
+"""The TranslationDeployment as typed values; the CRD is generated from these."""

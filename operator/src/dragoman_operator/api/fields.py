@@ -1,0 +1,117 @@
+"""What the models of the spec are made of: their base, rules, and the types that Kubernetes writes in its own way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What several fields say together, once for the API server and once for us.
+
+    The API server evaluates `cel`; the operator evaluates `holds`, because a stored object may be older than
+    the rule. A test holds the two against each other.
+    """
+
+    cel: str
+    """True where the object is good; `self` is the object that carries the rule."""
+    message: str
+    """What the person should change."""
+    holds: Callable[[Any], bool]
+    """The same over the parsed model."""
+
+
+class SpecModel(BaseModel):
+    """Base of every group of fields: camelCase outside, immutable, no unknown fields, its rules obeyed."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
+    )
+
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+    @model_validator(mode="after")
+    def _obey_rules(self) -> SpecModel:
+        broken = [rule.message for rule in self.RULES if not rule.holds(self)]
+        if broken:
+            raise ValueError("; ".join(broken))
+        return self
+
+
+QUANTITY_PATTERN = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+
+_SUFFIXES = {
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    **{suffix: Fraction(1000**power) for power, suffix in enumerate("kMGTPE", start=1)},
+    **{f"{suffix}i": Fraction(1024**power) for power, suffix in enumerate("KMGTPE", start=1)},
+}
+
+
+def amount(quantity: str | int) -> Fraction:
+    """The number that a Kubernetes quantity such as ``12Gi``, ``500m`` or ``4`` stands for.
+
+    Raises:
+        ValueError: It has none of the forms in `QUANTITY_PATTERN`.
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+    """
+    match = re.match(r"^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$", str(quantity))
+    if match is None or match[2] not in _SUFFIXES:
+        raise ValueError(f"{quantity!r} is no quantity such as 12Gi, 500m or 4")
+    return Fraction(match[1]) * _SUFFIXES[match[2]]
+
+
+Quantity = Annotated[
+    int | Annotated[str, StringConstraints(pattern=QUANTITY_PATTERN, max_length=32)],
+    WithJsonSchema({"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN, "maxLength": 32}),
+]
+"""A Kubernetes quantity: a whole number or a string such as ``12Gi``."""
+
+DURATION_PATTERN = r"^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,6}s)?$"
+
+Duration = Annotated[str, StringConstraints(pattern=DURATION_PATTERN, min_length=2, max_length=20)]
+"""A time such as ``60s``, ``2m`` or ``1h30m``."""
+
+
+def seconds(duration: str) -> int:
+    """The seconds of a `Duration`."""
+    match = re.match(r"^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$", duration)
+    if match is None:
+        raise ValueError(f"{duration!r} is no time such as 60s, 2m or 1h30m")
+    hours, minutes, rest = (int(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + rest
+
+
+Name = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
+]
+"""The name of a Kubernetes object."""
+
+LabelValue = Annotated[
+    str, StringConstraints(pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$", max_length=63)
+]
+
+Untyped = Annotated[
+    dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+]
+"""Passed through to Kubernetes or vLLM, which check it."""
+
+
+class SecretKey(SpecModel):
+    """One key of a Secret in the same namespace."""
+
+    name: Name = Field(description="Name of the Secret.")
+    key: str = Field(
+        "token",
+        min_length=1,
+        max_length=253,
+        pattern=r"^[-._a-zA-Z0-9]+$",
+        description="Key in the Secret.",
+    )

@@ -1,0 +1,1 @@
+"""Decisions: pure functions of what was observed. No clock, no environment, no client."""

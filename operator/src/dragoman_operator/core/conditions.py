@@ -1,0 +1,88 @@
+"""The conditions, each drawn from what was found, with a reason and a sentence a person can act on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman_operator.api.status import ConditionType
+from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
+from dragoman_operator.core.diagnosis import Finding
+from dragoman_operator.core.plan import Plan
+from dragoman_operator.core.progress import Progress
+
+
+class Verdict(NamedTuple):
+    """A condition before it is stamped with times."""
+
+    type: ConditionType
+    holds: bool
+    reason: str
+    message: str
+
+
+def available(found: Progress) -> Verdict:
+    """Whether requests are answered: at least one pod is ready."""
+    if found.ready:
+        return Verdict("Available", True, "Ready", f"{found.ready} of {found.desired} replicas are ready")
+    if found.desired == 0:
+        return Verdict(
+            "Available", False, "ScaledToZero", "there are no replicas; scale up to serve requests"
+        )
+    return Verdict("Available", False, "NoReadyReplicas", f"0 of {found.desired} replicas are ready")
+
+
+def progressing(found: Progress, plan: Plan, findings: list[Finding]) -> Verdict:
+    """Whether pods are being started, replaced or removed."""
+    if any(finding.reason == "RolloutStalled" for finding in findings):
+        return Verdict(
+            "Progressing", False, "Stalled", f"the rollout stopped with {found.ready} replicas ready"
+        )
+    if plan.waiting:
+        return Verdict("Progressing", True, "Waiting", "; ".join(plan.waiting))
+    if found.complete:
+        return Verdict("Progressing", False, "Complete", f"all {found.desired} replicas run the current spec")
+    if not found.settled:
+        return Verdict("Progressing", True, "Applying", "the spec is being written to the Deployment")
+    if found.pods > found.desired:
+        reason, surplus = "Replacing", found.pods - found.desired
+        if found.updated == found.pods:
+            reason = "ScalingDown"
+        return Verdict("Progressing", True, reason, f"{surplus} replicas more than desired have yet to leave")
+    if found.updated < found.pods:
+        return Verdict(
+            "Progressing",
+            True,
+            "Replacing",
+            f"{found.updated} of {found.desired} replicas run the current spec",
+        )
+    return Verdict(
+        "Progressing", True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start"
+    )
+
+
+def degraded(plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = ()) -> Verdict:
+    """Whether something needs a person."""
+    if refusals:
+        return Verdict("Degraded", True, "ApplyRefused", "; ".join(refusals))
+    if plan.obstacles:
+        return Verdict("Degraded", True, "NameTaken", "; ".join(plan.obstacles))
+    if findings:
+        return Verdict("Degraded", True, findings[0].reason, "; ".join(f.message for f in findings))
+    return Verdict("Degraded", False, "AsExpected", "nothing needs attention")
+
+
+def scaling_active(spec: TranslationDeploymentSpec) -> list[Verdict]:
+    """Whether the number of replicas follows the load, where the spec asks for it."""
+    if spec.autoscaling is None or spec.autoscaling.mode == "Off":
+        return []
+    mode = spec.autoscaling.mode
+    if mode == "External":
+        return [Verdict("ScalingActive", True, "External", "spec.replicas is followed as others write it")]
+    return [
+        Verdict(
+            "ScalingActive",
+            False,
+            "NotImplemented",
+            f"this operator does not scale by load yet (mode {mode}): scale spec.replicas by hand",
+        )
+    ]

@@ -1,0 +1,11 @@
+"""The children of a TranslationDeployment, one builder each: the same input twice gives equal output."""
+
+from __future__ import annotations
+
+from dragoman_operator.core.manifests.deployment import Images, deployment
+from dragoman_operator.core.manifests.disruption_budget import disruption_budget
+from dragoman_operator.core.manifests.network_policy import network_policy
+from dragoman_operator.core.manifests.service import service
+from dragoman_operator.core.manifests.service_account import service_account
+
+__all__ = ["Images", "deployment", "disruption_budget", "network_policy", "service", "service_account"]

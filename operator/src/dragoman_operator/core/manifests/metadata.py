@@ -1,0 +1,68 @@
+"""Names, labels and ownership that all children share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman_contract.kubernetes import (
+    API_VERSION,
+    ENGINE_COMPONENT,
+    KIND,
+    LABEL_COMPONENT,
+    LABEL_DEPLOYMENT,
+    LABEL_INSTANCE,
+    LABEL_MANAGED_BY,
+    LABEL_NAME,
+    LABEL_PART_OF,
+    PART_OF,
+)
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+
+MANAGED_BY = "dragoman-operator"
+
+
+def selector(name: str) -> dict[str, str]:
+    """Labels by which the pods of one TranslationDeployment are found; never to change, as Deployments
+    refuse it.
+
+    Args:
+        name: The TranslationDeployment's name.
+    """
+    return {LABEL_DEPLOYMENT: name, LABEL_COMPONENT: ENGINE_COMPONENT}
+
+
+def labels(td: TranslationDeployment) -> dict[str, str]:
+    """Labels of every child and pod.
+
+    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/
+    """
+    return {
+        **selector(td.name),
+        LABEL_NAME: "dragoman-engine",
+        LABEL_INSTANCE: td.name,
+        LABEL_PART_OF: PART_OF,
+        LABEL_MANAGED_BY: MANAGED_BY,
+    }
+
+
+def metadata(td: TranslationDeployment, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Metadata of a child: named like its owner, deleted with it."""
+    written: dict[str, Any] = {
+        "name": td.name,
+        "namespace": td.namespace,
+        "labels": labels(td),
+        "ownerReferences": [
+            {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "name": td.name,
+                "uid": td.uid,
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+    if annotations:
+        written["annotations"] = dict(annotations)
+    return written

@@ -1,0 +1,41 @@
+"""The NetworkPolicy of the engine pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman_contract.http import ENGINE_PORT
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.manifests.metadata import metadata, selector
+from dragoman_operator.core.model_source import is_remote
+
+
+def network_policy(td: TranslationDeployment) -> dict[str, Any]:
+    """Requests in on one port; out only what a download needs.
+
+    Without `spec.networkPolicy.from` every peer may come in: who the clients and the Prometheus are is not
+    known here. Kubelets reach their own node's pods whatever a policy says, so probes need no rule.
+
+    Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
+    """
+    policy = td.spec.network_policy
+    ingress: dict[str, Any] = {"ports": [{"protocol": "TCP", "port": ENGINE_PORT}]}
+    if policy.from_:
+        ingress["from"] = list(policy.from_)
+    egress: list[dict[str, Any]] = []
+    if is_remote(td.spec.model.uri):
+        egress = [
+            {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
+            {"ports": [{"protocol": "TCP", "port": 443}]},
+        ]
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(td),
+        "spec": {
+            "podSelector": {"matchLabels": selector(td.name)},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [ingress],
+            "egress": [*egress, *policy.egress],
+        },
+    }

@@ -1,0 +1,171 @@
+"""What to change, so that the children are as the spec says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_contract.kubernetes import GROUP, KIND
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.drift import APPLIED, holds, signed
+from dragoman_operator.core.manifests import (
+    Images,
+    deployment,
+    disruption_budget,
+    network_policy,
+    service,
+    service_account,
+)
+from dragoman_operator.core.observed import (
+    CHILD_KINDS,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    NETWORK_POLICY,
+    SERVICE,
+    SERVICE_ACCOUNT,
+    Kind,
+    Manifest,
+    Observed,
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One write to the API server."""
+
+    kind: Kind
+    manifest: dict[str, Any] | None
+    """What to apply; None deletes."""
+    uid: str | None = None
+    """The object that was looked at, for a deletion that must not hit another."""
+    cause: str = ""
+    """Why, for the log: `missing`, `spec changed`, `edited by someone else`, `no longer wanted`."""
+    forced: dict[str, Any] | None = None
+    """A merge patch for a child that was edited so that applying over it is not valid."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The changes to make, and what stands in their way."""
+
+    changes: tuple[Change, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    """Sentences about children that belong to somebody else and are left alone."""
+    waiting: tuple[str, ...] = ()
+    """Sentences about children of a deleted predecessor that are still going."""
+
+
+def wanted(td: TranslationDeployment, images: Images) -> dict[Kind, dict[str, Any] | None]:
+    """Every child as it should be; None where it should not exist.
+
+    Raises:
+        SpecError: The spec cannot be turned into manifests.
+    """
+    return {
+        SERVICE_ACCOUNT: service_account(td),
+        NETWORK_POLICY: network_policy(td) if td.spec.network_policy.enabled else None,
+        SERVICE: service(td),
+        DISRUPTION_BUDGET: disruption_budget(td),
+        DEPLOYMENT: deployment(td, images),
+    }
+
+
+def plan(td: TranslationDeployment, images: Images, observed: Observed) -> Plan:
+    """Compare what should be with what is, looking only at fields we write.
+
+    Args:
+        td: What should run.
+        images: Engine images where `td` names none.
+        observed: What was found.
+
+    Raises:
+        SpecError: The spec cannot be turned into manifests.
+    """
+    changes, obstacles, waiting = [], [], []
+    manifests = wanted(td, images)
+    for kind in CHILD_KINDS:
+        manifest, found = manifests[kind], observed.children.get(kind)
+        if found is not None and not _is_owned(found, td):
+            if _predecessor(found, td):
+                waiting.append(f"the {kind.name} of a deleted {KIND} of this name is still being removed")
+            elif manifest is not None:
+                obstacles.append(
+                    f"a {kind.name} named {td.name} exists and is not ours: delete or rename it, or rename "
+                    f"this {KIND}"
+                )
+        elif manifest is None:
+            if found is not None and not _is_going(found):
+                uid = found["metadata"]["uid"]
+                changes.append(Change(kind, None, uid, "no longer wanted"))
+        elif found is not None and _is_going(found):
+            waiting.append(f"the {kind.name} is being deleted and is made anew afterwards")
+        elif cause := _difference(found, signed(manifest)):
+            forced = _forced(found, manifest) if found is not None else None
+            changes.append(Change(kind, signed(manifest), None, cause, forced))
+    return Plan(tuple(changes), tuple(obstacles), tuple(waiting))
+
+
+def _difference(found: Manifest | None, manifest: Mapping[str, Any]) -> str | None:
+    if found is None:
+        return "missing"
+    annotations = found["metadata"].get("annotations") or {}
+    if annotations.get(APPLIED) != manifest["metadata"]["annotations"][APPLIED]:
+        return "spec changed"
+    return None if settled(found, manifest) else "edited by someone else"
+
+
+def settled(found: Manifest, manifest: Mapping[str, Any]) -> bool:
+    """Whether a child is as it should be: all that we write holds, and nobody changed its meaning by adding.
+
+    Args:
+        found: The child as the API server returned it.
+        manifest: What we applied.
+    """
+    return holds(found, manifest) and not _foreign(found, manifest)
+
+
+def _foreign(found: Manifest, manifest: Mapping[str, Any]) -> list[str]:
+    """Fields of the spec that others added, for kinds whose spec is ours alone.
+
+    Elsewhere additions may stay: the API server fills in a Service, and people annotate Deployments.
+    """
+    if manifest["kind"] not in (DISRUPTION_BUDGET.name, NETWORK_POLICY.name):
+        return []
+    return sorted(found.get("spec", {}).keys() - manifest["spec"].keys())
+
+
+def _forced(found: Manifest, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Our spec as a merge patch, in which lists replace lists and what others added goes.
+
+    Applying over a foreign edit can be invalid as a whole, or not enough: a Service whose port was renumbered
+    would get a second port of the same name, a budget with `minAvailable` would have both bounds.
+    """
+    if "spec" not in manifest:
+        return None
+    return {"spec": {**dict.fromkeys(_foreign(found, manifest)), **manifest["spec"]}}
+
+
+def _is_going(found: Manifest) -> bool:
+    return "deletionTimestamp" in found["metadata"]
+
+
+def _owners(found: Manifest) -> list[Mapping[str, Any]]:
+    return [owner for owner in found["metadata"].get("ownerReferences") or () if owner.get("controller")]
+
+
+def _is_owned(found: Manifest, td: TranslationDeployment) -> bool:
+    # Without any owner but with our signature: somebody took the reference away; we put it back.
+    owners = _owners(found)
+    if not owners:
+        return APPLIED in (found["metadata"].get("annotations") or {})
+    return any(owner.get("uid") == td.uid for owner in owners)
+
+
+def _predecessor(found: Manifest, td: TranslationDeployment) -> bool:
+    return any(
+        owner.get("kind") == KIND
+        and owner.get("name") == td.name
+        and str(owner.get("apiVersion", "")).startswith(f"{GROUP}/")
+        for owner in _owners(found)
+    )

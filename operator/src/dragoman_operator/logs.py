@@ -1,0 +1,58 @@
+"""Log lines: short text for people, or one JSON object each for collectors."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+
+_QUIET = ("kopf", "kubernetes", "aiohttp", "asyncio")
+"""Libraries whose ordinary messages tell nothing about translations."""
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and the key of the object it is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line for one record."""
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if key := getattr(record, "key", None):
+            entry["key"] = key
+        if record.exc_info:
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
+
+
+class TextFormatter(logging.Formatter):
+    """``14:03:21 INFO  default/demo: message``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line for one record."""
+        key = getattr(record, "key", None)
+        time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        line = f"{time} {record.levelname:<7} {f'{key}: ' if key else ''}{record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def set_up(form: str, level: str) -> None:
+    """Log to standard error.
+
+    Args:
+        form: ``text`` or ``json``.
+        level: Least level logged, as in `logging`, in lower case.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    if level != "debug":
+        for name in _QUIET:
+            logging.getLogger(name).setLevel("WARNING")
+        # It complains that it gets no signals in a thread of its own, and about every attempt to reconnect;
+        # the signals are ours on purpose, and the Lease tells of an outage.
+        for name in ("kopf._core.reactor.running", "kopf._cogs.clients"):
+            logging.getLogger(name).setLevel("CRITICAL")

@@ -1,0 +1,63 @@
+"""The operator's own HTTP: probes on one port, metrics on another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
+from dragoman_operator.metrics import Metrics
+
+
+def health_app(ready: Callable[[], bool]) -> web.Application:
+    """Probes: alive while the event loop turns; ready once the cluster has answered, leading or not.
+
+    Args:
+        ready: Whether the cluster has answered.
+    """
+
+    async def livez(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        if ready():
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text="the API server has not answered about the Lease yet\n")
+
+    app = web.Application()
+    app.router.add_get(LIVE_PATH, livez)
+    app.router.add_get(READY_PATH, readyz)
+    return app
+
+
+def metrics_app(metrics: Metrics) -> web.Application:
+    """The metrics in Prometheus' text form."""
+
+    async def exposition(_: web.Request) -> web.Response:
+        return web.Response(
+            body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+    app = web.Application()
+    app.router.add_get(METRICS_PATH, exposition)
+    return app
+
+
+@asynccontextmanager
+async def served(app: web.Application, host: str, port: int) -> AsyncIterator[None]:
+    """Serve `app` meanwhile.
+
+    Raises:
+        OSError: The address cannot be taken.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,75 @@
+"""`dragoman serve`: reads the settings, picks the engine, runs the pod, and says why where it cannot."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import uvloop
+from prometheus_client import REGISTRY
+
+from dragoman_service.app import create_app
+from dragoman_service.engine.protocol import Engine
+from dragoman_service.engine.scripted import ScriptedEngine, script_from
+from dragoman_service.errors import EngineDeadError, ServiceError, SettingsError, StartError
+from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.prompts import prompt_family
+from dragoman_service.server import Pod, listen
+from dragoman_service.settings import Settings, read_settings, termination_log
+
+log = logging.getLogger("dragoman_service")
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def main(argv: list[str]) -> int:
+    """Run one engine pod until it is told to end.
+
+    Args:
+        argv: What follows `dragoman serve`.
+
+    Returns:
+        0 after an orderly end, 1 where the pod could not start or its engine died, 2 for wrong settings.
+    """
+    try:
+        settings = read_settings(argv)
+        logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
+        uvloop.run(_serve(settings))
+    except (StartError, EngineDeadError) as error:
+        _say_why(error, termination_log(argv))
+        return 2 if isinstance(error, SettingsError) else 1
+    return 0
+
+
+async def _serve(settings: Settings) -> None:
+    engine = _engine(settings)
+    lifecycle = Lifecycle()
+    app = create_app(settings, engine, lifecycle, REGISTRY)
+    with listen(settings.host, settings.port) as listening:
+        log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
+        await Pod(app, engine, lifecycle, settings.drain_timeout_s).run(listening)
+
+
+def _engine(settings: Settings) -> Engine:
+    if settings.engine == "scripted":
+        return ScriptedEngine(script_from(settings), settings.name, REGISTRY)
+    # Imported only where it is wanted: it brings vLLM and torch along, which take seconds.
+    from dragoman_service.engine.async_llm import AsyncLLMEngine
+
+    family = prompt_family(settings.prompt_family, settings.prompt_template)
+    return AsyncLLMEngine(settings, family.framing)
+
+
+def _say_why(error: ServiceError, last_words: Path | None) -> None:
+    """One sentence to standard error and to the termination log; what led to it at debug level."""
+    sys.stderr.write(f"dragoman serve: {error}\n")
+    if last_words is not None:
+        with suppress(OSError):
+            last_words.write_text(f"{error}\n", encoding="utf-8")
+    log.debug("why the pod ended", exc_info=error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""The environment that vLLM is started in: caches, processes, threads, and no telemetry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dragoman_service.settings import Settings
+
+CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+"""A container's CPU limit under cgroup v2: `<quota µs> <period µs>`, or `max <period µs>`."""
+
+CPU_KV_CACHE_BYTES = 512 * 1024**2
+"""KV cache on a CPU unless something says otherwise. vLLM would take 92% of the machine's memory, which
+leaves room for one pod, and touches all of it while it starts; this much holds the sequences of a small
+model."""
+
+FITTING = -1
+"""As `max_model_len`: the model's own length, or as many tokens as the KV cache holds."""
+
+
+def environment(
+    settings: Settings, report_config: Path, cpus: int, given: Mapping[str, str]
+) -> dict[str, str]:
+    """What to add to the environment before vLLM is imported; nothing that is already set there.
+
+    Args:
+        settings: The pod's.
+        report_config: Logging configuration for vLLM's processes.
+        cpus: CPUs that this pod may use.
+        given: The environment as it is.
+    """
+    wanted = {
+        # No usage report leaves the pod.
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        # A fork of a process that has threads and an event loop can deadlock.
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+        "VLLM_LOGGING_CONFIG_PATH": str(report_config),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    if settings.cache_dir is not None:
+        wanted["HF_HOME"] = str(settings.cache_dir / "huggingface")
+        wanted["VLLM_CACHE_ROOT"] = str(settings.cache_dir / "vllm")
+        wanted["VLLM_CONFIG_ROOT"] = str(settings.cache_dir / "vllm" / "config")
+        wanted["TORCHINDUCTOR_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "inductor")
+        wanted["TRITON_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "triton")
+        wanted["FLASHINFER_WORKSPACE_BASE"] = str(settings.cache_dir / "vllm" / "flashinfer")
+        # A container's user may have no name and no home; torch asks for the one, caches go to the other.
+        wanted["USER"] = "dragoman"
+        wanted["XDG_CACHE_HOME"] = str(settings.cache_dir)
+    if settings.device == "cpu":
+        # By itself, vLLM binds every pod of a machine to the same first cores.
+        wanted["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+        # One core is left to HTTP and the scheduler, as vLLM leaves one.
+        wanted["OMP_NUM_THREADS"] = str(max(1, cpus - 1))
+        if (settings.tensor_parallel_size or 1) == 1 and not _chooses_executor(settings):
+            # Lets the engine's process run the model itself: one process, and one import of vLLM, less.
+            wanted["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    return {name: value for name, value in wanted.items() if name not in given}
+
+
+def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Engine arguments for a CPU where the user gave none.
+
+    Compiling makes a small model's start slower and its answers hardly faster: docs/engine-pod.md has
+    the figures. `--engine-args '{"enforce_eager": false}'` compiles all the same.
+
+    Args:
+        arguments: As the user gave them.
+        given: The environment, whose `VLLM_CPU_KVCACHE_SPACE` is the older way to size the KV cache.
+    """
+    defaults: dict[str, Any] = {"enforce_eager": True}
+    if "gpu_memory_utilization" not in arguments and "VLLM_CPU_KVCACHE_SPACE" not in given:
+        defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
+        defaults["max_model_len"] = FITTING
+    return defaults | dict(arguments)
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use: those it is bound to, within its container's limit."""
+    limit = CGROUP_CPU_MAX.read_text(encoding="ascii") if CGROUP_CPU_MAX.exists() else ""
+    return min(len(os.sched_getaffinity(0)), limited_cpus(limit))
+
+
+def limited_cpus(cpu_max: str) -> int:
+    """Whole CPUs of a cgroup's `cpu.max`, at least 1; a large number where there is no limit."""
+    quota, _, period = cpu_max.strip().partition(" ")
+    if not quota.isdigit() or not period.isdigit():
+        return 1 << 16
+    return max(1, int(quota) // int(period))
+
+
+def _chooses_executor(settings: Settings) -> bool:
+    return "distributed_executor_backend" in settings.engine_args

@@ -1,0 +1,136 @@
+"""What the pod asks of an engine, in our own types alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from dragoman_service.lifecycle import Progress
+
+Report = Callable[[Progress], None]
+"""Takes note of how far a start has come; may be called from any thread."""
+
+
+class Framing(StrEnum):
+    """How an instruction becomes what the model reads."""
+
+    CHAT = "chat"
+    """As a user's turn in the tokenizer's own chat template, which must exist."""
+    CHAT_IF_ANY = "chat-if-any"
+    """In the chat template where the tokenizer has one, else as it is."""
+    RAW = "raw"
+    """As it is, with the special tokens that the tokenizer adds by itself (such as `<s>`)."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One instruction to the model.
+
+    Args:
+        instruction: The whole user text, the segment within it.
+        segment: The text to translate, as it stands in the instruction.
+        framing: How the instruction becomes what the model reads.
+        template_args: Variables for the chat template.
+    """
+
+    instruction: str
+    segment: str
+    framing: Framing = Framing.CHAT
+    template_args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How to choose the next token.
+
+    Args:
+        temperature: 0 is greedy.
+        top_p: Share of probability to sample from, over 0 to 1.
+        top_k: Tokens to sample from; 0 is all.
+        repetition_penalty: 1 is none.
+        stop: Strings that end the output and are not part of it.
+        stop_token_ids: Token ids that do the same, beside the model's own.
+        max_tokens: Most tokens of output; None leaves it to the engine, which fits it to the segment.
+        max_prompt_tokens: Longest prompt that the model was made for, where that is less than its context.
+        stream: Yield text as it comes rather than once, at the end.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    max_tokens: int | None = None
+    max_prompt_tokens: int | None = None
+    stream: bool = False
+
+
+class Finish(StrEnum):
+    """Why an output ended."""
+
+    STOP = "stop"
+    """The model ended it."""
+    LENGTH = "length"
+    """It ran into `max_tokens`."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of output.
+
+    Args:
+        text: What came since the last chunk.
+        finish: None on all chunks but the last.
+        prompt_tokens: Tokens of the prompt, set on the last chunk.
+        output_tokens: Tokens of all the output, set on the last chunk.
+    """
+
+    text: str
+    finish: Finish | None = None
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Engine(Protocol):
+    """Generates text, many requests side by side."""
+
+    async def load(self, report: Report) -> None:
+        """Get ready; returns once `generate` may be called.
+
+        Args:
+            report: Told of each phase.
+
+        Raises:
+            StartError: With one sentence that says why it cannot.
+        """
+        ...
+
+    def generate(self, prompt: Prompt, decoding: Decoding, request_id: str) -> AsyncGenerator[Chunk]:
+        """Answer one prompt; closing the generator aborts it and frees its place.
+
+        Args:
+            prompt: The instruction.
+            decoding: How to answer.
+            request_id: Unique among those in flight.
+
+        Raises:
+            TextTooLongError: Prompt and output do not fit.
+            GenerationError: This request failed.
+            EngineDeadError: So will all others.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Raise EngineDeadError once the engine can answer no more."""
+        ...
+
+    async def aclose(self, drain_s: float) -> None:
+        """Stop, also during `load`, and leave no process behind.
+
+        Args:
+            drain_s: Seconds that generations in flight get to finish.
+        """
+        ...

@@ -1,0 +1,107 @@
+"""Languages as models know them: names and codes from BCP-47 tags.
+
+Source: https://www.rfc-editor.org/rfc/rfc5646 for tags, CLDR (through langcodes) for names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import langcodes
+from langcodes.tag_parser import LanguageTagError
+
+from dragoman_contract.languages import Languages, is_tag, serves
+from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
+
+CHINESE = frozenset({"zh", "cmn"})
+"""Primary subtags that prompt families mean by "Chinese"; Cantonese (yue) is a target of its own."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language as prompts name it.
+
+    Args:
+        tag: The BCP-47 tag that was asked for, in its usual casing: `pt-BR`.
+        code: Its primary subtag: `pt`.
+        english: Its name in English: `Portuguese (Brazil)`.
+        chinese: Its name in Chinese: `葡萄牙语（巴西）`.
+    """
+
+    tag: str
+    code: str
+    english: str
+    chinese: str
+
+    @property
+    def is_chinese(self) -> bool:
+        """Whether families that have a prompt for Chinese use it for this language."""
+        return self.code in CHINESE
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What is translated into what."""
+
+    source: Language
+    target: Language
+
+
+@lru_cache(maxsize=4096)
+def language(tag: str) -> Language:
+    """The language of a BCP-47 tag.
+
+    Args:
+        tag: Such as `de`, `zh-Hant` or `pt-BR`, in any casing.
+
+    Raises:
+        UnknownLanguageError: It is no such tag, or names no language.
+    """
+    if not is_tag(tag):
+        raise UnknownLanguageError(
+            f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de" or "pt-BR"'
+        )
+    try:
+        known = langcodes.Language.get(tag)
+        english = known.display_name("en")
+    except (LanguageTagError, LookupError) as error:
+        raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
+    if known.language is None or english.startswith("Unknown language"):
+        raise UnknownLanguageError(f"{tag!r} names no language that is known")
+    return Language(
+        tag=langcodes.standardize_tag(tag),
+        code=known.language,
+        english=english,
+        chinese=known.display_name("zh"),
+    )
+
+
+def pair(source_lang: str, target_lang: str, served: tuple[Languages, ...]) -> Pair:
+    """The pair that a request asks for, if it is served.
+
+    Args:
+        source_lang: BCP-47 tag of the text.
+        target_lang: BCP-47 tag of the translation.
+        served: The deployment's pairs; empty means every pair.
+
+    Raises:
+        UnknownLanguageError: A tag is none, or names no language.
+        UnsupportedPairError: With the pairs that are served.
+    """
+    asked = Pair(language(source_lang), language(target_lang))
+    if not (serves(served, source_lang, target_lang) or serves(served, asked.source.tag, asked.target.tag)):
+        raise UnsupportedPairError(
+            f"{asked.source.tag} to {asked.target.tag} is not served here; served are {listing(served)}"
+        )
+    if asked.source.tag == asked.target.tag:
+        raise UnsupportedPairError(f"source_lang and target_lang are both {asked.source.tag}")
+    return asked
+
+
+def listing(served: tuple[Languages, ...], most: int = 20) -> str:
+    """Pairs as a sentence lists them: `en to de, fr; de to en`, at most `most` targets a source."""
+    return "; ".join(
+        f"{entry.source} to {', '.join(entry.targets[:most])}" + (", …" if len(entry.targets) > most else "")
+        for entry in served[:most]
+    ) + ("; …" if len(served) > most else "")

@@ -1,0 +1,151 @@
+"""The life of a pod: which phase it is in, and how many requests it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
+
+
+class Phase(StrEnum):
+    """Where a pod stands between its first breath and its last."""
+
+    STARTING = "starting"
+    RESOLVING = "resolving"
+    DOWNLOADING = "downloading"
+    LOADING = "loading"
+    COMPILING = "compiling"
+    WARMING_UP = "warming-up"
+    READY = "ready"
+    DRAINING = "draining"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a start has come.
+
+    Args:
+        phase: What the engine is doing.
+        share_ratio: Share of this phase that is done, 0 to 1, or None where nothing tells.
+    """
+
+    phase: Phase
+    share_ratio: float | None = None
+
+
+class Lifecycle:
+    """One pod's phase and its requests in flight; used from the event loop alone.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began_s = clock()
+        self._ready_after_s: float | None = None
+        self._progress = Progress(Phase.STARTING)
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._given_up: asyncio.Future[None] | None = None
+
+    @property
+    def progress(self) -> Progress:
+        """The phase, and how much of it is done."""
+        return self._progress
+
+    @property
+    def phase(self) -> Phase:
+        """The phase alone."""
+        return self._progress.phase
+
+    @property
+    def in_flight(self) -> int:
+        """Requests admitted and not finished."""
+        return self._in_flight
+
+    @property
+    def started(self) -> bool:
+        """Whether the engine has been ready once."""
+        return self._ready_after_s is not None
+
+    @property
+    def start_s(self) -> float:
+        """Seconds that the start took, or has taken so far."""
+        return self._clock() - self._began_s if self._ready_after_s is None else self._ready_after_s
+
+    def report(self, progress: Progress) -> None:
+        """Take note of how far the start has come; too late once the pod is ready, draining or failed."""
+        if self.phase not in (Phase.READY, Phase.DRAINING, Phase.FAILED):
+            self._progress = progress
+
+    def ready(self) -> None:
+        """The engine takes requests from now on."""
+        if self.phase in (Phase.DRAINING, Phase.FAILED):
+            return
+        self._ready_after_s = self._clock() - self._began_s
+        self._progress = Progress(Phase.READY, 1.0)
+
+    def drain(self) -> None:
+        """Admit nothing from now on."""
+        if self.phase is not Phase.FAILED:
+            self._progress = Progress(Phase.DRAINING)
+
+    def fail(self) -> None:
+        """The engine did not start, or died; the pod can only be restarted."""
+        self._progress = Progress(Phase.FAILED)
+
+    @contextmanager
+    def admit(self) -> Iterator[None]:
+        """Hold one request's place while it is answered.
+
+        Raises:
+            NotReadyError: While the model loads.
+            DrainingError: After `drain`.
+            EngineDeadError: After `fail`.
+        """
+        match self.phase:
+            case Phase.READY:
+                pass
+            case Phase.DRAINING:
+                raise DrainingError("this replica is shutting down; ask another one")
+            case Phase.FAILED:
+                raise EngineDeadError("the engine of this replica is gone; it is about to be restarted")
+            case phase:
+                raise NotReadyError(f"the model is not ready yet (phase: {phase})", retry_after_s=5)
+        self._in_flight += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._idle.set()
+
+    @property
+    def given_up(self) -> asyncio.Future[None]:
+        """Done once requests in flight get no more time."""
+        if self._given_up is None:
+            self._given_up = asyncio.get_running_loop().create_future()
+        return self._given_up
+
+    def give_up(self) -> None:
+        """End the requests in flight: the drain took too long."""
+        if not self.given_up.done():
+            self.given_up.set_result(None)
+
+    async def until_idle(self, timeout_s: float) -> bool:
+        """Wait for the last request in flight; False where `timeout_s` seconds were not enough."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,12 @@
+"""For any instruction-tuned chat model, and for the demo model, which was trained on exactly these words."""
+
+from dragoman_service.engine.protocol import Decoding
+from dragoman_service.prompts.family import PromptFamily
+
+FAMILY = PromptFamily(
+    name="chatml-generic",
+    template="Translate the following text from {source} into {target}.\n{source}: {text}\n{target}:",
+    decoding=Decoding(stop=("<|im_end|>",)),
+    # Models that can think before they answer, such as Qwen3, are told not to; others ignore it.
+    template_args={"enable_thinking": False},
+)

@@ -1,0 +1,13 @@
+"""Google Gemma 3, which has no prescribed prompt for translation: the words that LTEngine asks it with.
+
+Source: https://github.com/LibreTranslate/LTEngine (2026-06-18), its prompt for Gemma 3 at temperature 0.
+"""
+
+from dragoman_service.engine.protocol import Decoding
+from dragoman_service.prompts.family import PromptFamily
+
+FAMILY = PromptFamily(
+    name="gemma",
+    template="Translate the text below from {source} to {target}.\n\n{source}: {text}\n\n{target}:\n",
+    decoding=Decoding(stop=("<end_of_turn>",)),
+)

@@ -1,0 +1,21 @@
+"""Tencent Hunyuan-MT-7B; its licence excludes the EU, the UK and South Korea.
+
+Source: https://huggingface.co/tencent/Hunyuan-MT-7B, model card.
+"""
+
+from dataclasses import replace
+
+from dragoman_service.engine.protocol import Decoding
+from dragoman_service.prompts.family import PromptFamily
+
+ONLY_TRANSLATION = "Translate the following segment into {target}, without additional explanation.\n\n{text}"
+
+SAMPLING = Decoding(temperature=0.7, top_p=0.6, top_k=20, repetition_penalty=1.05)
+
+FAMILY = PromptFamily(
+    name="hunyuan-mt",
+    template=ONLY_TRANSLATION,
+    chinese_template="把下面的文本翻译成{target}，不要额外解释。\n\n{text}",
+    # 127960 is the end of a turn in Hunyuan's tokenizer, which its generation config does not always name.
+    decoding=replace(SAMPLING, stop_token_ids=(127960,)),
+)

@@ -1,0 +1,20 @@
+"""Unbabel Tower+ (2B, 9B, 72B; CC-BY-NC-SA) and TowerInstruct (7B, 13B; CC-BY-NC).
+
+Source: https://huggingface.co/Unbabel/Tower-Plus-9B and .../TowerInstruct-7B-v0.2, model cards.
+"""
+
+from dragoman_service.engine.protocol import Decoding
+from dragoman_service.prompts.family import PromptFamily
+
+TOWER_PLUS = PromptFamily(
+    name="tower-plus",
+    template="Translate the following {source} source text to {target}:\n{source}: {text}\n{target}: ",
+    decoding=Decoding(stop=("<end_of_turn>", "<|im_end|>", "<|eot_id|>")),
+)
+"""Its sizes are built on different base models, hence the ends of turn of all of them."""
+
+TOWER_INSTRUCT = PromptFamily(
+    name="tower-instruct",
+    template="Translate the following text from {source} into {target}.\n{source}: {text}\n{target}:",
+    decoding=Decoding(stop=("<|im_end|>",)),
+)

@@ -1,0 +1,143 @@
+"""Runs one pod: HTTP from the first moment, the engine loading beside it, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from fastapi import FastAPI
+
+from dragoman_service.engine.protocol import Engine
+from dragoman_service.errors import ServiceError, StartError
+from dragoman_service.lifecycle import Lifecycle, Phase, Progress
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE_S = 75
+"""Longer than what clients and proxies in front of a pod (60 s as a rule) keep an idle connection, so that
+it is they who close it and no request meets a closing one."""
+
+CLOSING_S = 5
+"""What requests get to write their last answer once the drain is over."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: what a signal means here is a drain."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the pod."""
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        StartError: The address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise StartError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
+
+
+class Pod:
+    """One engine behind one HTTP server, from start to end.
+
+    Args:
+        app: What answers.
+        engine: Loaded beside the server, closed after it.
+        lifecycle: Told about every step.
+        drain_timeout_s: Seconds that requests in flight get on SIGTERM.
+    """
+
+    def __init__(self, app: FastAPI, engine: Engine, lifecycle: Lifecycle, drain_timeout_s: float) -> None:
+        self._engine = engine
+        self._lifecycle = lifecycle
+        self._drain_timeout_s = drain_timeout_s
+        self._end = asyncio.Event()
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                server_header=False,
+                log_config=None,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=CLOSING_S,
+            )
+        )
+
+    async def run(self, listening: socket.socket) -> None:
+        """Serve until SIGTERM or SIGINT; a second one cuts the drain short.
+
+        Raises:
+            StartError: The engine did not load.
+            EngineDeadError: The engine died since; raised once the pod was told to end.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end_asked)
+        serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        ending = asyncio.create_task(self._end.wait())
+        loading = asyncio.create_task(self._load())
+        try:
+            await asyncio.wait((loading, ending, serving), return_when=asyncio.FIRST_COMPLETED)
+            if loading.done():
+                loading.result()
+            await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                raise StartError("the HTTP server ended by itself; the log above has the reason")
+            await self._drain()
+            await self._engine.check()
+        finally:
+            ending.cancel()
+            await self._close(loading, serving)
+
+    async def _load(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def report(progress: Progress) -> None:
+            loop.call_soon_threadsafe(self._lifecycle.report, progress)
+
+        try:
+            await self._engine.load(report)
+        except StartError:
+            self._lifecycle.fail()
+            raise
+        self._lifecycle.ready()
+        log.info("ready after %.1f s", self._lifecycle.start_s)
+
+    def _end_asked(self) -> None:
+        if self._end.is_set():
+            self._drain_timeout_s = 0
+            self._server.force_exit = True
+        self._end.set()
+
+    async def _drain(self) -> None:
+        if self._lifecycle.phase is not Phase.FAILED:
+            log.info("draining; %d requests in flight", self._lifecycle.in_flight)
+        self._lifecycle.drain()
+        if not await self._lifecycle.until_idle(self._drain_timeout_s):
+            log.warning("%d requests did not finish in time", self._lifecycle.in_flight)
+            self._lifecycle.give_up()
+            await self._lifecycle.until_idle(CLOSING_S)
+
+    async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
+        self._server.should_exit = True
+        try:
+            await self._engine.aclose(drain_s=0)
+        except ServiceError:
+            log.exception("the engine did not close in order")
+        loading.cancel()
+        await asyncio.gather(loading, serving, return_exceptions=True)

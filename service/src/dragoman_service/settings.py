@@ -1,0 +1,176 @@
+"""What an engine pod can be told, by flags or by `DRAGOMAN_*` in the environment.
+
+Flags win over the environment. An unknown flag is refused with the nearest known one; an unknown
+`DRAGOMAN_*` variable is not, because Kubernetes itself injects such names for every Service called
+`dragoman-…` in the namespace. A Hugging Face token is no setting: huggingface_hub reads HF_TOKEN itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as PydanticSettingsError
+
+from dragoman_contract.http import ENGINE_PORT
+from dragoman_contract.languages import Languages
+from dragoman_contract.prompts import PROMPT_FAMILIES
+from dragoman_service.errors import SettingsError
+
+KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
+"""Where a kubelet reads a container's last words unless its spec says otherwise."""
+
+
+class Settings(BaseSettings):
+    """The settings of one engine pod; immutable once read."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DRAGOMAN_",
+        frozen=True,
+        extra="forbid",
+        cli_prog_name="dragoman serve",
+        cli_kebab_case=True,
+        cli_hide_none_type=True,
+        cli_avoid_json=True,
+    )
+
+    model: str = Field(
+        min_length=1, description="model to serve: a directory, a Hugging Face id (org/name) or s3://…"
+    )
+    revision: str | None = Field(None, description="commit, tag or branch of a Hugging Face model")
+    served_name: str | None = Field(None, description="name of the deployment in metrics; default: the model")
+
+    prompt_family: str = Field("chatml-generic", description=f"one of {', '.join(PROMPT_FAMILIES)}")
+    prompt_template: str | None = Field(
+        None,
+        description="with family custom: text with {text}, {source}, {target}, {source_code}, {target_code}",
+    )
+    languages: tuple[Languages, ...] = Field(
+        (), description='JSON such as [{"source":"en","targets":["de"]}]; none listed: every pair'
+    )
+
+    engine: Literal["vllm", "scripted"] = Field(
+        "vllm", description="scripted answers deterministically without a model, for tests and benches"
+    )
+    device: Literal["cuda", "cpu"] = Field("cuda", description="what the model runs on")
+    max_num_seqs: int | None = Field(None, ge=1, description="sequences that the engine runs side by side")
+    max_num_batched_tokens: int | None = Field(None, ge=1, description="tokens per engine step")
+    max_model_len: int | None = Field(None, ge=1, description="tokens of prompt and translation together")
+    gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="share of memory to use")
+    kv_cache_memory_bytes: int | None = Field(None, ge=1, description="KV cache size instead of the share")
+    tensor_parallel_size: int | None = Field(None, ge=1, description="GPUs that hold one model together")
+    quantization: str | None = Field(None, description="such as fp8; default: as the model's config says")
+    dtype: str | None = Field(None, description="such as bfloat16; default: as the model's config says")
+    engine_args: dict[str, Any] = Field(
+        default_factory=dict, description='more AsyncEngineArgs fields, as JSON: {"enforce_eager": true}'
+    )
+
+    host: str = Field("0.0.0.0", description="address to listen on")
+    port: int = Field(ENGINE_PORT, ge=1, le=65535, description="port to listen on")
+    request_timeout_s: float = Field(30, gt=0, description="seconds after which a request is given up")
+    drain_timeout_s: float = Field(60, ge=0, description="seconds that requests in flight get on SIGTERM")
+    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="largest request body that is read")
+    max_texts: int = Field(1024, ge=1, description="texts that one request may carry")
+
+    termination_log: Path | None = Field(
+        None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"
+    )
+    cache_dir: Path | None = Field(
+        None, description="weights go under it at huggingface/, compiled kernels at vllm/"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe to log")
+
+    @field_validator("prompt_family")
+    @classmethod
+    def _known_family(cls, name: str) -> str:
+        if name not in PROMPT_FAMILIES:
+            raise ValueError(f"no prompt family {name!r}; there are {', '.join(PROMPT_FAMILIES)}")
+        return name
+
+    @model_validator(mode="after")
+    def _together(self) -> Settings:
+        if (self.prompt_family == "custom") != (self.prompt_template is not None):
+            raise ValueError("prompt-family custom and prompt-template go together: set both or neither")
+        if self.kv_cache_memory_bytes is not None and self.gpu_memory_utilization is not None:
+            raise ValueError("set gpu-memory-utilization or kv-cache-memory-bytes, not both")
+        if (
+            self.max_num_batched_tokens is not None
+            and self.max_num_seqs is not None
+            and self.max_num_batched_tokens < self.max_num_seqs
+        ):
+            raise ValueError("max-num-batched-tokens must be at least max-num-seqs")
+        return self
+
+    @property
+    def name(self) -> str:
+        """What metrics and logs call this deployment."""
+        return self.served_name or self.model
+
+
+def termination_log(argv: list[str]) -> Path | None:
+    """Where a failed start leaves its sentence, found without reading any other setting.
+
+    Settings that are wrong are themselves a reason to write there.
+
+    Args:
+        argv: What follows `dragoman serve`.
+
+    Returns:
+        The file that was asked for, else Kubernetes' own where this process may write it, else None.
+    """
+    flag = _flag("termination_log")
+    for at, argument in enumerate(argv):
+        if argument == flag and at + 1 < len(argv):
+            return Path(argv[at + 1])
+        if argument.startswith(f"{flag}="):
+            return Path(argument.partition("=")[2])
+    named = os.environ.get("DRAGOMAN_TERMINATION_LOG")
+    if named:
+        return Path(named)
+    return KUBERNETES_TERMINATION_LOG if os.access(KUBERNETES_TERMINATION_LOG, os.W_OK) else None
+
+
+def read_settings(argv: list[str]) -> Settings:
+    """Settings from a command line and the environment.
+
+    Args:
+        argv: What follows `dragoman serve`.
+
+    Raises:
+        SettingsError: With every wrong flag or variable named.
+        SystemExit: After `--help`.
+    """
+    try:
+        return Settings(_cli_parse_args=argv, _cli_exit_on_error=False)
+    except PydanticSettingsError as error:
+        raise SettingsError(_unreadable(str(error))) from error
+    except ValidationError as error:
+        raise SettingsError("; ".join(_invalid(dict(item)) for item in error.errors())) from error
+
+
+def _flag(field: str) -> str:
+    return "--" + field.replace("_", "-")
+
+
+def _unreadable(message: str) -> str:
+    _, unknown, names = message.partition("unrecognized arguments: ")
+    if not unknown:
+        return message[:1].lower() + message[1:]
+    asked = names.split()[0].partition("=")[0]
+    nearest = difflib.get_close_matches(asked, map(_flag, Settings.model_fields), n=1)
+    return f"no option {asked}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def _invalid(item: dict[str, Any]) -> str:
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if not item["loc"]:
+        return message
+    field, *inner = item["loc"]
+    where = _flag(str(field)) + "".join(f"[{part}]" for part in inner)
+    if item["type"] == "missing":
+        return f"{where} is required"
+    return f"{where}: {message[:1].lower()}{message[1:]}"

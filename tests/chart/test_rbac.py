@@ -1,0 +1,146 @@
+"""The operator's permissions, each with its reason. What is not listed here must not be granted."""
+
+import pytest
+
+TD = "translationdeployments"
+READ = {"get", "list", "watch"}
+APPLY = {"create", "patch"}  # server-side apply needs both where the object may not exist
+
+REASONS = {
+    ("dragoman.io", TD): (READ, "watched; its spec belongs to its users, and no finalizer is set"),
+    ("dragoman.io", f"{TD}/status"): ({"patch"}, "conditions, counts, url"),
+    ("dragoman.io", f"{TD}/finalizers"): (
+        {"update"},
+        "children block their owner's deletion; the admission plugin OwnerReferencesPermissionEnforcement, on by "
+        "default in OpenShift, asks for this",
+    ),
+    ("apps", "deployments"): (READ | APPLY, "the engine pods; goes with its owner"),
+    ("", "services"): (READ | APPLY, "goes with its owner"),
+    ("", "serviceaccounts"): (READ | APPLY, "without a token; goes with its owner"),
+    ("policy", "poddisruptionbudgets"): (READ | APPLY, "goes with its owner"),
+    ("networking.k8s.io", "networkpolicies"): (
+        READ | APPLY | {"delete"},
+        "spec.networkPolicy.enabled false takes it away while its owner stays",
+    ),
+    ("", "pods"): ({"list", "watch"}, "why a pod does not start, for the status; never written"),
+    ("", "events"): (APPLY, "what happened, for kubectl describe; a repeated one is counted up"),
+}
+LEASE = {
+    ("create", None): "no name to restrict: the server checks creation before it knows one",
+    ("get", "release-dragoman"): "who acts",
+    ("update", "release-dragoman"): "take and renew",
+}
+
+
+def verbs_by_resource(rules):
+    granted = {}
+    for rule in rules:
+        assert set(rule) <= {"apiGroups", "resources", "verbs"}
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                granted.setdefault((group, resource), set()).update(rule["verbs"])
+    return granted
+
+
+def expected():
+    return {resource: verbs for resource, (verbs, _) in REASONS.items()}
+
+
+def test_cluster_role_grants_exactly_what_is_explained(render):
+    role = render(rbac={"userRoles": False}).one("ClusterRole")
+    assert verbs_by_resource(role["rules"]) == expected()
+
+
+def test_watched_namespaces_get_the_same_rules_and_the_cluster_none(render):
+    rendered = render(watchNamespaces=["team-a", "team-b"], rbac={"userRoles": False})
+    assert {"ClusterRole", "ClusterRoleBinding"}.isdisjoint(rendered.kinds)
+    roles = [role for role in rendered.all("Role") if role["metadata"]["name"] == "release-dragoman"]
+    assert [role["metadata"]["namespace"] for role in roles] == ["team-a", "team-b"]
+    assert [verbs_by_resource(role["rules"]) for role in roles] == [expected()] * 2
+
+
+@pytest.mark.parametrize("watched", [[], ["team-a"], ["dragoman-system"]], ids=str)
+def test_the_lease_is_in_the_releases_namespace_and_the_only_one(render, watched):
+    lease = render(watchNamespaces=watched).named("Role", "release-dragoman-lease")
+    assert lease["metadata"]["namespace"] == "dragoman-system"
+    granted = {
+        (verb, name)
+        for rule in lease["rules"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [None])
+    }
+    assert granted == set(LEASE)
+    assert all(
+        (rule["apiGroups"], rule["resources"]) == (["coordination.k8s.io"], ["leases"])
+        for rule in lease["rules"]
+    )
+
+
+@pytest.mark.parametrize("watched", [[], ["team-a", "team-b"]], ids=str)
+def test_every_binding_gives_one_existing_role_to_the_operator_alone(render, watched):
+    rendered = render(watchNamespaces=watched)
+    account = rendered.one("ServiceAccount")["metadata"]
+    assert rendered.pod["serviceAccountName"] == account["name"]
+    bindings = rendered.all("RoleBinding") + rendered.all("ClusterRoleBinding")
+    bound = set()
+    for binding in bindings:
+        assert binding["subjects"] == [
+            {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+        ]
+        role = binding["roleRef"]
+        bound.add((role["kind"], binding["metadata"].get("namespace"), role["name"]))
+    roles = rendered.all("Role") + rendered.all("ClusterRole")
+    own = {
+        (role["kind"], role["metadata"].get("namespace"), role["metadata"]["name"])
+        for role in roles
+        if not any("aggregate-to" in label for label in role["metadata"]["labels"])
+    }
+    assert bound == own
+
+
+@pytest.mark.parametrize("values", [{}, {"watchNamespaces": ["a"]}], ids=["cluster", "namespaced"])
+def test_nobody_gets_a_wildcard_a_secret_or_a_shell(render, values):
+    rendered = render(**values)
+    rules = [
+        rule for kind in ("Role", "ClusterRole") for role in rendered.all(kind) for rule in role["rules"]
+    ]
+    granted = {item for rule in rules for key in ("apiGroups", "resources", "verbs") for item in rule[key]}
+    forbidden = {
+        "*",
+        "secrets",
+        "pods/exec",
+        "pods/attach",
+        "roles",
+        "clusterroles",
+        "impersonate",
+        "escalate",
+        "bind",
+    }
+    assert granted.isdisjoint(forbidden)
+
+
+def test_users_roles_take_translation_deployments_in(render):
+    rendered = render()
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    taken_in = {
+        label.removeprefix(prefix): verbs_by_resource(role["rules"])
+        for role in rendered.all("ClusterRole")
+        for label in role["metadata"]["labels"]
+        if label.startswith(prefix)
+    }
+    assert taken_in == {
+        "view": {
+            ("dragoman.io", TD): READ,
+            ("dragoman.io", f"{TD}/status"): {"get"},
+            ("dragoman.io", f"{TD}/scale"): {"get"},
+        },
+        "edit": {
+            ("dragoman.io", TD): {"create", "update", "patch", "delete", "deletecollection"},
+            ("dragoman.io", f"{TD}/scale"): {"update", "patch"},
+        },
+    }
+
+
+def test_roles_can_be_left_to_someone_else(render):
+    rendered = render(rbac={"create": False, "userRoles": False})
+    assert {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}.isdisjoint(rendered.kinds)

@@ -1,0 +1,104 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+SET_BY_HELM = {"global"}
+"""Helm hands these to a chart that is another's dependency."""
+
+
+@pytest.fixture
+def schema(chart: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((chart / "values.schema.json").read_text())
+    return loaded
+
+
+@pytest.fixture
+def defaults(chart: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((chart / "values.yaml").read_text())
+    return loaded
+
+
+def leaves(values: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted name and value of everything that a user can set by itself."""
+    for key, value in values.items():
+        if isinstance(value, dict) and value and key not in {"requests", "limits"}:
+            yield from leaves(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Dotted name and schema of every value that is named by the schema."""
+    for key, inner in schema["properties"].items():
+        if "properties" in inner:
+            yield from fields(inner, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", inner
+
+
+def test_schema_and_defaults_name_the_same_values(schema, defaults):
+    named = {name for name, _ in fields(schema)} - SET_BY_HELM
+    assert named == {name for name, _ in leaves(defaults)}
+
+
+def test_objects_of_the_schema_are_closed(schema):
+    def open_objects(inner: Any, path: str) -> Iterator[str]:
+        if isinstance(inner, dict):
+            if "properties" in inner and inner.get("additionalProperties") is not False:
+                yield path
+            for key, value in inner.items():
+                yield from open_objects(value, f"{path}.{key}")
+
+    open_by_design = {path for path in open_objects(schema, "") if "metricsFrom" not in path}
+    assert open_by_design == set()
+
+
+def test_readme_lists_every_value_with_its_default(chart, defaults):
+    rows = [line.split("|")[1:4] for line in (chart / "README.md").read_text().splitlines() if "|" in line]
+    documented = {name.strip().strip("`"): default.strip().strip("`") for name, default, _ in rows[2:]}
+    assert {name: yaml.safe_load(text) for name, text in documented.items()} == dict(leaves(defaults))
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"watchNamespace": ["a"]}, "watchNamespace"),
+        ({"image": {"repo": "x"}}, "repo"),
+        ({"crds": {"instal": True}}, "instal"),
+        ({"engineImages": {"gpu": {}}}, "gpu"),
+        ({"networkPolicy": {"metricsFrom": [{"pods": {}}]}}, "pods"),
+        ({"watchNamespaces": "team-a"}, "watchNamespaces"),
+        ({"watchNamespaces": ["Team A"]}, "watchNamespaces"),
+        ({"watchNamespaces": ["a", "a"]}, "watchNamespaces"),
+        ({"replicas": "2"}, "replicas"),
+        ({"replicas": -1}, "replicas"),
+        ({"image": {"tag": 1.0}}, "tag"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
+        ({"logLevel": "loud"}, "logLevel"),
+        ({"resources": {"limits": {"memory": "much"}}}, "memory"),
+        ({"metrics": {"podMonitor": {"interval": "often"}}}, "interval"),
+        ({"podLabels": {"a": 1}}, "podLabels"),
+    ],
+    ids=str,
+)
+def test_wrong_values_are_refused_by_name(refusal, values, named):
+    assert named in refusal(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
+        (
+            {"metrics": {"service": False, "serviceMonitor": {"enabled": True}}},
+            "metrics.serviceMonitor needs metrics.service",
+        ),
+    ],
+    ids=["no-service-account", "monitor-without-service"],
+)
+def test_values_that_contradict_each_other_are_refused_with_the_way_out(refusal, values, reason):
+    assert reason in refusal(**values)

@@ -1,0 +1,166 @@
+"""Operators that end, freeze, double or lose the API server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+
+from dragoman_operator.core.observed import CHILD_KINDS, DEPLOYMENT, LEASE, SERVICE
+
+pytestmark = pytest.mark.cluster
+
+
+async def test_killed_in_the_middle_of_a_rollout(world):
+    first = world.operator()
+    await world.create(replicas=2)
+    await world.until_complete()
+    before = {pod["metadata"]["uid"] for pod in await world.pods()}
+    await world.edit(engine={"maxNumSeqs": 6})
+    await world.until(
+        lambda: world.conditions(), lambda conditions: conditions["Progressing"]["reason"] == "Replacing"
+    )
+    first.kill()
+    # Edited while nobody looks.
+    await world.edit(engine={"maxNumSeqs": 7})
+    await world.remove(SERVICE)
+    world.operator("second")
+    await world.until_complete()
+    after = await world.pods()
+    assert not before & {pod["metadata"]["uid"] for pod in after}
+    assert all("7" in pod["spec"]["containers"][0]["args"] for pod in after)
+    assert await world.get(SERVICE)
+
+
+async def test_restart_alone_changes_nothing(world):
+    first = world.operator()
+    await world.create()
+    await world.until_complete()
+    versions = [(await world.get(kind))["metadata"]["resourceVersion"] for kind in CHILD_KINDS]
+    assert first.stop() == 0
+    second = world.operator("second")
+    await world.until(lambda: second.metric("dragoman_operator_reconciles_total"), lambda count: count >= 1)
+    assert [(await world.get(kind))["metadata"]["resourceVersion"] for kind in CHILD_KINDS] == versions
+
+
+async def test_stopping_hands_over_at_once(world):
+    # The Lease would hold for a minute.
+    times = {"lease-duration-s": 60, "lease-renew-deadline-s": 40}
+    first = world.operator(**times)
+    await world.until(first.leads, bool)
+    second = world.operator("second", **times)
+    began = asyncio.get_running_loop().time()
+    assert first.stop() == 0
+    assert asyncio.get_running_loop().time() - began < 5
+    await world.until(second.leads, bool, timeout_s=10)
+
+
+async def test_one_acts_and_the_other_follows(world):
+    first = world.operator("first")
+    await world.until(first.leads, bool)
+    second = world.operator("second")
+    await world.create(replicas=0)
+    await world.until_complete()
+    assert not await second.leads()
+    assert "applied" not in second.log.read_text()
+    first.kill()
+    await world.until(second.leads, bool)
+    await world.edit(engine={"maxNumSeqs": 6})
+    await world.until_complete()
+    assert "applied Deployment: spec changed" in second.log.read_text()
+    lease = await world.get(LEASE, "dragoman-operator")
+    assert lease["spec"]["holderIdentity"] == "second"
+
+
+async def test_frozen_leader_does_not_act_when_it_wakes(world):
+    first = world.operator("first")
+    await world.create(replicas=0)
+    await world.until_complete()
+    second = world.operator("second")
+    first.send(signal.SIGSTOP)
+    await world.until(second.leads, bool)
+    done = first.log.read_text().count("applied")
+    # Events for the frozen one pile up in its sockets.
+    await world.edit(engine={"maxNumSeqs": 6})
+    await world.until_complete()
+    second.send(signal.SIGSTOP)
+    await world.remove(DEPLOYMENT)
+    first.send(signal.SIGCONT)
+    await world.until(lambda: _text(first), lambda log: "no longer leading" in log)
+    woken = first.log.read_text()
+    second.send(signal.SIGCONT)
+    await world.until_complete()
+    # Whoever led in the end repaired it, and nothing was written between the waking and the taking of the Lease.
+    assert woken.split("no longer leading")[0].count("applied") == done
+
+
+async def _text(operator) -> str:
+    return operator.log.read_text()
+
+
+class Line:
+    """A line to the API server that can be cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._ends: set[asyncio.StreamWriter] = set()
+        self.whole = True
+
+    @asynccontextmanager
+    async def laid(self) -> AsyncIterator[int]:
+        server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            self.cut()
+            server.close()
+
+    def cut(self) -> None:
+        self.whole = False
+        for end in self._ends:
+            end.transport.abort()
+        self._ends.clear()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.whole:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection(*self._target)
+        self._ends |= {writer, far_writer}
+        with suppress(OSError):
+            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+
+
+async def test_api_server_that_goes_away_for_a_while(world, tmp_path):
+    kubeconfig = yaml.safe_load(world.kubeconfig.read_text())
+    server = kubeconfig["clusters"][0]["cluster"]["server"]
+    line = Line(urlsplit(server).hostname, urlsplit(server).port)
+    async with line.laid() as port:
+        kubeconfig["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
+        (tmp_path / "kubeconfig").write_text(yaml.safe_dump(kubeconfig))
+        operator = world.operator(kubeconfig=tmp_path / "kubeconfig")
+        await world.create()
+        await world.until_complete()
+        line.cut()
+        await world.until(lambda: _text(operator), lambda log: "no longer leading" in log)
+        await world.edit(engine={"maxNumSeqs": 6})
+        await world.create("later", replicas=0)
+        (pod,) = await world.pods()
+        assert pod["status"]["phase"] == "Running"
+        line.whole = True
+        await world.until_complete()
+        await world.until_complete("later")
+        assert operator.process.poll() is None
+        assert "Traceback" not in operator.log.read_text()

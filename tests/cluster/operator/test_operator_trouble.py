@@ -1,0 +1,117 @@
+"""What goes wrong is said in the object, and what runs goes on running."""
+
+from __future__ import annotations
+
+import pytest
+from kubernetes.aio.client.exceptions import ApiException
+
+from dragoman_operator.core.observed import DEPLOYMENT, SERVICE
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ({"engine": {"device": "cuda"}}, "device cuda needs resources.limits nvidia.com/gpu"),
+        ({"engine": {"device": "cpu", "maxNumSeqs": 64, "maxNumBatchedTokens": 32}}, "at least maxNumSeqs"),
+        ({"engine": {"device": "cpu", "gpuMemoryUtilization": 1.5}}, "gpuMemoryUtilization"),
+        ({"model": {"uri": "org/model", "promptFamily": "hy-mt2"}}, "model.uri must be hf://"),
+        ({"model": {"uri": "hf://a/b", "promptFamily": "custom"}}, "custom needs promptTemplate"),
+        ({"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}, "minReplicas must not be above maxReplicas"),
+        ({"replicas": 0, "autoscaling": {"maxReplicas": 2}}, "replicas 0 needs autoscaling.minReplicas 0"),
+        ({"languages": [{"source": "english", "targets": ["de"]}]}, "languages"),
+    ],
+)
+async def test_api_server_refuses_with_the_sentence(world, groups, sentence):
+    with pytest.raises(ApiException) as caught:
+        await world.create(**groups)
+    assert caught.value.status == 422
+    assert sentence in caught.value.body
+
+
+async def test_long_name_is_refused(world):
+    with pytest.raises(ApiException, match="at most 52"):
+        await world.create("d" * 53)
+
+
+async def test_spec_that_only_the_operator_can_judge(world):
+    world.operator()
+    await world.create()
+    await world.until_complete()
+    (before,) = await world.pods()
+    applied = await world.get(DEPLOYMENT)
+    await world.edit(engine={"maxNumSeqs": 9, "extraArgs": {"max_num_seqs": 4}})
+    message = await world.until_condition("Degraded", "True", "InvalidSpec")
+    assert "extraArgs says max_num_seqs" in message
+    assert (await world.status())["why"].startswith("spec.engine")
+    assert (await world.conditions())["Available"]["status"] == "True"
+    assert [pod["metadata"]["uid"] for pod in await world.pods()] == [before["metadata"]["uid"]]
+    assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == applied["metadata"]["generation"]
+    await world.edit(engine={"extraArgs": {"max_num_seqs": None}})
+    await world.until_condition("Degraded", "False", "AsExpected")
+    await world.until_complete()
+
+
+async def test_failing_engine_says_why(world):
+    world.operator()
+    await world.create()
+    await world.until_complete()
+    (old,) = await world.pods()
+    await world.edit(
+        model={"uri": "file:///nowhere/model"},
+        podTemplate={"env": [{"name": "DRAGOMAN_ENGINE", "value": "vllm"}]},
+    )
+    message = await world.until_condition("Degraded", "True", "EngineFailed")
+    assert "/nowhere/model" in message
+    assert "does not exist" in message
+    assert (await world.status())["why"] == message
+    # The pods of the last spec that worked go on.
+    assert (await world.conditions())["Available"]["status"] == "True"
+    assert old["metadata"]["uid"] in {pod["metadata"]["uid"] for pod in await world.pods()}
+    await world.edit(
+        model={"uri": "file:///opt/dragoman/examples/demo-model"},
+        podTemplate={"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]},
+    )
+    await world.until_condition("Degraded", "False")
+    await world.until_complete()
+
+
+async def test_missing_secret_is_named(world):
+    world.operator()
+    await world.create(
+        model={
+            "uri": "file:///opt/dragoman/examples/demo-model",
+            "promptFamily": "chatml-generic",
+            "tokenSecretRef": {"name": "hugging-face"},
+        }
+    )
+    message = await world.until_condition("Degraded", "True", "ConfigurationMissing")
+    assert "hugging-face" in message
+
+
+async def test_no_node_has_a_gpu(world):
+    world.operator()
+    await world.create(engine={"device": "cuda"}, resources={"limits": {"nvidia.com/gpu": 1}})
+    message = await world.until_condition("Degraded", "True", "Unschedulable")
+    assert "nvidia.com/gpu" in message
+
+
+async def test_name_of_somebody_else_is_not_taken(world):
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "demo", "namespace": world.namespace},
+        "spec": {"ports": [{"port": 80}], "selector": {"app": "theirs"}},
+    }
+    await world.kube.create(SERVICE, service)
+    world.operator(**{"resync-s": 1})
+    await world.create(replicas=0)
+    message = await world.until_condition("Degraded", "True", "NameTaken")
+    assert "a Service named demo exists and is not ours" in message
+    theirs = await world.get(SERVICE)
+    assert theirs["spec"]["selector"] == {"app": "theirs"}
+    assert "ownerReferences" not in theirs["metadata"]
+    await world.remove(SERVICE)
+    await world.until_complete()
+    await world.until_condition("Degraded", "False")

@@ -1,0 +1,102 @@
+"""Services on the local cluster: a loopback address each, leading to the pods that are ready."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+
+pytestmark = pytest.mark.cluster
+
+
+async def ask(address, path=""):
+    """The answer through a Service; an empty string where nobody takes the connection."""
+    try:
+        async with aiohttp.ClientSession() as session, session.get(f"http://{address}/{path}") as response:
+            return await response.text()
+    except (aiohttp.ClientConnectionError, ConnectionError):
+        return ""
+
+
+async def test_reaches_every_ready_pod_and_no_other(workloads, server):
+    address = await workloads.expose("web")
+    await workloads.until(lambda: ask(address), lambda answer: answer == "")
+    await workloads.deploy("web", server(), replicas=2)
+    await workloads.all_ready("web")
+    names = {pod.metadata.name for pod in await workloads.pods("web")}
+    seen = set()
+
+    async def all_seen():
+        seen.add(await ask(address))
+        return seen - {""}
+
+    await workloads.until(all_seen, lambda found: found == names)
+    await workloads.patch("web", replicas=0)
+    await workloads.until(lambda: ask(address), lambda answer: answer == "")
+
+
+async def test_no_request_is_lost_while_pods_are_replaced(workloads, server):
+    address = await workloads.expose("web")
+    polite = {"preStop": {"sleep": {"seconds": 1}}}
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    await workloads.deploy("web", server(lifecycle=polite), replicas=1, strategy=strategy)
+    await workloads.all_ready("web")
+    await workloads.until(lambda: ask(address), bool)
+    env = {"containers": [{"name": "main", "env": [{"name": "VERSION", "value": "2"}]}]}
+    await workloads.patch("web", template={"spec": env})
+
+    async def answer():
+        told = await ask(address)
+        assert told, "the Service did not answer"
+        return await ask(address, "VERSION")
+
+    await workloads.until(answer, lambda version: version == "2")
+    await workloads.all_ready("web")
+
+
+async def test_endpoint_slices_tell_the_same(workloads, server, cluster):
+    if cluster.api != "embedded":
+        pytest.skip("a real kube-apiserver refuses loopback addresses in EndpointSlices")
+    from kubernetes.aio.client import DiscoveryV1Api
+
+    await workloads.expose("web")
+    await workloads.deploy("web", server(), replicas=1)
+    await workloads.all_ready("web")
+    [pod] = await workloads.pods("web")
+
+    async def ready():
+        found = await DiscoveryV1Api(workloads.api).list_namespaced_endpoint_slice(
+            workloads.namespace, label_selector="kubernetes.io/service-name=web"
+        )
+        return [
+            (item.ports, end) for item in found.items for end in item.endpoints or () if end.conditions.ready
+        ]
+
+    [(ports, endpoint)] = await workloads.until(ready, lambda found: len(found) == 1)
+    assert endpoint.addresses == [pod.status.pod_ip]
+    assert (endpoint.node_name, endpoint.target_ref.name) == ("local", pod.metadata.name)
+    assert [port.port for port in ports] == [8000]
+
+
+async def test_a_dead_endpoint_is_passed_over(workloads, server):
+    """A pod whose process is gone but not yet noticed does not cost a request."""
+    address = await workloads.expose("web")
+    lasting = {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 1, "failureThreshold": 100}
+    await workloads.deploy("web", server(readinessProbe=lasting), replicas=1)
+    await workloads.run(
+        "deaf",
+        {
+            "name": "main",
+            "image": "none",
+            "command": ["sleep", "60"],
+            "ports": [{"name": "http", "containerPort": 8000}],
+        },
+    )
+    await workloads.core.patch_namespaced_pod(
+        "deaf", workloads.namespace, {"metadata": {"labels": {"app": "web"}}}
+    )
+    await workloads.all_ready("web")
+    await workloads.until(lambda: ask(address), bool)
+    answers = await asyncio.gather(*(ask(address) for _ in range(6)))
+    assert all(answers)

@@ -1,0 +1,130 @@
+"""What keeps pods from serving, told in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman_operator.core.diagnosis import diagnose, last_line
+
+MakePod = Callable[..., dict[str, Any]]
+
+SENTENCE = "the model /models/none does not exist: check spec.model.uri"
+
+
+def terminated(**fields: Any) -> dict[str, Any]:
+    return {"exitCode": 1, "reason": "Error", **fields}
+
+
+CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "engine said why": ({"state": {"terminated": terminated(message=SENTENCE)}}, "EngineFailed", SENTENCE),
+    "engine said why the last time": (
+        {"state": {"running": {}}, "lastState": {"terminated": terminated(message=SENTENCE)}},
+        "EngineFailed",
+        SENTENCE,
+    ),
+    "engine waits to be restarted": (
+        {
+            "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+            "lastState": {"terminated": terminated(message=f"loading…\n{SENTENCE}\n\n")},
+        },
+        "EngineFailed",
+        SENTENCE,
+    ),
+    "engine said nothing": (
+        {"state": {"terminated": terminated(exitCode=139)}},
+        "EngineFailed",
+        "the engine in pod demo-1 exited with status 139 and said nothing",
+    ),
+    "out of memory": (
+        {"lastState": {"terminated": terminated(reason="OOMKilled", exitCode=137)}},
+        "OutOfMemory",
+        "resources.limits.memory",
+    ),
+    "no image": (
+        {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}},
+        "ImagePullFailed",
+        "the image engine:cpu cannot be pulled (ImagePullBackOff): not found",
+    ),
+    "bad image name": (
+        {"state": {"waiting": {"reason": "InvalidImageName"}}},
+        "ImagePullFailed",
+        "check spec.image",
+    ),
+    "no secret": (
+        {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hf" not found'}}},
+        "ConfigurationMissing",
+        'pod demo-1 cannot be started: secret "hf" not found',
+    ),
+}
+
+
+@pytest.mark.parametrize(("container", "reason", "sentence"), CONTAINERS.values(), ids=CONTAINERS)
+def test_container(container: dict[str, Any], reason: str, sentence: str, make_pod: MakePod) -> None:
+    (finding,) = diagnose(None, [make_pod(container=container)])
+    assert finding.reason == reason
+    assert sentence in finding.message
+
+
+def test_pod_that_serves_again_is_well(make_pod: MakePod) -> None:
+    restarted = {"state": {"running": {}}, "lastState": {"terminated": terminated(message=SENTENCE)}}
+    assert diagnose(None, [make_pod(ready=True, container=restarted)]) == []
+
+
+def test_pod_that_ended_as_told_is_well(make_pod: MakePod) -> None:
+    assert diagnose(None, [make_pod(container={"state": {"terminated": terminated(exitCode=0)}})]) == []
+
+
+def test_pod_that_is_being_deleted_is_passed_over(make_pod: MakePod) -> None:
+    assert diagnose(None, [make_pod(deleted=True, container={"state": {"terminated": terminated()}})]) == []
+
+
+def test_no_node(make_pod: MakePod) -> None:
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "message": "0/3 nodes: 3 Insufficient nvidia.com/gpu.",
+    }
+    (finding,) = diagnose(None, [make_pod(conditions=[condition])])
+    assert finding == ("Unschedulable", "no node takes pod demo-1: 0/3 nodes: 3 Insufficient nvidia.com/gpu.")
+
+
+def test_eviction(make_pod: MakePod) -> None:
+    (finding,) = diagnose(None, [make_pod(phase="Failed", reason="Evicted", message="disk pressure")])
+    assert finding == ("Evicted", "pod demo-1 was evicted: disk pressure")
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (
+            {
+                "type": "ReplicaFailure",
+                "status": "True",
+                "message": "pods is forbidden: exceeded quota: gpus",
+            },
+            "QuotaExceeded",
+        ),
+        ({"type": "ReplicaFailure", "status": "True", "message": "denied by policy"}, "PodsRefused"),
+        ({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}, "RolloutStalled"),
+    ],
+)
+def test_deployment(condition: dict[str, Any], reason: str) -> None:
+    (finding,) = diagnose({"status": {"conditions": [condition]}}, [])
+    assert finding.reason == reason
+
+
+def test_most_telling_first_and_each_reason_once(make_pod: MakePod) -> None:
+    stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    failing = {"state": {"terminated": terminated(message=SENTENCE)}}
+    pods = [make_pod("a", container=failing), make_pod("b", container=failing)]
+    found = diagnose({"status": {"conditions": [stalled]}}, pods)
+    assert [finding.reason for finding in found] == ["EngineFailed", "RolloutStalled"]
+
+
+def test_last_line_of_a_log() -> None:
+    assert last_line("first\n  the last one  \n\n") == "the last one"
+    assert last_line("") == ""
+    assert len(last_line("x" * 5000)) == 600

@@ -1,0 +1,66 @@
+"""Who may take the Lease, and that it never goes by another machine's clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from dragoman_operator.core.lease import Sighting, claimed, may_claim, sight
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+
+
+def lease(holder: str | None = "other", version: str = "1", **spec: Any) -> dict[str, Any]:
+    fields = {
+        "holderIdentity": holder,
+        "leaseDurationSeconds": 15,
+        "renewTime": "1970-01-01T00:00:00.000000Z",
+    }
+    return {"metadata": {"name": "x", "namespace": "y", "resourceVersion": version}, "spec": fields | spec}
+
+
+def test_silent_holder_is_succeeded_after_its_duration() -> None:
+    sighting = sight(lease(), None, 100.0)
+    assert not may_claim(lease(), sight(lease(), sighting, 114.9), "me", 114.9)
+    assert may_claim(lease(), sight(lease(), sighting, 115.0), "me", 115.0)
+
+
+def test_renewal_begins_the_wait_anew() -> None:
+    sighting = sight(lease(version="2"), Sighting("1", 100.0), 110.0)
+    assert not may_claim(lease(version="2"), sighting, "me", 120.0)
+
+
+def test_old_renew_time_alone_is_no_reason() -> None:
+    # The holder's clock may be years behind ours.
+    assert not may_claim(lease(), sight(lease(), None, 100.0), "me", 100.0)
+
+
+@pytest.mark.parametrize("holder", ["", None, "me"])
+def test_free_or_own_lease_is_taken_at_once(holder: str | None) -> None:
+    assert may_claim(lease(holder), Sighting("1", 100.0), "me", 100.0)
+
+
+def test_first_claim() -> None:
+    ours = claimed(None, "x", "y", "me", 15.0, NOW)
+    assert ours["metadata"] == {"name": "x", "namespace": "y"}
+    assert ours["spec"] == {
+        "holderIdentity": "me",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2026-01-02T03:04:05.000678Z",
+        "renewTime": "2026-01-02T03:04:05.000678Z",
+        "leaseTransitions": 0,
+    }
+
+
+def test_renewal_keeps_the_time_of_acquiring() -> None:
+    ours = claimed(lease("me", acquireTime="before", leaseTransitions=4), "x", "y", "me", 15.0, NOW)
+    assert (ours["spec"]["acquireTime"], ours["spec"]["leaseTransitions"]) == ("before", 4)
+    assert ours["metadata"]["resourceVersion"] == "1"
+
+
+def test_succession_counts() -> None:
+    ours = claimed(lease("other", acquireTime="before", leaseTransitions=4), "x", "y", "me", 15.0, NOW)
+    assert ours["spec"]["leaseTransitions"] == 5
+    assert ours["spec"]["acquireTime"] != "before"

@@ -1,0 +1,150 @@
+"""Which children are written, and which are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.observed import (
+    CHILD_KINDS,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    NETWORK_POLICY,
+    SERVICE,
+    SERVICE_ACCOUNT,
+    Kind,
+    Observed,
+)
+from dragoman_operator.core.plan import Plan, plan
+
+MakeTd = Callable[..., TranslationDeployment]
+MakeObserved = Callable[..., Observed]
+
+
+def causes(found: Plan) -> dict[str, str]:
+    return {change.kind.name: change.cause for change in found.changes}
+
+
+def test_everything_is_made_in_order(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+    found = plan(make_td(), images, make_observed())
+    assert [change.kind for change in found.changes] == list(CHILD_KINDS)
+    assert set(causes(found).values()) == {"missing"}
+
+
+def test_nothing_to_do(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+    assert plan(make_td(), images, make_observed(make_td())) == Plan()
+
+
+def test_edited_spec_changes_the_deployment_alone(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    found = plan(make_td(engine={"maxNumSeqs": 9}), images, make_observed(make_td()))
+    assert causes(found) == {"Deployment": "spec changed"}
+
+
+def test_field_taken_out_of_the_spec_is_taken_out_of_the_child(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    before = make_td(podTemplate={"nodeSelector": {"gpu": "h200"}})
+    assert causes(plan(make_td(), images, make_observed(before))) == {"Deployment": "spec changed"}
+
+
+EDITS: dict[Kind, Callable[[dict[str, Any]], object]] = {
+    SERVICE_ACCOUNT: lambda child: child.update(automountServiceAccountToken=True),
+    NETWORK_POLICY: lambda child: child["spec"]["ingress"].append({}),
+    SERVICE: lambda child: child["spec"]["selector"].update({"dragoman.io/deployment": "other"}),
+    DISRUPTION_BUDGET: lambda child: child["spec"].update(maxUnavailable=0),
+    DEPLOYMENT: lambda child: child["spec"].update(replicas=0),
+}
+
+
+@pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
+def test_edit_is_repaired(kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+    observed = make_observed(make_td())
+    EDITS[kind](observed.children[kind])  # type: ignore[arg-type]
+    assert causes(plan(make_td(), images, observed)) == {kind.name: "edited by someone else"}
+
+
+@pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
+def test_deletion_is_repaired(
+    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    left = {other: child for other, child in observed.children.items() if other != kind}
+    assert causes(plan(make_td(), images, replace(observed, children=left))) == {kind.name: "missing"}
+
+
+@pytest.mark.parametrize("lost", ["labels", "ownerReferences"])
+def test_lost_label_or_owner_is_put_back(
+    lost: str, make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    del observed.children[SERVICE]["metadata"][lost]
+    assert causes(plan(make_td(), images, observed)) == {"Service": "edited by someone else"}
+
+
+def test_disabled_policy_is_deleted_by_uid(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td = make_td(networkPolicy={"enabled": False})
+    (change,) = plan(td, images, make_observed(make_td())).changes[:1]
+    assert (change.kind, change.manifest, change.uid) == (NETWORK_POLICY, None, "uid-of-NetworkPolicy")
+
+
+def test_child_of_somebody_else_is_left_alone(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    observed.children[SERVICE]["metadata"].pop("ownerReferences")
+    observed.children[SERVICE]["metadata"].pop("annotations")
+    found = plan(make_td(), images, observed)
+    assert found.changes == ()
+    (sentence,) = found.obstacles
+    assert sentence.startswith("a Service named demo exists and is not ours")
+
+
+def test_unwanted_child_of_somebody_else_is_no_obstacle(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    observed.children[NETWORK_POLICY]["metadata"] |= {"ownerReferences": [], "annotations": {}}
+    assert plan(make_td(networkPolicy={"enabled": False}), images, observed).obstacles == ()
+
+
+def test_child_of_a_predecessor_is_waited_for(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    observed.children[DEPLOYMENT]["metadata"]["ownerReferences"][0]["uid"] = "of the one before"
+    found = plan(make_td(), images, observed)
+    assert found.changes == ()
+    assert found.waiting == (
+        "the Deployment of a deleted TranslationDeployment of this name is still being removed",
+    )
+
+
+def test_child_that_is_going_is_waited_for(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    observed.children[SERVICE]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    found = plan(make_td(), images, observed)
+    assert found.changes == ()
+    assert found.waiting == ("the Service is being deleted and is made anew afterwards",)
+
+
+def test_foreign_bound_of_a_budget_can_be_forced_out(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    observed = make_observed(make_td())
+    spec = observed.children[DISRUPTION_BUDGET]["spec"]
+    spec["minAvailable"] = spec.pop("maxUnavailable")
+    (change,) = plan(make_td(), images, observed).changes
+    assert change.forced is not None
+    assert change.forced["spec"]["minAvailable"] is None
+    assert change.forced["spec"]["maxUnavailable"] == 1

@@ -1,0 +1,168 @@
+"""One look at an object: what is written, in which order, and what is not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.observed import (
+    CHILD_KINDS,
+    DEPLOYMENT,
+    EVENT,
+    SERVICE,
+    TRANSLATION_DEPLOYMENT,
+    Kind,
+)
+from dragoman_operator.errors import ConflictError, RefusedError
+from dragoman_operator.reconcile import REFUSED_S, SOON_S, Key, Reconciler
+
+KEY = Key("default", "demo")
+RESYNC_S = 300.0
+
+
+class Api:
+    """Objects in memory; `calls` are the writes, in order."""
+
+    def __init__(self, *objects: dict[str, Any]) -> None:
+        self.objects = {found["kind"]: found for found in objects}
+        self.events: dict[str, dict[str, Any]] = {}
+        self.calls: list[str] = []
+        self.refused: dict[str, str] = {}
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        return copy.deepcopy(self.objects.get(kind.name))
+
+    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        return []
+
+    async def apply(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append(f"apply {kind.name}")
+        if kind.name in self.refused:
+            raise RefusedError(f"apply {kind.name}", self.refused[kind.name])
+        stored = copy.deepcopy(manifest)
+        stored["metadata"] |= {"uid": kind.name, "generation": 1, "resourceVersion": "1"}
+        self.objects[kind.name] = stored
+        return stored
+
+    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> None:
+        self.calls.append(f"merge {kind.name}")
+        if kind is EVENT:
+            self.events[name] |= fields
+
+    async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        self.calls.append(f"delete {kind.name} {uid}")
+
+    async def write_status(self, seen: dict[str, Any], status: dict[str, Any]) -> None:
+        self.calls.append("status")
+        self.objects["TranslationDeployment"]["status"] = status
+
+    async def create(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        if manifest["metadata"]["name"] in self.events:
+            raise ConflictError("create", "exists")
+        self.events[manifest["metadata"]["name"]] = manifest
+        return manifest
+
+
+@pytest.fixture
+def reconciler(images: Images) -> Callable[[Api], Reconciler]:
+    return lambda api: Reconciler(api, images, RESYNC_S, "me")  # type: ignore[arg-type]
+
+
+MakeBody = Callable[..., dict[str, Any]]
+Make = Callable[[Api], Reconciler]
+
+
+async def test_first_look_writes_children_then_the_status_once(make_body: MakeBody, reconciler: Make) -> None:
+    api = Api(make_body())
+    assert await reconciler(api)(KEY) == RESYNC_S
+    assert api.calls == [*(f"apply {kind.name}" for kind in CHILD_KINDS), "status"]
+
+
+async def test_second_look_writes_no_child_and_third_nothing(make_body: MakeBody, reconciler: Make) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.calls.clear()
+    await look(KEY)
+    assert set(api.calls) <= {"status"}
+    api.calls.clear()
+    await look(KEY)
+    assert api.calls == []
+
+
+@pytest.mark.parametrize("change", [{}, {"deletionTimestamp": "2026-01-02T03:04:05Z"}])
+async def test_object_that_is_gone_is_forgotten(
+    change: dict[str, Any], make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Api(make_body())
+    api.objects["TranslationDeployment"]["metadata"] |= change
+    if not change:
+        del api.objects[TRANSLATION_DEPLOYMENT.name]
+    assert await reconciler(api)(KEY) is None
+    assert api.calls == []
+
+
+async def test_bad_spec_touches_no_child(make_body: MakeBody, reconciler: Make) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.calls.clear()
+    api.objects["TranslationDeployment"]["spec"]["engine"]["colour"] = "red"
+    del api.objects["Service"]
+    await look(KEY)
+    assert api.calls == ["status"]
+    (event,) = (event for event in api.events.values() if event["type"] == "Warning")
+    assert event["reason"] == "InvalidSpec"
+
+
+async def test_refusal_does_not_keep_the_others_from_being_written(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Api(make_body())
+    api.refused = {"Service": "denied by policy (403)"}
+    assert await reconciler(api)(KEY) == REFUSED_S
+    assert "apply Deployment" in api.calls
+    conditions = {
+        found["type"]: found for found in api.objects["TranslationDeployment"]["status"]["conditions"]
+    }
+    assert conditions["Degraded"]["reason"] == "ApplyRefused"
+    assert "denied by policy" in conditions["Degraded"]["message"]
+
+
+async def test_edit_over_which_nothing_can_be_applied_is_forced(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.objects["Service"]["spec"]["ports"][0]["port"] = 81
+    api.refused = {"Service": "duplicate port name (422)"}
+    api.calls.clear()
+    await look(KEY)
+    assert api.calls[:2] == ["apply Service", "merge Service"]
+
+
+async def test_waits_shortly_for_what_is_being_deleted(make_body: MakeBody, reconciler: Make) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.objects[SERVICE.name]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    assert await look(KEY) == SOON_S
+
+
+async def test_event_again_counts_up(make_body: MakeBody, reconciler: Make) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    for _ in range(3):
+        api.refused = {"Deployment": "no (403)"}
+        api.objects.pop(DEPLOYMENT.name, None)
+        await look(KEY)
+        api.refused = {}
+        await look(KEY)
+    (event,) = (event for event in api.events.values() if event["reason"] == "ApplyRefused")
+    assert event["count"] == 3
+    assert event["involvedObject"]["name"] == "demo"

@@ -1,0 +1,217 @@
+"""What fields say together: the API server's rules and the operator's agree, sentence by sentence."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import cel
+import pytest
+
+from dragoman_operator.api.v1alpha1 import parse
+from dragoman_operator.crd import custom_resource_definition
+from dragoman_operator.errors import SpecError
+
+GPU = {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}
+CUSTOM = {"promptFamily": "custom", "promptTemplate": "{source}->{target}: {text}"}
+
+GOOD: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "one GPU": GPU,
+    "one GPU as a string": {**GPU, "resources": {"limits": {"nvidia.com/gpu": "1"}}},
+    "four GPUs": {
+        "engine": {"device": "cuda", "tensorParallelSize": 4},
+        "resources": {"limits": {"nvidia.com/gpu": 4, "memory": "64Gi"}},
+    },
+    "a MIG slice": {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/mig-3g.40gb": 1}}},
+    "as many tokens as sequences": {"engine": {"maxNumSeqs": 64, "maxNumBatchedTokens": 64}},
+    "a whole GPU": {**GPU, "engine": {"device": "cuda", "gpuMemoryUtilization": 1}},
+    "cache in bytes": {"engine": {"kvCacheMemory": 1073741824}},
+    "custom prompt": {"model": CUSTOM},
+    "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
+    "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
+    "zero by hand": {"replicas": 0},
+    "zero while scaling is off": {"replicas": 0, "autoscaling": {"mode": "Off", "maxReplicas": 2}},
+    "a claim": {"model": {"uri": "pvc://models/qwen/7b"}},
+    "a claim's root": {"model": {"uri": "pvc://models"}},
+    "a bucket": {"model": {"uri": "s3://bucket/model"}},
+    "an image": {"model": {"uri": "oci://registry.example/model:1"}},
+    "a file": {"model": {"uri": "file:///opt/model"}},
+    "a revision": {"model": {"revision": "main"}},
+    "drain of two minutes": {"rollout": {"drainTimeout": "2m"}},
+    "an hour and a half to start": {"rollout": {"startTimeout": "1h30m"}},
+    "own labels": {"podTemplate": {"labels": {"team": "l10n", "example.com/tier": "gold"}}},
+}
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "more sequences than tokens": (
+        {"engine": {"maxNumSeqs": 64, "maxNumBatchedTokens": 32}},
+        "maxNumBatchedTokens must be at least maxNumSeqs",
+    ),
+    "two sizes of the cache": (
+        {**GPU, "engine": {"device": "cuda", "gpuMemoryUtilization": 0.5, "kvCacheMemory": "1Gi"}},
+        "set gpuMemoryUtilization or kvCacheMemory, not both",
+    ),
+    "GPU memory on the CPU": (
+        {"engine": {"gpuMemoryUtilization": 0.5}},
+        "gpuMemoryUtilization is for device cuda",
+    ),
+    "no GPU": ({"engine": {"device": "cuda"}}, "device cuda needs resources.limits nvidia.com/gpu"),
+    "too few GPUs": (
+        {**GPU, "engine": {"device": "cuda", "tensorParallelSize": 2}},
+        "device cuda needs resources.limits nvidia.com/gpu",
+    ),
+    "too many GPUs": (
+        {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": "2"}}},
+        "device cuda needs resources.limits nvidia.com/gpu",
+    ),
+    "a GPU for the CPU": ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "device cpu takes no GPU"),
+    "a GPU asked for the CPU": (
+        {"resources": {"requests": {"nvidia.com/gpu": 1}}},
+        "device cpu takes no GPU",
+    ),
+    "two CPUs as GPUs": ({"engine": {"tensorParallelSize": 2}}, "device cpu runs with tensorParallelSize 1"),
+    "no template": ({"model": {"promptFamily": "custom"}}, "promptFamily custom needs promptTemplate"),
+    "a template for nothing": (
+        {"model": {"promptTemplate": CUSTOM["promptTemplate"]}},
+        "promptFamily custom needs promptTemplate",
+    ),
+    "a template without text": (
+        {"model": CUSTOM | {"promptTemplate": "into {target}, please"}},
+        "promptTemplate must contain {text}",
+    ),
+    "a template without target": (
+        {"model": CUSTOM | {"promptTemplate": "translate {text}"}},
+        "promptTemplate must contain {text}",
+    ),
+    "no scheme": ({"model": {"uri": "org/model"}}, "model.uri must be hf://"),
+    "web address": ({"model": {"uri": "https://example.com/model"}}, "model.uri must be hf://"),
+    "no organisation": ({"model": {"uri": "hf://model"}}, "model.uri must be hf://"),
+    "relative file": ({"model": {"uri": "file://model"}}, "model.uri must be hf://"),
+    "revision of a file": (
+        {"model": {"uri": "file:///model", "revision": "main"}},
+        "model.revision only means something for hf://",
+    ),
+    "a claim with a limit": (
+        {"model": {"cache": {"persistentVolumeClaim": "models", "sizeLimit": "5Gi"}}},
+        "cache.sizeLimit only bounds a cache without a claim",
+    ),
+    "min above max": (
+        {"autoscaling": {"minReplicas": 3, "maxReplicas": 2}},
+        "autoscaling.minReplicas must not be above maxReplicas",
+    ),
+    "HPA to zero": (
+        {"autoscaling": {"mode": "HPA", "minReplicas": 0, "maxReplicas": 2}},
+        "a HorizontalPodAutoscaler does not scale to zero",
+    ),
+    "zero against the autoscaler": (
+        {"replicas": 0, "autoscaling": {"maxReplicas": 2}},
+        "replicas 0 needs autoscaling.minReplicas 0",
+    ),
+    "no drain": ({"rollout": {"drainTimeout": "0s"}}, "rollout.drainTimeout must be between 1s and 1h"),
+    "a day's drain": ({"rollout": {"drainTimeout": "24h"}}, "rollout.drainTimeout must be between 1s and 1h"),
+    "no time to start": (
+        {"rollout": {"startTimeout": "5s"}},
+        "rollout.startTimeout must be between 10s and 24h",
+    ),
+    "our labels": (
+        {"podTemplate": {"labels": {"dragoman.io/deployment": "other"}}},
+        "podTemplate.labels cannot set dragoman.io/",
+    ),
+    "common labels": (
+        {"podTemplate": {"labels": {"app.kubernetes.io/name": "other"}}},
+        "podTemplate.labels cannot set dragoman.io/",
+    ),
+}
+
+
+def schema() -> dict[str, Any]:
+    found: dict[str, Any] = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return found
+
+
+def with_defaults(value: Any, node: Mapping[str, Any]) -> Any:
+    """What the API server stores for `value`."""
+    if isinstance(value, dict):
+        filled = dict(value)
+        for name, child in node.get("properties", {}).items():
+            if name not in filled and "default" in child:
+                filled[name] = copy.deepcopy(child["default"])
+            if name in filled:
+                filled[name] = with_defaults(filled[name], child)
+        return filled
+    return [with_defaults(item, node["items"]) for item in value] if isinstance(value, list) else value
+
+
+def broken(value: Any, node: Mapping[str, Any]) -> Iterator[str]:
+    """Messages of all the rules in the CRD that `value` breaks."""
+    for rule in node.get("x-kubernetes-validations", ()):
+        if cel.evaluate(rule["rule"], {"self": value}) is not True:
+            yield rule["message"]
+    if isinstance(value, dict):
+        for name, child in node.get("properties", {}).items():
+            if name in value:
+                yield from broken(value[name], child)
+
+
+@pytest.mark.parametrize("change", GOOD.values(), ids=GOOD)
+def test_good_specs_pass_both(change: dict[str, Any], make_body: Callable[..., dict[str, Any]]) -> None:
+    body = make_body(**change)
+    parse(body)
+    assert list(broken(with_defaults(body, schema()), schema())) == []
+
+
+@pytest.mark.parametrize(("change", "message"), BAD.values(), ids=BAD)
+def test_bad_specs_fail_both_with_the_same_sentence(
+    change: dict[str, Any], message: str, make_body: Callable[..., dict[str, Any]]
+) -> None:
+    body = make_body(**change)
+    (refusal,) = broken(with_defaults(body, schema()), schema())
+    assert refusal.startswith(message)
+    with pytest.raises(SpecError) as caught:
+        parse(body)
+    assert refusal in str(caught.value)
+
+
+def test_every_rule_has_a_spec_that_breaks_it() -> None:
+    def rules(node: Mapping[str, Any]) -> Iterator[str]:
+        yield from (rule["message"] for rule in node.get("x-kubernetes-validations", ()))
+        for child in node.get("properties", {}).values():
+            yield from rules(child)
+
+    spec_rules = set(rules(schema()["properties"]["spec"]))
+    assert spec_rules == {rule for rule in spec_rules if any(rule.startswith(bad) for _, bad in BAD.values())}
+
+
+@pytest.mark.parametrize("name", ["Demo", "1demo", "de.mo", "-demo", "d" * 53])
+def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict[str, Any]]) -> None:
+    (refusal,) = broken(with_defaults(make_body(name), schema()), schema())
+    assert refusal.startswith("metadata.name must be at most 52")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"engine": {"maxNumSeqs": 0}}, "spec.engine.maxNumSeqs: "),
+        ({"engine": {"gpuMemoryUtilization": 1.5}}, "spec.engine.gpuMemoryUtilization: "),
+        ({"engine": {"colour": "red"}}, "spec.engine.colour is not known to this operator"),
+        ({"engine": {"extraArgs": {"max_num_seqs": 4}}}, "extraArgs says max_num_seqs"),
+        ({"engine": {"extraArgs": {"max-model-len": 4}}}, "extraArgs says max-model-len"),
+        ({"model": {"uri": None}}, "spec.model.uri: Field required"),
+        ({"model": {"promptFamily": "latin"}}, "spec.model.promptFamily: "),
+        (
+            {"languages": [{"source": "en", "targets": ["de"]}, {"source": "en", "targets": ["fr"]}]},
+            "languages must have one entry for each source",
+        ),
+        ({"languages": [{"source": "english", "targets": ["de"]}]}, "spec.languages.0.source: "),
+        ({"resources": {"limits": {"memory": "lots"}}}, "spec.resources.limits.memory"),
+        ({"rollout": {"drainTimeout": "soon"}}, "spec.rollout.drainTimeout: "),
+    ],
+)
+def test_what_a_stored_object_may_say_wrong(
+    change: dict[str, Any], sentence: str, make_body: Callable[..., dict[str, Any]]
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(make_body(**change))
+    assert sentence in str(caught.value)

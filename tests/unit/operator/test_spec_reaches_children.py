@@ -1,0 +1,211 @@
+"""Every field of the spec does what it is for: a field that nobody reads fails here.
+
+One peer compares only the model's URL and ignores an edited `maxNumSeqs` until something else changes
+(vllm-project/production-stack, `deploymentNeedsUpdate`).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from dragoman_contract.languages import Languages
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.observed import (
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    NETWORK_POLICY,
+    SERVICE,
+    SERVICE_ACCOUNT,
+)
+from dragoman_operator.core.plan import wanted
+
+BASE: dict[str, Any] = {
+    "model": {
+        "uri": "hf://org/model",
+        "revision": "main",
+        "promptFamily": "custom",
+        "promptTemplate": "{text} in {target}",
+        "tokenSecretRef": {"name": "hf", "key": "token"},
+    },
+    "languages": [{"source": "en", "targets": ["de"]}],
+    "engine": {"device": "cuda"},
+    "resources": {"limits": {"nvidia.com/gpu": 1}},
+    "replicas": 5,
+    "autoscaling": {
+        "mode": "Internal",
+        "minReplicas": 1,
+        "maxReplicas": 4,
+        "prometheus": {"url": "http://prom:9090"},
+    },
+}
+"""Every group is there, so that a change of one field is a change of that field alone."""
+
+PODS, SIZE, RECONCILE = "the pod template", "the Deployment, not the pods", "nothing yet (the autoscaler)"
+
+EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
+    "model.uri": ({"uri": "hf://org/other"}, PODS),
+    "model.revision": ({"revision": "v2"}, PODS),
+    "model.tokenSecretRef.name": ({"tokenSecretRef": {"name": "other", "key": "token"}}, PODS),
+    "model.tokenSecretRef.key": ({"tokenSecretRef": {"name": "hf", "key": "other"}}, PODS),
+    "model.promptFamily": ({"promptFamily": "seed-x", "promptTemplate": None}, PODS),
+    "model.promptTemplate": ({"promptTemplate": "{target}: {text}"}, PODS),
+    "model.cache.persistentVolumeClaim": ({"cache": {"persistentVolumeClaim": "models"}}, PODS),
+    "model.cache.sizeLimit": ({"cache": {"sizeLimit": "5Gi"}}, PODS),
+    "languages.source": ([{"source": "fr", "targets": ["de"]}], PODS),
+    "languages.targets": ([{"source": "en", "targets": ["de", "fr"]}], PODS),
+    "engine.device": ({"device": "cpu"}, PODS),
+    "engine.dtype": ({"dtype": "bfloat16"}, PODS),
+    "engine.maxNumSeqs": ({"maxNumSeqs": 33}, PODS),
+    "engine.maxNumBatchedTokens": ({"maxNumBatchedTokens": 4096}, PODS),
+    "engine.maxModelLen": ({"maxModelLen": 4096}, PODS),
+    "engine.gpuMemoryUtilization": ({"gpuMemoryUtilization": 0.5}, PODS),
+    "engine.kvCacheMemory": ({"kvCacheMemory": "12Gi"}, PODS),
+    "engine.tensorParallelSize": ({"tensorParallelSize": 2}, PODS),
+    "engine.quantization": ({"quantization": "fp8"}, PODS),
+    "engine.extraArgs": ({"extraArgs": {"enable_prefix_caching": False}}, PODS),
+    "resources.limits": ({"limits": {"nvidia.com/gpu": 1, "memory": "32Gi"}}, PODS),
+    "resources.requests": ({"requests": {"memory": "16Gi"}}, PODS),
+    "image": ("engine:mine", PODS),
+    "imagePullPolicy": ("Always", PODS),
+    "imagePullSecrets.name": ([{"name": "registry"}], PODS),
+    "replicas": (2, SIZE),
+    "autoscaling.mode": ({"mode": "Off"}, SIZE),
+    "autoscaling.minReplicas": ({"minReplicas": 5, "maxReplicas": 5}, SIZE),
+    "autoscaling.maxReplicas": ({"maxReplicas": 1}, SIZE),
+    "autoscaling.targetConcurrency": ({"targetConcurrency": 8}, RECONCILE),
+    "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, RECONCILE),
+    "autoscaling.idleSeconds": ({"idleSeconds": 60}, RECONCILE),
+    "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, RECONCILE),
+    "autoscaling.prometheus.tokenSecretRef.name": (
+        {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}},
+        RECONCILE,
+    ),
+    "autoscaling.prometheus.tokenSecretRef.key": (
+        {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom", "key": "k"}}},
+        RECONCILE,
+    ),
+    "rollout.surge": ({"surge": "Never"}, SIZE),
+    "rollout.drainTimeout": ({"drainTimeout": "90s"}, PODS),
+    "rollout.startTimeout": ({"startTimeout": "10m"}, PODS),
+    "podTemplate.labels": ({"labels": {"team": "l10n"}}, PODS),
+    "podTemplate.annotations": ({"annotations": {"note": "x"}}, PODS),
+    "podTemplate.nodeSelector": ({"nodeSelector": {"gpu": "h200"}}, PODS),
+    "podTemplate.tolerations": ({"tolerations": [{"operator": "Exists"}]}, PODS),
+    "podTemplate.affinity": ({"affinity": {"nodeAffinity": {}}}, PODS),
+    "podTemplate.topologySpreadConstraints": ({"topologySpreadConstraints": [{"maxSkew": 1}]}, PODS),
+    "podTemplate.runtimeClassName": ({"runtimeClassName": "nvidia"}, PODS),
+    "podTemplate.priorityClassName": ({"priorityClassName": "high"}, PODS),
+    "podTemplate.schedulerName": ({"schedulerName": "volcano"}, PODS),
+    "podTemplate.env.name": ({"env": [{"name": "A", "value": "1"}]}, PODS),
+    "podTemplate.env.value": ({"env": [{"name": "HOME", "value": "/elsewhere"}]}, PODS),
+    "podTemplate.env.valueFrom": ({"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]}, PODS),
+    "service.type": ({"type": "LoadBalancer"}, SERVICE),
+    "service.annotations": ({"annotations": {"lb": "internal"}}, SERVICE),
+    "networkPolicy.enabled": ({"enabled": False}, NETWORK_POLICY),
+    "networkPolicy.from": ({"from": [{"podSelector": {}}]}, NETWORK_POLICY),
+    "networkPolicy.egress": ({"egress": [{"ports": [{"port": 9000}]}]}, NETWORK_POLICY),
+}
+"""For every leaf of the spec: its group changed, and what that must change."""
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Every field of a model that holds no other model, under its name in YAML."""
+    for name, field in model.model_fields.items():
+        path = f"{prefix}{field.alias or name}"
+        inner = [part for part in types_in(field.annotation) if issubclass(part, BaseModel)]
+        if inner:
+            yield from leaves(inner[0], f"{path}.")
+        else:
+            yield path
+
+
+def types_in(annotation: Any) -> Iterator[type]:
+    if get_origin(annotation) in (Union, types.UnionType, tuple):
+        for part in get_args(annotation):
+            yield from types_in(part)
+    elif hasattr(annotation, "__metadata__"):
+        yield from types_in(get_args(annotation)[0])
+    elif isinstance(annotation, type):
+        yield annotation
+
+
+def base() -> TranslationDeployment:
+    return parsed(BASE)
+
+
+def parsed(spec: dict[str, Any]) -> TranslationDeployment:
+    metadata = {"name": "demo", "namespace": "default", "uid": "1", "generation": 1}
+    return parse({"metadata": metadata, "spec": spec})
+
+
+def changed(path: str) -> TranslationDeployment:
+    group, change = path.partition(".")[0], EFFECTS[path][0]
+    if not isinstance(change, dict):
+        return parsed(BASE | {group: change})
+    fields = BASE.get(group, {}) | change
+    spec = BASE | {group: {name: value for name, value in fields.items() if value is not None}}
+    if path == "engine.device":
+        spec["resources"] = {}
+    if path == "engine.tensorParallelSize":
+        spec["resources"] = {"limits": {"nvidia.com/gpu": 2}}
+    return parsed(spec)
+
+
+def test_table_names_every_field_and_no_other() -> None:
+    assert set(leaves(TranslationDeploymentSpec)) == EFFECTS.keys()
+
+
+def test_leaves_go_into_lists_and_options() -> None:
+    found = set(leaves(TranslationDeploymentSpec))
+    assert {f"languages.{name}" for name in Languages.model_fields} <= found
+    assert "model.tokenSecretRef.key" in found
+
+
+@pytest.mark.parametrize("path", EFFECTS)
+def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> None:
+    effect = EFFECTS[path][1]
+    before, after = wanted(base(), images), wanted(changed(path), images)
+    differing = {kind for kind in before if before[kind] != after[kind]}
+    if effect == RECONCILE:
+        assert differing == set()
+    elif effect in (SERVICE, NETWORK_POLICY):
+        assert differing == {effect}
+    else:
+        assert differing - {NETWORK_POLICY} == {DEPLOYMENT}
+        templates = [(found[DEPLOYMENT] or {})["spec"]["template"] for found in (before, after)]
+        assert (templates[0] != templates[1]) == (effect == PODS)
+
+
+@pytest.mark.parametrize("path", [path for path, (_, effect) in EFFECTS.items() if effect == PODS])
+def test_replaced_pods_still_match_the_selector(path: str, images: Images) -> None:
+    # A Deployment's selector cannot be changed.
+    deployments = [wanted(td, images)[DEPLOYMENT] or {} for td in (base(), changed(path))]
+    assert deployments[0]["spec"]["selector"] == deployments[1]["spec"]["selector"]
+    for deployment in deployments:
+        labels = deployment["spec"]["template"]["metadata"]["labels"]
+        assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
+def test_same_input_gives_equal_output(make_td: Callable[..., TranslationDeployment], images: Images) -> None:
+    assert wanted(make_td(), images) == wanted(make_td(), images)
+
+
+def test_all_children_carry_owner_name_and_labels(
+    make_td: Callable[..., TranslationDeployment], images: Images
+) -> None:
+    td = make_td("european")
+    children = wanted(td, images)
+    assert set(children) == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, DEPLOYMENT}
+    for kind, manifest in children.items():
+        assert manifest is not None
+        assert (manifest["apiVersion"], manifest["kind"]) == (kind.api_version, kind.name)
+        assert manifest["metadata"]["name"] == "european"
+        assert manifest["metadata"]["labels"]["dragoman.io/deployment"] == "european"
+        (owner,) = manifest["metadata"]["ownerReferences"]
+        assert (owner["uid"], owner["controller"]) == (td.uid, True)

@@ -1,0 +1,237 @@
+"""Conditions, numbers and the Why column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.observed import SERVICE, Observed
+from dragoman_operator.core.plan import Plan, plan
+from dragoman_operator.core.status import status_of, status_of_bad_spec, transitions
+
+MakeTd = Callable[..., TranslationDeployment]
+MakeObserved = Callable[..., Observed]
+MakePod = Callable[..., dict[str, Any]]
+Status = dict[str, Any]
+
+
+def condition(status: Status, name: str) -> tuple[str, str]:
+    (found,) = (item for item in status["conditions"] if item["type"] == name)
+    return found["status"], found["reason"]
+
+
+def message(status: Status, name: str) -> str:
+    (found,) = (item for item in status["conditions"] if item["type"] == name)
+    return str(found["message"])
+
+
+def test_first_look(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+    td, observed = make_td(), make_observed()
+    status = status_of(td, observed, plan(td, images, observed), {})
+    assert condition(status, "Available") == ("False", "NoReadyReplicas")
+    assert condition(status, "Progressing") == ("True", "Applying")
+    assert condition(status, "Degraded") == ("False", "AsExpected")
+    assert status["observedGeneration"] == 3
+    assert (status["replicas"], status["readyReplicas"], status["desiredReplicas"]) == (0, 0, 2)
+    assert status["selector"] == "app.kubernetes.io/component=engine,dragoman.io/deployment=demo"
+    assert status["url"] == "http://demo.default.svc:8000"
+    assert status["languages"] == "en>de,fr"
+
+
+def test_complete(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> None:
+    td = make_td()
+    pods = [make_pod("a", ready=True), make_pod("b", ready=True)]
+    status = status_of(td, make_observed(td, pods, updatedReplicas=2), Plan(), {})
+    assert condition(status, "Available") == ("True", "Ready")
+    assert condition(status, "Progressing") == ("False", "Complete")
+    assert status["why"] == "2 of 2 replicas are ready; spec.replicas is 2"
+
+
+@pytest.mark.parametrize(
+    ("pods", "updated", "reason"),
+    [
+        ([("a", True)], 1, "Starting"),
+        ([("a", True), ("b", False)], 2, "Starting"),
+        ([("a", True), ("b", True)], 1, "Replacing"),
+        ([("a", True), ("b", True), ("c", False)], 1, "Replacing"),
+        ([("a", True), ("b", True), ("c", True)], 3, "ScalingDown"),
+    ],
+)
+def test_under_way(
+    pods: list[tuple[str, bool]],
+    updated: int,
+    reason: str,
+    make_td: MakeTd,
+    make_observed: MakeObserved,
+    make_pod: MakePod,
+) -> None:
+    td = make_td()
+    found = make_observed(td, [make_pod(name, ready=ready) for name, ready in pods], updatedReplicas=updated)
+    status = status_of(td, found, Plan(), {})
+    assert condition(status, "Progressing") == ("True", reason)
+    assert status["why"] == message(status, "Progressing")
+
+
+def test_deployment_controller_that_has_not_looked_yet(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td()
+    pods = [make_pod("a", ready=True), make_pod("b", ready=True)]
+    status = status_of(td, make_observed(td, pods, updatedReplicas=2, observedGeneration=0), Plan(), {})
+    assert condition(status, "Progressing") == ("True", "Applying")
+
+
+def test_pods_that_leave_do_not_count(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    pods = [make_pod("a", ready=True), make_pod("b", ready=True, deleted=True)]
+    status = status_of(td, make_observed(td, pods, updatedReplicas=1), Plan(), {})
+    assert (status["replicas"], status["readyReplicas"]) == (1, 1)
+    assert condition(status, "Progressing") == ("False", "Complete")
+
+
+def test_zero_is_not_available_and_not_degraded(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    td = make_td(replicas=0)
+    status = status_of(td, make_observed(td, updatedReplicas=0), Plan(), {})
+    assert condition(status, "Available") == ("False", "ScaledToZero")
+    assert condition(status, "Progressing") == ("False", "Complete")
+    assert condition(status, "Degraded") == ("False", "AsExpected")
+
+
+def test_failing_engine_speaks_in_degraded_and_why(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    said = {"lastState": {"terminated": {"exitCode": 1, "message": "no such model"}}}
+    pods = [make_pod("old", ready=True), make_pod("new", container=said)]
+    status = status_of(td, make_observed(td, pods, updatedReplicas=1), Plan(), {})
+    assert condition(status, "Available") == ("True", "Ready")
+    assert condition(status, "Degraded") == ("True", "EngineFailed")
+    assert message(status, "Degraded") == status["why"] == "no such model"
+
+
+def test_stalled_rollout(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    td = make_td()
+    status = status_of(td, make_observed(td, conditions=[stalled]), Plan(), {})
+    assert condition(status, "Progressing") == ("False", "Stalled")
+    assert condition(status, "Degraded") == ("True", "RolloutStalled")
+
+
+def test_refusal_and_obstacle(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    td = make_td()
+    refused = status_of(td, make_observed(td), Plan(), {}, ("apply Deployment default/demo: denied (403)",))
+    assert condition(refused, "Degraded") == ("True", "ApplyRefused")
+    taken = status_of(td, make_observed(td), Plan(obstacles=("a Service named demo exists",)), {})
+    assert condition(taken, "Degraded") == ("True", "NameTaken")
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("Internal", [("False", "NotImplemented")]), ("External", [("True", "External")]), ("Off", [])],
+)
+def test_scaling_active_says_what_is_true(
+    mode: str, expected: list[tuple[str, str]], make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(autoscaling={"mode": mode, "minReplicas": 1, "maxReplicas": 3})
+    status = status_of(td, make_observed(td), Plan(), {})
+    found = [
+        condition(status, "ScalingActive") for item in status["conditions"] if item["type"] == "ScalingActive"
+    ]
+    assert found == expected
+
+
+def test_same_look_gives_the_same_status_later(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    td, observed = make_td(), make_observed(make_td())
+    first = status_of(td, observed, Plan(), {})
+    later = status_of(td, replace(observed, now=observed.now + timedelta(hours=1)), Plan(), first)
+    assert later == first
+
+
+def test_transition_time_moves_with_the_status_alone(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td, observed = make_td(replicas=1), make_observed(make_td(replicas=1))
+    first = status_of(td, observed, Plan(), {})
+    later = observed.now + timedelta(minutes=1)
+    ready = replace(observed, now=later, pods=(make_pod(ready=True),))
+    second = {item["type"]: item for item in status_of(td, ready, Plan(), first)["conditions"]}
+    assert second["Available"]["lastTransitionTime"] == "2026-01-02T03:05:05Z"
+    assert second["Degraded"]["lastTransitionTime"] == "2026-01-02T03:04:05Z"
+
+
+def test_transitions_are_changes_of_status_or_reason(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    td, observed = make_td(), make_observed(make_td())
+    first = status_of(td, observed, Plan(), {})
+    assert [said.reason for said in transitions({}, first)] == ["Starting"]
+    assert transitions(first, first) == []
+    worded = {**first, "conditions": [{**item, "message": "else"} for item in first["conditions"]]}
+    assert transitions(first, worded) == []
+    refused = status_of(td, observed, Plan(), first, ("no",))
+    (said,) = transitions(first, refused)
+    assert (said.warning, said.reason, said.message) == (True, "ApplyRefused", "no")
+
+
+def test_bad_spec_keeps_what_was_known(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    observed = make_observed(td, [make_pod(ready=True)], updatedReplicas=1)
+    good = status_of(td, observed, Plan(), {})
+    bad = status_of_bad_spec(4, "spec.engine.colour is not known", observed, good)
+    assert condition(bad, "Degraded") == ("True", "InvalidSpec")
+    assert message(bad, "Degraded") == "spec.engine.colour is not known; running pods stay as they are"
+    assert condition(bad, "Available") == ("True", "Ready")
+    assert (bad["observedGeneration"], bad["selector"], bad["url"]) == (4, good["selector"], good["url"])
+    assert status_of_bad_spec(4, "spec.engine.colour is not known", observed, bad) == bad
+    healed = status_of(td, observed, Plan(), bad)
+    assert condition(healed, "Degraded") == ("False", "AsExpected")
+
+
+def test_bad_spec_from_the_beginning(make_observed: MakeObserved) -> None:
+    bad = status_of_bad_spec(1, "spec.model: Field required", make_observed(), {})
+    assert [item["type"] for item in bad["conditions"]] == ["Degraded"]
+    assert (bad["replicas"], bad["readyReplicas"]) == (0, 0)
+
+
+def test_local_address_is_the_url(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    observed = make_observed(make_td())
+    observed.children[SERVICE]["metadata"]["annotations"]["dragoman.io/local-address"] = "127.9.0.1"
+    assert status_of(make_td(), observed, Plan(), {})["url"] == "http://127.9.0.1:8000"
+
+
+def test_columns_stay_short(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    many = [{"source": f"q{letter}", "targets": ["en", "de", "fr"]} for letter in "abcdefghijklmn"]
+    td = make_td(languages=many)
+    status = status_of(td, make_observed(td), Plan(), {}, ("x" * 5000,))
+    assert len(status["languages"]) <= 60
+    assert len(status["why"]) <= 200
+    assert status_of(make_td(languages=[]), make_observed(td), Plan(), {})["languages"] == "any"
+
+
+def test_evicted_pod_is_told_until_its_successor_serves(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(replicas=1)
+    evicted = make_pod("old", phase="Failed", reason="Evicted", message="disk pressure")
+    alone = status_of(td, make_observed(td, [evicted], updatedReplicas=0), Plan(), {})
+    assert condition(alone, "Degraded") == ("True", "Evicted")
+    pods = [evicted, make_pod("new", ready=True)]
+    replaced = status_of(td, make_observed(td, pods, updatedReplicas=1), Plan(), {})
+    assert condition(replaced, "Progressing") == ("False", "Complete")
+    assert condition(replaced, "Degraded") == ("False", "AsExpected")
+
+
+def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec(make_observed: MakeObserved) -> None:
+    newer = {"type": "Brilliant", "status": "True", "reason": "So", "message": ""}
+    old = {"conditions": [newer], "brightness": 3}
+    bad = status_of_bad_spec(4, "spec.engine.colour is not known", make_observed(), old)
+    assert bad["brightness"] == 3
+    assert [item["type"] for item in bad["conditions"]] == ["Brilliant", "Degraded"]

@@ -1,0 +1,72 @@
+import asyncio
+
+import pytest
+
+from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
+from dragoman_service.lifecycle import Lifecycle, Phase, Progress
+
+
+def test_a_start_goes_through_its_phases_and_keeps_its_length() -> None:
+    now_s = 100.0
+    lifecycle = Lifecycle(clock=lambda: now_s)
+    lifecycle.report(Progress(Phase.DOWNLOADING, 0.5))
+    now_s = 107.5
+    assert (lifecycle.progress, lifecycle.start_s, lifecycle.started) == (
+        Progress(Phase.DOWNLOADING, 0.5),
+        7.5,
+        False,
+    )
+    lifecycle.ready()
+    now_s = 500.0
+    assert (lifecycle.phase, lifecycle.start_s, lifecycle.started) == (Phase.READY, 7.5, True)
+
+
+@pytest.mark.parametrize("end", ["ready", "drain", "fail"])
+def test_a_late_report_changes_nothing(end: str) -> None:
+    lifecycle = Lifecycle()
+    getattr(lifecycle, end)()
+    before = lifecycle.phase
+    lifecycle.report(Progress(Phase.LOADING))
+    assert lifecycle.phase is before
+
+
+def test_a_drain_during_the_start_is_final() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.drain()
+    lifecycle.ready()
+    assert (lifecycle.phase, lifecycle.started) == (Phase.DRAINING, False)
+
+
+@pytest.mark.parametrize(
+    ("end", "error"), [("report", NotReadyError), ("drain", DrainingError), ("fail", EngineDeadError)]
+)
+def test_only_a_ready_pod_admits(end: str, error: type[Exception]) -> None:
+    lifecycle = Lifecycle()
+    if end == "report":
+        lifecycle.report(Progress(Phase.LOADING))
+    else:
+        lifecycle.ready()
+        getattr(lifecycle, end)()
+    with pytest.raises(error), lifecycle.admit():
+        pass
+    assert lifecycle.in_flight == 0
+
+
+async def test_a_drain_waits_for_the_last_request_in_flight() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.ready()
+    with lifecycle.admit():
+        lifecycle.drain()
+        assert not await lifecycle.until_idle(0.01)
+        waiting = asyncio.create_task(lifecycle.until_idle(60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    assert await waiting
+
+
+def test_a_failed_request_gives_its_place_back() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.ready()
+    with pytest.raises(ZeroDivisionError), lifecycle.admit():
+        raise ZeroDivisionError
+    assert lifecycle.in_flight == 0

@@ -1,0 +1,132 @@
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
+from dragoman_service.engine.scripted import Script, ScriptedEngine, script_from
+from dragoman_service.errors import (
+    EngineDeadError,
+    GenerationError,
+    ModelLoadError,
+    SettingsError,
+    TextTooLongError,
+)
+from dragoman_service.lifecycle import Progress
+from dragoman_service.settings import Settings
+
+
+class Scripted:
+    def __init__(self, **script: Any) -> None:
+        self.registry = CollectorRegistry()
+        self.engine = ScriptedEngine(Script(**script), "m", self.registry)
+
+    def sample(self, name: str) -> float | None:
+        return self.registry.get_sample_value(f"vllm:{name}", {"model_name": "m", "engine": "0"})
+
+    async def answer(self, text: str, **decoding: Any) -> list[Chunk]:
+        async with aclosing(self.engine.generate(Prompt(text, text), Decoding(**decoding), "r")) as chunks:
+            return [chunk async for chunk in chunks]
+
+    async def until_running(self, count: int) -> None:
+        for _ in range(5000):
+            if self.sample("num_requests_running") == count:
+                return
+            await asyncio.sleep(0.001)
+        pytest.fail(f"{count} requests never ran")
+
+
+async def test_an_answer_is_the_reverse_and_its_reverse_the_text() -> None:
+    (chunk,) = await Scripted().answer("Grüße, world")
+    assert chunk == Chunk("dlrow ,eßürG", Finish.STOP, prompt_tokens=3, output_tokens=3)
+
+
+async def test_a_stream_has_the_same_text_in_pieces() -> None:
+    *pieces, last = await Scripted().answer("Hello, world", stream=True)
+    assert len(pieces) == 3
+    assert "".join(piece.text for piece in pieces) + last.text == "dlrow ,olleH"
+    assert (last.finish, pieces[0].finish) == (Finish.STOP, None)
+
+
+async def test_max_tokens_cuts_the_output() -> None:
+    (chunk,) = await Scripted().answer("Hello, world", max_tokens=1)
+    assert (chunk.text, chunk.finish) == ("dlro", Finish.LENGTH)
+
+
+async def test_the_pace_is_that_of_the_script() -> None:
+    began_s = time.monotonic()
+    await Scripted(first_token_s=0.05, token_s=0.01).answer("x" * 20)
+    assert time.monotonic() - began_s >= 0.1
+
+
+async def test_more_sequences_than_places_wait_and_metrics_tell() -> None:
+    scripted = Scripted(first_token_s=60, max_num_seqs=2, max_model_len=1000)
+    tasks = [asyncio.create_task(scripted.answer("x" * 40)) for _ in range(3)]
+    await scripted.until_running(2)
+    assert scripted.sample("num_requests_waiting") == 1
+    assert scripted.sample("kv_cache_usage_perc") == pytest.approx(2 * 20 / 2000)
+    tasks[0].cancel()
+    await asyncio.gather(tasks[0], return_exceptions=True)
+    await scripted.until_running(2)
+    assert scripted.sample("num_requests_waiting") == 0
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert [scripted.sample(f"num_requests_{state}") for state in ("running", "waiting")] == [0, 0]
+    assert scripted.sample("kv_cache_usage_perc") == 0
+
+
+async def test_a_text_over_the_model_s_length_is_refused_with_numbers() -> None:
+    with pytest.raises(TextTooLongError, match=r"250 tokens .* over the 300"):
+        await Scripted(max_model_len=300).answer("x" * 1000)
+
+
+async def test_every_so_many_generations_fail_and_the_rest_do_not() -> None:
+    scripted = Scripted(fail_every=2)
+    await scripted.answer("a")
+    with pytest.raises(GenerationError):
+        await scripted.answer("b")
+    await scripted.answer("c")
+
+
+async def test_a_dead_engine_stays_dead() -> None:
+    scripted = Scripted(die_after=1)
+    await scripted.engine.check()
+    for _ in range(2):
+        with pytest.raises(EngineDeadError):
+            await scripted.answer("a")
+    with pytest.raises(EngineDeadError):
+        await scripted.engine.check()
+
+
+async def test_a_load_reports_its_share_and_fails_when_told_to() -> None:
+    reports: list[Progress] = []
+    await Scripted().engine.load(reports.append)
+    assert [report.share_ratio for report in reports] == [step / 10 for step in range(10)]
+    with pytest.raises(ModelLoadError, match="no such luck"):
+        await Scripted(fail_load="no such luck").engine.load(reports.append)
+
+
+@pytest.mark.parametrize(
+    ("engine_args", "said"),
+    [
+        ({"tokens_s": 1}, "did you mean 'token_s'?"),
+        ({"token_s": "fast"}, "token_s takes float, not 'fast'"),
+        ({"max_num_seqs": 2}, "set twice"),
+        ({"fail_every": True}, "fail_every takes int"),
+    ],
+)
+def test_a_script_that_cannot_be_read_is_refused(
+    make_settings: Callable[..., Settings], engine_args: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said.replace("?", r"\?")):
+        script_from(make_settings(max_num_seqs=4, engine_args=engine_args))
+
+
+def test_a_script_comes_from_flags_and_engine_arguments(make_settings: Callable[..., Settings]) -> None:
+    settings = make_settings(max_num_seqs=4, engine_args={"token_s": 1, "load_s": 0.5})
+    assert script_from(settings) == Script(max_num_seqs=4, token_s=1, load_s=0.5)

@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+
+from dragoman_service.engine.protocol import Decoding, Framing, Prompt
+from dragoman_service.engine.tokens import INLINE_CHARS, Tokens
+from dragoman_service.errors import GenerationError, PromptTemplateError
+
+
+class WordTokenizer:
+    """A word is a token; `<s>` is added unless told not to."""
+
+    def __init__(self, chat_template: str | None = "yes") -> None:
+        self.chat_template = chat_template
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        return ([1] if add_special_tokens else []) + [len(word) + 100 for word in text.split()]
+
+    def get_vocab(self) -> dict[str, int]:
+        return {"<end>": 7}
+
+    def convert_tokens_to_ids(self, text: str) -> int:
+        return self.get_vocab()[text]
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **options: Any) -> str:
+        if self.chat_template == "fails":
+            raise TypeError("content must be a list")
+        assert options["tokenize"] is False
+        assert options["add_generation_prompt"] is True
+        turn = messages[0]
+        thinking = " think" if options.get("enable_thinking", True) else ""
+        return f"<user> {turn['content']} <assistant>{thinking}"
+
+
+async def test_a_chat_prompt_has_the_template_s_special_tokens_and_no_others() -> None:
+    tokens = Tokens(WordTokenizer())
+    prompt = Prompt("do: ab c", "ab c", Framing.CHAT, {"enable_thinking": False})
+    assert await tokens.encode(prompt) == ([106, 103, 102, 101, 111], 2)
+
+
+async def test_a_raw_prompt_has_the_tokenizer_s() -> None:
+    assert await Tokens(WordTokenizer()).encode(Prompt("do: ab", "ab", Framing.RAW)) == ([1, 103, 102], 1)
+
+
+@pytest.mark.parametrize(("template", "first"), [("yes", 106), (None, 1)])
+async def test_a_custom_prompt_is_a_turn_where_there_are_turns(template: str | None, first: int) -> None:
+    tokens = Tokens(WordTokenizer(template))
+    ids, _ = await tokens.encode(Prompt("ab", "ab", Framing.CHAT_IF_ANY))
+    assert ids[0] == first
+
+
+async def test_a_long_instruction_is_encoded_all_the_same() -> None:
+    text = "ab " * INLINE_CHARS
+    ids, segment_tokens = await Tokens(WordTokenizer()).encode(Prompt(text, text, Framing.RAW))
+    assert (len(ids), segment_tokens) == (INLINE_CHARS + 1, INLINE_CHARS)
+
+
+def test_a_stop_that_is_a_token_stops_by_its_id() -> None:
+    decoding = Decoding(stop=("<end>", "\n\n"), stop_token_ids=(3,))
+    assert Tokens(WordTokenizer()).stops(decoding) == (("\n\n",), (3, 7))
+
+
+def test_a_family_that_needs_turns_is_refused_where_there_are_none() -> None:
+    tokens = Tokens(WordTokenizer(chat_template=None))
+    tokens.check(Framing.RAW)
+    tokens.check(Framing.CHAT_IF_ANY)
+    with pytest.raises(PromptTemplateError, match="no chat template"):
+        tokens.check(Framing.CHAT)
+
+
+async def test_a_chat_template_that_raises_is_found_before_the_first_request() -> None:
+    tokens = Tokens(WordTokenizer(chat_template="fails"))
+    with pytest.raises(PromptTemplateError, match="content must be a list; use the prompt family"):
+        tokens.check(Framing.CHAT)
+    with pytest.raises(GenerationError, match="content must be a list"):
+        await tokens.encode(Prompt("a", "a"))

@@ -1,0 +1,132 @@
+import asyncio
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from dragoman_contract.languages import Languages
+from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.errors import (
+    DeadlineExceededError,
+    EmptyOutputError,
+    EmptyTextError,
+    GenerationError,
+    TruncatedOutputError,
+    UnsupportedPairError,
+)
+from dragoman_service.prompts import prompt_family
+from dragoman_service.translate import MOST_SIDE_BY_SIDE, Translation, Translator
+
+
+def make_translator(timeout_s: float = 30.0, **script: Any) -> Translator:
+    engine = ScriptedEngine(Script(**script), "m", CollectorRegistry())
+    served = (Languages(source="en", targets=("de",)),)
+    return Translator(engine, prompt_family("chatml-generic"), served, timeout_s)
+
+
+def asked(*texts: str, target_lang: str = "de") -> Translation:
+    return Translation(texts, "en", target_lang)
+
+
+async def settled() -> None:
+    """Let every task run until it waits for time to pass."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_texts_are_answered_in_their_order() -> None:
+    assert await make_translator().translate(asked("ab", "cd", "ef")) == ["ba", "dc", "fe"]
+
+
+async def test_texts_run_side_by_side() -> None:
+    translator = make_translator(first_token_s=0.2, timeout_s=1)
+    assert len(await translator.translate(asked(*["ab"] * 10))) == 10
+
+
+async def test_a_long_list_does_not_take_the_whole_engine() -> None:
+    translator = make_translator(first_token_s=60, max_num_seqs=1000)
+    task = asyncio.create_task(translator.translate(asked(*["ab"] * 300)))
+    await settled()
+    assert translator.engine._running == MOST_SIDE_BY_SIDE  # type: ignore[attr-defined]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert len(await make_translator().translate(asked(*["ab"] * 300))) == 300
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        (("",), "the text is empty"),
+        ((" \n\t",), "the text is empty"),
+        (("a", " "), "text number 2"),
+        ((), "list"),
+    ],
+)
+async def test_empty_texts_are_refused(texts: tuple[str, ...], said: str) -> None:
+    with pytest.raises(EmptyTextError, match=said):
+        await make_translator().translate(asked(*texts))
+
+
+async def test_another_pair_is_refused() -> None:
+    with pytest.raises(UnsupportedPairError):
+        await make_translator().translate(asked("a", target_lang="fr"))
+
+
+async def test_what_takes_too_long_is_given_up_and_aborted() -> None:
+    translator = make_translator(timeout_s=0.05, first_token_s=60)
+    with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
+        await translator.translate(asked("a", "b"))
+    assert translator.engine._running == 0  # type: ignore[attr-defined]
+
+
+async def test_one_failed_text_fails_the_request_and_aborts_the_others() -> None:
+    translator = make_translator(fail_every=2, max_num_seqs=8)
+    with pytest.raises(GenerationError):
+        await translator.translate(asked("a", "b", "c"))
+    assert translator.engine._running == 0  # type: ignore[attr-defined]
+
+
+async def test_a_cancelled_request_aborts_its_generations() -> None:
+    translator = make_translator(first_token_s=60)
+    task = asyncio.create_task(translator.translate(asked("a", "b")))
+    await settled()
+    assert translator.engine._running == 2  # type: ignore[attr-defined]
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert translator.engine._running == 0  # type: ignore[attr-defined]
+
+
+class Answering(ScriptedEngine):
+    """Answers with given chunks."""
+
+    def __init__(self, *chunks: Chunk) -> None:
+        super().__init__(Script(), "m", CollectorRegistry())
+        self._chunks = chunks
+
+    async def generate(self, *_: Any) -> Any:
+        for chunk in self._chunks:
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"),
+    [
+        ([Chunk("ja ja ja", Finish.LENGTH, 3, 99)], TruncatedOutputError),
+        ([Chunk("\n ", Finish.STOP, 3, 1)], EmptyOutputError),
+        ([], GenerationError),
+        ([Chunk("half")], GenerationError),
+    ],
+)
+async def test_an_output_that_is_no_translation_is_an_error(
+    chunks: list[Chunk], error: type[Exception]
+) -> None:
+    translator = Translator(Answering(*chunks), prompt_family("alma"))
+    with pytest.raises(error):
+        await translator.translate(asked("a"))
+
+
+async def test_chunks_are_joined_and_trimmed() -> None:
+    translator = Translator(Answering(Chunk(" Hal"), Chunk("lo\n", Finish.STOP)), prompt_family("alma"))
+    assert await translator.translate(asked("a")) == ["Hallo"]

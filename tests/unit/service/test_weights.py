@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+
+from dragoman_service.engine.weights import is_local, is_remote_store, unwanted
+
+
+@pytest.mark.parametrize("model", ["/mnt/model/x", "./x", "../x", "~/x"])
+def test_a_path_is_local_although_it_does_not_exist(model: str) -> None:
+    assert is_local(model)
+
+
+def test_a_relative_directory_is_local_where_it_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "examples" / "demo").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert is_local("examples/demo")
+    assert not is_local("org/name")
+
+
+def test_an_object_store_is_left_to_vllm() -> None:
+    assert is_remote_store("s3://bucket/model")
+    assert not is_remote_store("org/name")
+
+
+def test_other_formats_are_not_fetched_beside_safetensors() -> None:
+    assert "*.bin" in unwanted(["config.json", "model.safetensors", "pytorch_model.bin"])
+    assert unwanted(["config.json", "pytorch_model.bin"]) == []

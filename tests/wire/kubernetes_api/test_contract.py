@@ -1,0 +1,439 @@
+"""What the project relies on, held against every API server there is."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from kubernetes.aio import watch
+from kubernetes.aio.client import AppsV1Api, CoreV1Api, CustomObjectsApi
+
+from .conftest import Server
+
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget"}
+
+
+def widget(name: str = "w", **spec: Any) -> dict[str, Any]:
+    return {**WIDGET, "metadata": {"name": name}, "spec": spec}
+
+
+def config(name: str = "c", **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+ENGINE = {
+    "name": "engine",
+    "image": "registry.example/engine:1",
+    "args": ["serve"],
+    "env": [
+        {"name": "A", "value": "1"},
+        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+    ],
+    "ports": [{"name": "http", "containerPort": 8000}],
+    "resources": {
+        "limits": {"cpu": "2", "memory": "1024Mi", "nvidia.com/gpu": "1"},
+        "requests": {"cpu": "500m"},
+    },
+    "startupProbe": {"httpGet": {"path": "/startupz", "port": "http"}, "failureThreshold": 60},
+    "livenessProbe": {"tcpSocket": {"port": 8000}},
+    "securityContext": {"readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+    "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+}
+
+
+def deployment(name: str = "web", **spec: Any) -> dict[str, Any]:
+    pod = {
+        "containers": [ENGINE],
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "automountServiceAccountToken": False,
+        "volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}],
+    }
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template, **spec},
+    }
+
+
+class TestBuiltIns:
+    def test_an_applied_deployment_reads_back_the_same_everywhere(
+        self, server: Server, namespace: str
+    ) -> None:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+        made = server.call("APPLY", path, deployment(), fieldManager="us")
+        container = made["spec"]["template"]["spec"]["containers"][0]
+        assert container["resources"] == {
+            "limits": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1"},
+            "requests": {"cpu": "500m"},
+        }
+        assert container["startupProbe"] == {
+            "httpGet": {"path": "/startupz", "port": "http", "scheme": "HTTP"},
+            "failureThreshold": 60, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1,
+        }  # fmt: skip
+        assert container["env"][1]["valueFrom"]["fieldRef"] == {
+            "apiVersion": "v1",
+            "fieldPath": "status.podIP",
+        }
+        assert container["ports"] == [{"name": "http", "containerPort": 8000, "protocol": "TCP"}]
+        assert {
+            key: made["spec"][key] for key in ("strategy", "revisionHistoryLimit", "progressDeadlineSeconds")
+        } == {
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+            },
+            "revisionHistoryLimit": 10,
+            "progressDeadlineSeconds": 600,
+        }
+        spec = {
+            key: made["spec"]["template"]["spec"][key]
+            for key in ("restartPolicy", "terminationGracePeriodSeconds")
+        }
+        assert spec == {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30}
+        assert server.call("APPLY", path, deployment(), fieldManager="us") == made
+
+    def test_apply_conflicts_prunes_and_forces(self, server: Server, namespace: str) -> None:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments/web"
+        server.call("APPLY", path, deployment(minReadySeconds=3), fieldManager="us")
+        server.call("MERGE", f"{path}/scale", {"spec": {"replicas": 5}}, fieldManager="kubectl")
+        refused = server.refused(409, "APPLY", path, deployment(), fieldManager="us")
+        assert refused["message"] == (
+            'Apply failed with 1 conflict: conflict with "kubectl" with subresource "scale" using apps/v1: '
+            ".spec.replicas"
+        )
+        changed = deployment()
+        changed["spec"]["template"]["spec"]["containers"] = [
+            {**ENGINE, "env": ENGINE["env"][:1], "image": "i:2"}
+        ]
+        made = server.call("APPLY", path, changed, fieldManager="us", force="true")
+        assert made["metadata"]["generation"] == 3
+        assert made["spec"]["replicas"] == 2
+        assert "minReadySeconds" not in made["spec"]
+        container = made["spec"]["template"]["spec"]["containers"][0]
+        assert (container["image"], [item["name"] for item in container["env"]]) == ("i:2", ["A"])
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"replicas": -1}, "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
+            (
+                {"selector": {"matchLabels": {"app": "other"}}},
+                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template '
+                "`labels`",
+            ),
+        ],
+    )
+    def test_bad_deployments(self, server: Server, namespace: str, change: Any, message: str) -> None:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        refused = server.refused(422, "POST", path, deployment(**change))
+        assert refused["message"] == f'Deployment.apps "web" is invalid: {message}'
+
+    def test_an_unknown_field_is_told(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        answer = server.answer("POST", path, {**config(), "extra": 1})
+        assert answer.headers["warning"] == '299 - "unknown field \\"extra\\""'
+        refused = server.refused(400, "POST", path, {**config("d"), "extra": 1}, fieldValidation="Strict")
+        assert refused["message"] == (
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "extra"'
+        )
+
+    def test_pods_bind_run_and_leave_gracefully(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        made = server.call("POST", path, body)
+        assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+        assert [item["key"] for item in made["spec"]["tolerations"]] == [
+            "node.kubernetes.io/not-ready",
+            "node.kubernetes.io/unreachable",
+        ]
+        binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "one"}}
+        server.call("POST", f"{path}/p/binding", binding)
+        bound = server.call("GET", f"{path}/p")
+        assert bound["spec"]["nodeName"] == "one"
+        assert [item["type"] for item in bound["status"]["conditions"]] == ["PodScheduled"]
+        running = {"status": {"phase": "Running", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}]}}
+        assert server.call("STRATEGIC", f"{path}/p/status", running)["status"]["phase"] == "Running"
+        left = server.call("DELETE", f"{path}/p")
+        assert left["metadata"]["deletionGracePeriodSeconds"] == 30
+        assert server.call("DELETE", f"{path}/p", gracePeriodSeconds=0)["metadata"]["name"] == "p"
+        assert server.refused(404, "GET", f"{path}/p")["message"] == 'pods "p" not found'
+
+    def test_services_keep_their_address(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/services"
+        spec = {"selector": {"a": "b"}, "ports": [{"name": "http", "port": 80, "targetPort": "http"}]}
+        body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+        made = server.call("APPLY", f"{path}/s", body, fieldManager="us")["spec"]
+        again = server.call("APPLY", f"{path}/s", body, fieldManager="us")["spec"]
+        assert made == again
+        rest = {key: value for key, value in made.items() if not key.startswith("clusterIP")}
+        assert rest == {
+            **spec,
+            "type": "ClusterIP",
+            "sessionAffinity": "None",
+            "internalTrafficPolicy": "Cluster",
+            "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack",
+            "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}],
+        }
+
+    def test_finalizers_and_preconditions(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        body = config()
+        body["metadata"]["finalizers"] = ["example.com/hold"]
+        server.call("POST", path, body)
+        server.refused(409, "DELETE", f"{path}/c", {"preconditions": {"uid": "nobody"}})
+        marked = server.call("DELETE", f"{path}/c")
+        assert marked["metadata"]["deletionTimestamp"]
+        added = {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}}
+        assert "no new finalizers" in server.refused(422, "MERGE", f"{path}/c", added)["message"]
+        server.call("MERGE", f"{path}/c", {"metadata": {"finalizers": None}})
+        server.refused(404, "GET", f"{path}/c")
+
+
+class TestCustomResources:
+    def test_defaults_and_pruning(self, server: Server, widgets: str) -> None:
+        body = {**widget(color="red", foo=1, pairs=[{"source": "en"}], free={"x": None}), "status": {"a": 1}}
+        made = server.call("POST", widgets, body)
+        assert made["spec"] == {
+            "color": "red",
+            "size": 2,
+            "pairs": [{"source": "en", "n": 1}],
+            "nested": {"a": 3},
+            "free": {"x": None},
+        }
+        assert "status" not in made
+        assert made["metadata"]["generation"] == 1
+
+    @pytest.mark.parametrize(
+        ("spec", "causes"),
+        [
+            (
+                {"color": "R1"},
+                ["spec.color: Invalid value: \"R1\": spec.color in body should match '^[a-z]+$'"],
+            ),
+            (
+                {"color": "red", "size": 0},
+                ["spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"],
+            ),
+            (
+                {"color": "red", "size": 10},
+                ["spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"],
+            ),
+            ({"color": "red", "size": 7}, ["spec: Invalid value: seven is no size"]),
+            (
+                {"color": "red", "pairs": [{"source": "a"}, {"source": "a"}]},
+                ['spec.pairs[1]: Duplicate value: {"source":"a"}'],
+            ),
+            ({"size": 3}, ["spec.color: Required value", "unchecked"]),
+            ({"color": "toolong"}, ["spec.color: Too long: may not be more than 5 bytes", "unchecked"]),
+            (
+                {"color": "red", "kind": "c"},
+                ['spec.kind: Unsupported value: "c": supported values: "a", "b"', "unchecked"],
+            ),
+            (
+                {"color": "red", "size": "1"},
+                [
+                    'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
+                    "unchecked",
+                ],
+            ),
+            (
+                {"color": "red", "either": True},
+                [
+                    'spec.either: Invalid value: "boolean": spec.either in body must be of type integer,string: '
+                    '"boolean"',
+                    "unchecked",
+                ],
+            ),
+        ],
+    )
+    def test_refusals_read_the_same(self, server: Server, widgets: str, spec: Any, causes: list[str]) -> None:
+        unchecked = (
+            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+            "correct the existing errors to complete validation"
+        )
+        wanted = [unchecked if cause == "unchecked" else cause for cause in causes]
+        refused = server.refused(422, "POST", widgets, widget(**spec))
+        told = [f"{cause['field']}: {cause['message']}" for cause in refused["details"]["causes"]]
+        assert told == wanted
+        joined = wanted[0] if len(wanted) == 1 else f"[{', '.join(wanted)}]"
+        assert refused["message"] == f'Widget.example.com "w" is invalid: {joined}'
+
+    def test_transition_rules(self, server: Server, widgets: str) -> None:
+        server.call("POST", widgets, widget(color="red", fixed="a"))
+        refused = server.refused(422, "MERGE", f"{widgets}/w", {"spec": {"fixed": "b"}})
+        assert refused["details"]["causes"][0]["message"] == 'Invalid value: "b": fixed is immutable'
+
+    def test_status_and_scale_are_apart_from_the_spec(self, server: Server, widgets: str) -> None:
+        server.call("POST", widgets, widget(color="red", replicas=1))
+        change = {
+            "status": {"replicas": 3, "selector": "a=b"},
+            "spec": {"size": 9},
+            "metadata": {"labels": {"a": "b"}},
+        }
+        made = server.call("MERGE", f"{widgets}/w/status", change)
+        assert (made["spec"]["size"], made["status"]["replicas"], made["metadata"]["generation"]) == (2, 3, 1)
+        assert "labels" not in made["metadata"]
+        made = server.call("MERGE", f"{widgets}/w", {"status": {"replicas": 8}, "spec": {"size": 4}})
+        assert (made["status"]["replicas"], made["metadata"]["generation"]) == (3, 2)
+        scale = server.call("MERGE", f"{widgets}/w/scale", {"spec": {"replicas": 6}})
+        assert (scale["spec"], scale["status"]) == ({"replicas": 6}, {"replicas": 3, "selector": "a=b"})
+        assert server.call("GET", f"{widgets}/w")["metadata"]["generation"] == 3
+
+    def test_appliers_share_lists_by_key(self, server: Server, widgets: str) -> None:
+        server.call(
+            "APPLY", f"{widgets}/a", widget("a", color="red", pairs=[{"source": "en"}]), fieldManager="us"
+        )
+        made = server.call(
+            "APPLY", f"{widgets}/a", widget("a", color="red", pairs=[{"source": "de"}]), fieldManager="them"
+        )
+        assert [pair["source"] for pair in made["spec"]["pairs"]] == ["en", "de"]
+        made = server.call("APPLY", f"{widgets}/a", widget("a", color="red"), fieldManager="us")
+        assert [pair["source"] for pair in made["spec"]["pairs"]] == ["de"]
+        refused = server.refused(409, "APPLY", f"{widgets}/a", widget("a", color="blue"), fieldManager="us")
+        assert refused["message"] == 'Apply failed with 1 conflict: conflict with "them": .spec.color'
+        refused = server.refused(
+            500, "APPLY", f"{widgets}/a", widget("a", color="red", foo=1), fieldManager="us"
+        )
+        assert refused["message"].endswith(".spec.foo: field not declared in schema")
+
+    def test_tables(self, server: Server, widgets: str) -> None:
+        server.call("POST", widgets, widget(color="red"))
+        server.call(
+            "MERGE", f"{widgets}/w/status", {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+        )
+        accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+        table = server.http.get(widgets, headers=accept).json()
+        assert [(column["name"], column["priority"]) for column in table["columnDefinitions"]] == [
+            ("Name", 0), ("Size", 0), ("Ready", 0), ("Color", 1),
+        ]  # fmt: skip
+        assert [row["cells"] for row in table["rows"]] == [["w", 2, "True", "red"]]
+
+    @pytest.mark.parametrize(
+        ("rule", "told"),
+        [
+            ("self.sizes > 1", "undefined field 'sizes'"),
+            ("sef.size > 1", "undeclared reference to 'sef' (in container '')"),
+            ("self.size.foo() > 1", "undeclared reference to 'foo' (in container '')"),
+            ("self.size >", "Syntax error: "),
+        ],
+    )
+    def test_rules_that_do_not_compile(self, server: Server, widgets: str, rule: str, told: str) -> None:
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        schema = {
+            "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations": [
+                {"rule": rule}
+            ]
+        }
+        change = [{"op": "replace", "path": path, "value": value} for path, value in schema.items()]
+        refused = server.refused(422, "JSON", f"{definitions}/widgets.example.com", change)
+        assert told in refused["message"]
+
+
+class TestWatches:
+    def lines(self, server: Server, path: str, **query: Any) -> list[dict[str, Any]]:
+        """What a watch of a second tells."""
+        found = []
+        with server.http.stream("GET", path, params={"watch": "1", "timeoutSeconds": 1, **query}) as answer:
+            found += [json.loads(line) for line in answer.iter_lines() if line]
+        return found
+
+    def told(self, lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
+        return [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
+
+    def test_it_begins_with_what_is_there(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        server.call("POST", path, config("a"))
+        assert self.told(self.lines(server, path)) == [("ADDED", "a")]
+
+    def test_it_resumes_and_follows_its_selector(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        start = server.call("GET", path)["metadata"]["resourceVersion"]
+        server.call("POST", path, config("a"))
+        server.call("MERGE", f"{path}/a", {"metadata": {"labels": {"x": "y"}}})
+        server.call("MERGE", f"{path}/a", {"data": {"k": "v"}})
+        server.call("MERGE", f"{path}/a", {"metadata": {"labels": {"x": None}}})
+        server.call("DELETE", f"{path}/a")
+        everything = self.told(self.lines(server, path, resourceVersion=start))
+        assert [kind for kind, _ in everything] == ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
+        selected = self.told(self.lines(server, path, resourceVersion=start, labelSelector="x=y"))
+        assert [kind for kind, _ in selected] == ["ADDED", "MODIFIED", "DELETED"]
+
+    def test_initial_events_end_with_a_bookmark(self, server: Server, namespace: str) -> None:
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        server.call("POST", path, config("a"))
+        query = {
+            "sendInitialEvents": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersionMatch": "NotOlderThan",
+        }
+        lines = self.lines(server, path, **query)
+        assert [line["type"] for line in lines[:2]] == ["ADDED", "BOOKMARK"]
+        assert lines[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+    async def test_the_client_library_follows(self, server: Server, namespace: str) -> None:
+        async with server.client() as api:
+            core = CoreV1Api(api)
+            seen: list[tuple[str, str]] = []
+
+            async def follow() -> None:
+                async with watch.Watch() as stream:
+                    async for event in stream.stream(core.list_namespaced_config_map, namespace):
+                        seen.append((event["type"], event["object"].metadata.name))
+                        if event["type"] == "DELETED":
+                            return
+
+            following = asyncio.create_task(follow())
+            await core.create_namespaced_config_map(namespace, config("a", k="v"))
+            await core.patch_namespaced_config_map("a", namespace, {"data": {"k": "w"}})
+            await core.delete_namespaced_config_map("a", namespace)
+            async with asyncio.timeout(20):
+                await following
+            assert seen[-1] == ("DELETED", "a")
+
+
+async def test_the_client_library_works_with_every_kind_of_call(
+    server: Server, namespace: str, widgets: str
+) -> None:
+    async with server.client() as api:
+        core, apps, custom = CoreV1Api(api), AppsV1Api(api), CustomObjectsApi(api)
+        await apps.create_namespaced_deployment(namespace, deployment())
+        scale = await apps.patch_namespaced_deployment_scale("web", namespace, {"spec": {"replicas": 7}})
+        assert scale.spec.replicas == 7
+        listed = await apps.list_namespaced_deployment(namespace, label_selector="app=web")
+        assert [item.spec.replicas for item in listed.items] == [7]
+        await custom.create_namespaced_custom_object(
+            "example.com", "v1", namespace, "widgets", widget(color="red")
+        )
+        found = await custom.get_namespaced_custom_object("example.com", "v1", namespace, "widgets", "w")
+        assert found["spec"]["size"] == 2
+        await core.delete_collection_namespaced_config_map(namespace)
+        secret = await core.create_namespaced_secret(
+            namespace, {"metadata": {"name": "s"}, "stringData": {"a": "b"}}
+        )
+        assert secret.data
+
+
+def test_conflicting_updates(server: Server, namespace: str) -> None:
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    made = server.call("POST", path, config(a="1"))
+    server.call("PUT", f"{path}/c", {**made, "data": {"a": "2"}})
+    refused = server.refused(409, "PUT", f"{path}/c", {**made, "data": {"a": "3"}})
+    assert refused["message"] == (
+        'Operation cannot be fulfilled on configmaps "c": the object has been modified; please apply your changes '
+        "to the latest version and try again"
+    )
+
+
+def test_nobody_gets_in_without_the_token(server: Server) -> None:
+    answer = httpx.get(f"{server.http.base_url}/api/v1/namespaces", verify=False)
+    assert answer.status_code in (401, 403)
+    assert answer.json()["kind"] == "Status"
+
+
+def test_the_version_is_told(server: Server) -> None:
+    assert re.fullmatch(r"v1\.\d+\.\d+.*", server.call("GET", "/version")["gitVersion"])

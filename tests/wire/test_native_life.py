@@ -1,0 +1,176 @@
+"""A pod from its first moment to its last, with the scripted engine."""
+
+import signal
+import socket
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+
+def in_thread(work: Any) -> tuple[threading.Thread, list[Any]]:
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    return thread, results
+
+
+def test_one_text_and_a_list(start_scripted: Any) -> None:
+    pod = start_scripted()
+    pod.wait_for("/readyz")
+    assert pod.translate("Hello").json() == {"translation": "olleH"}
+    assert pod.translate(["ab", "cd"]).json() == {"translation": ["ba", "dc"]}
+
+
+def test_probes_answer_while_the_model_loads(start_scripted: Any) -> None:
+    pod = start_scripted(load_s=1.5)
+    state = pod.wait_for("/startupz", status=503)
+    assert state["phase"] in ("starting", "loading")
+    assert pod.client.get("/livez").status_code == 200
+    assert pod.client.get("/readyz").status_code == 503
+    refused = pod.translate()
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "not_ready")
+    assert int(refused.headers["retry-after"]) >= 1
+    ready = pod.wait_for("/startupz")
+    assert (ready["phase"], ready["progress"]) == ("ready", 1.0)
+    assert 1.5 <= ready["elapsed_s"] < 15
+
+
+def test_sigterm_finishes_what_is_in_flight_and_refuses_the_rest(start_scripted: Any) -> None:
+    pod = start_scripted(first_token_s=2)
+    pod.wait_for("/readyz")
+    thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=30))
+    pod.wait_for_metric("dragoman_requests_in_flight", 1)
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "draining"
+    assert pod.client.get("/livez").status_code == 200
+    refused = pod.translate()
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert refused.headers["connection"] == "close"
+    assert pod.process.wait(20) == 0
+    thread.join()
+    assert results[0].json() == {"translation": "olleH"}
+
+
+REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
+
+
+def test_a_drain_ends_at_its_time_limit(start_scripted: Any) -> None:
+    pod = start_scripted("--drain-timeout-s", "0.5", "--request-timeout-s", "60", first_token_s=50)
+    pod.wait_for("/readyz")
+    thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=40))
+    pod.wait_for_metric("dragoman_requests_in_flight", 1)
+    began_s = time.monotonic()
+    assert pod.end() == 0
+    assert 0.5 <= time.monotonic() - began_s < 5
+    thread.join()
+    assert (results[0].status_code, results[0].json()["error"]["code"]) == (503, "draining")
+
+
+def test_an_idle_pod_leaves_at_once(start_scripted: Any) -> None:
+    pod = start_scripted()
+    pod.wait_for("/readyz")
+    began_s = time.monotonic()
+    assert pod.end() == 0
+    assert time.monotonic() - began_s < 5
+
+
+def test_sigterm_during_the_start(start_scripted: Any) -> None:
+    pod = start_scripted(load_s=60)
+    pod.wait_for("/livez")
+    assert pod.end(deadline_s=10) == 0
+    assert not pod.last_words.exists()
+
+
+def test_a_client_that_leaves_frees_its_place(start_scripted: Any) -> None:
+    pod = start_scripted(first_token_s=20)
+    pod.wait_for("/readyz")
+    body = b'{"text": ["a", "b"], "source_lang": "en", "target_lang": "de"}'
+    with socket.create_connection(("127.0.0.1", pod.port)) as connection:
+        connection.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
+        pod.wait_for_metric("vllm:num_requests_running", 2)
+    assert pod.wait_for_metric("vllm:num_requests_running", 0) < 1
+    pod.wait_for_metric("dragoman_requests_in_flight", 0)
+    assert 'outcome="disconnected"' in pod.client.get("/metrics").text
+
+
+def test_a_request_that_takes_too_long(start_scripted: Any) -> None:
+    pod = start_scripted("--request-timeout-s", "0.2", first_token_s=20)
+    pod.wait_for("/readyz")
+    answer = pod.translate()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "timeout")
+    pod.wait_for_metric("vllm:num_requests_running", 0)
+
+
+def test_a_failed_generation_is_the_pod_s_fault_and_passes(start_scripted: Any) -> None:
+    pod = start_scripted(fail_every=2)
+    pod.wait_for("/readyz")
+    assert [pod.translate().status_code for _ in range(4)] == [200, 500, 200, 500]
+    assert pod.client.get("/livez").status_code == 200
+
+
+def test_a_dead_engine_turns_liveness_off(start_scripted: Any) -> None:
+    pod = start_scripted(die_after=2)
+    pod.wait_for("/readyz")
+    assert pod.translate().status_code == 200
+    dead = pod.translate()
+    assert (dead.status_code, dead.json()["error"]["code"]) == (503, "engine_dead")
+    assert pod.wait_for("/livez", status=503)["phase"] == "failed"
+    assert pod.client.get("/readyz").status_code == 503
+    assert pod.end() == 1
+    assert pod.last_words.read_text() == "the engine died, as its script says\n"
+
+
+def test_many_requests_at_once_all_end(start_scripted: Any) -> None:
+    pod = start_scripted("--max-num-seqs", "4", token_s=0.001)
+    pod.wait_for("/readyz")
+    threads = [
+        in_thread(lambda: httpx.post(pod.url + "/translate", json=REQUEST, timeout=30)) for _ in range(40)
+    ]
+    for thread, results in threads:
+        thread.join(30)
+        assert results[0].json() == {"translation": "olleH"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script", "status", "said"),
+    [
+        ((), {"fail_load": "the weights are cracked"}, 1, "the weights are cracked"),
+        (
+            (),
+            {"token_z": 1},
+            2,
+            "--engine-args: the engine has no argument 'token_z'; did you mean 'token_s'?",
+        ),
+        (("--portt", "1"), {}, 2, "no option --portt; did you mean --port?"),
+        (("--prompt-family", "x"), {}, 2, "--prompt-family: no prompt family 'x'; there are"),
+        (
+            ("--prompt-family", "custom", "--prompt-template", "{txt}"),
+            {},
+            1,
+            "the prompt template has {txt}; known are {text},",
+        ),
+    ],
+)
+def test_a_failed_start_leaves_one_sentence(
+    start_scripted: Any, arguments: tuple[str, ...], script: dict[str, Any], status: int, said: str
+) -> None:
+    pod = start_scripted(*arguments, **script)
+    assert pod.process.wait(30) == status
+    words = pod.last_words.read_text()
+    assert words.startswith(said)
+    assert words.count("\n") == 1
+    assert "Traceback" not in pod.log.read_text()
+
+
+def test_a_port_that_is_taken(start_scripted: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        pod = start_scripted("--port", str(port))
+        assert pod.process.wait(30) == 1
+    assert pod.last_words.read_text() == f"cannot listen on 127.0.0.1 port {port}: Address already in use\n"

@@ -1,0 +1,151 @@
+"""Every kind of bad input: its status, its words, and a pod that lives on."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dragoman_contract.prompts import PROMPT_FAMILIES
+
+GOOD = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
+
+
+@pytest.fixture(scope="module")
+def pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> Iterator[Any]:
+    served = pod_process(
+        tmp_path_factory.mktemp("pod"),
+        *("--model", "org/model", "--engine", "scripted", "--max-model-len", "512"),
+        *("--languages", '[{"source":"en","targets":["de","fr"]}]'),
+    )
+    try:
+        served.wait_for("/readyz")
+        yield served
+    finally:
+        served.close()
+
+
+@pytest.fixture(autouse=True)
+def _lives_on(pod: Any) -> Iterator[None]:
+    yield
+    answer = pod.translate("still here")
+    assert (answer.status_code, answer.json()) == (200, {"translation": "ereh llits"})
+    assert pod.metric("dragoman_requests_in_flight") == 0
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, str]:
+    assert answer.headers["content-type"] == "application/json"
+    document = answer.json()
+    assert list(document) == ["error"]
+    assert sorted(document["error"]) == ["code", "message"]
+    return answer.status_code, document["error"]["code"], document["error"]["message"]
+
+
+def post(pod: Any, **fields: Any) -> tuple[int, str, str]:
+    return refusal(pod.client.post("/translate", json=GOOD | fields))
+
+
+def test_an_unknown_pair(pod: Any) -> None:
+    status, code, said = post(pod, target_lang="ne")
+    assert (status, code) == (422, "unsupported_pair")
+    assert said == "en to ne is not served here; served are en to de, fr"
+
+
+def test_an_unknown_language(pod: Any) -> None:
+    assert post(pod, target_lang="klingonish")[:2] == (422, "unknown_language")
+
+
+@pytest.mark.parametrize("text", ["", "   \n", [], ["a", ""]])
+def test_empty_text(pod: Any, text: Any) -> None:
+    assert post(pod, text=text)[:2] == (400, "empty_text")
+
+
+def test_a_text_over_the_model_s_length(pod: Any) -> None:
+    status, code, said = post(pod, text="long " * 1000)
+    assert (status, code) == (413, "text_too_long")
+    assert "1268 tokens" in said
+    assert "512" in said
+
+
+def test_invalid_utf8(pod: Any) -> None:
+    body = json.dumps(GOOD).encode().replace(b"Hello", b"H\xe9llo")
+    assert refusal(pod.client.post("/translate", content=body))[:2] == (400, "malformed_request")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"text=Hello", b'{"text": "a",}'])
+def test_invalid_json(pod: Any, body: bytes) -> None:
+    assert refusal(pod.client.post("/translate", content=body))[:2] == (400, "malformed_request")
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [({"text": 7}, "text"), ({"text": ["a", 7]}, "text[1]"), ({"source_lang": None}, "source_lang")],
+)
+def test_a_wrong_type(pod: Any, fields: dict[str, Any], named: str) -> None:
+    status, code, said = post(pod, **fields)
+    assert (status, code) == (422, "invalid_field")
+    assert f"{named} must be a string" in said
+
+
+def test_a_body_of_10_mb_is_read_and_refused(pod: Any) -> None:
+    status, code, said = post(pod, text="x" * 10_000_000)
+    assert (status, code) == (413, "body_too_large")
+    assert "1048576 bytes" in said
+
+
+def test_a_body_of_10_mb_in_chunks_without_a_length(pod: Any) -> None:
+    answer = pod.client.post("/translate", content=(b"x" * 100_000 for _ in range(100)))
+    assert refusal(answer)[:2] == (413, "body_too_large")
+
+
+def test_a_large_body_is_not_held_in_memory(pod: Any) -> None:
+    def resident_bytes() -> int:
+        status = Path(f"/proc/{pod.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+    before = resident_bytes()
+    answer = pod.client.post("/translate", content=(b"x" * 1_000_000 for _ in range(50)))
+    assert answer.status_code == 413
+    assert resident_bytes() - before < 20_000_000
+
+
+def test_a_body_that_breaks_off(pod: Any) -> None:
+    with socket.create_connection(("127.0.0.1", pod.port)) as connection:
+        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+    pod.wait_for_metric("dragoman_requests_in_flight", 0)
+
+
+def test_no_http_at_all(pod: Any) -> None:
+    with socket.create_connection(("127.0.0.1", pod.port)) as connection:
+        connection.sendall(b"\x16\x03\x01 not http\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [("GET", "/translate", 405, "method_not_allowed"), ("POST", "/nowhere", 404, "not_found")],
+)
+def test_other_routes(pod: Any, method: str, path: str, status: int, code: str) -> None:
+    assert refusal(pod.client.request(method, path))[:2] == (status, code)
+
+
+def test_refusals_are_counted_by_code(pod: Any) -> None:
+    post(pod, text="")
+    lines = pod.client.get("/metrics").text.splitlines()
+    assert any('outcome="empty_text",source="' in line for line in lines)
+
+
+def test_the_openapi_document_describes_the_request(pod: Any) -> None:
+    document = pod.client.get("/openapi.json").json()
+    schema = document["paths"]["/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["required"] == ["text", "source_lang", "target_lang"]
+
+
+@pytest.mark.parametrize("family", [name for name in PROMPT_FAMILIES if name != "custom"])
+def test_every_family_serves(start_scripted: Any, family: str) -> None:
+    pod = start_scripted("--prompt-family", family)
+    pod.wait_for("/readyz")
+    assert pod.translate("Hi").json() == {"translation": "iH"}
