@@ -19,7 +19,7 @@ import pytest
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsApi
 
 from dragoman_operator.core.manifests.metadata import selector
-from dragoman_operator.core.observed import POD, TRANSLATION_DEPLOYMENT, Kind
+from dragoman_operator.core.observed import DEPLOYMENT, POD, TRANSLATION_DEPLOYMENT, Kind
 from dragoman_operator.crd import custom_resource_definition
 from dragoman_operator.errors import ClusterError
 from dragoman_operator.kube import Kube
@@ -225,6 +225,17 @@ class World:
             return (found.get("reason"), found.get("observedGeneration")) == ("Complete", generation)
 
         await self.until(lambda: self.conditions(name), complete)
+
+    async def until_quiet(self, name: str = "demo") -> None:
+        """Wait until it is complete, and the Deployment's own controller has said its last word as well."""
+        await self.until_complete(name)
+        await self.until(
+            lambda: self.get(DEPLOYMENT, name),
+            lambda found: (
+                any(c["reason"] == "NewReplicaSetAvailable" for c in found["status"]["conditions"])
+                and found["status"].get("availableReplicas") == found["spec"]["replicas"]
+            ),
+        )
 
 
 def _path(kind: Kind, namespace: str, name: str) -> str:

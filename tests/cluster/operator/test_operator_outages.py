@@ -40,7 +40,7 @@ async def test_killed_in_the_middle_of_a_rollout(world):
 async def test_restart_alone_changes_nothing(world):
     first = world.operator()
     await world.create()
-    await world.until_complete()
+    await world.until_quiet()
     versions = [(await world.get(kind))["metadata"]["resourceVersion"] for kind in CHILD_KINDS]
     assert first.stop() == 0
     second = world.operator("second")

@@ -15,7 +15,14 @@ from dragoman_local.node.context import POD_NETWORK, Addresses, Devices
 from dragoman_local.options import ClusterOptions
 from dragoman_local.process import Process
 from dragoman_local.servers.choice import choose_server, find_binaries
-from dragoman_local.state import Supervisor, born, read_supervisor, remove_state, write_supervisor
+from dragoman_local.state import (
+    Supervisor,
+    born,
+    pods_directory,
+    read_supervisor,
+    remove_state,
+    write_supervisor,
+)
 from dragoman_local.status import pod_word, table
 
 
@@ -129,7 +136,6 @@ def test_down_keeps_logs_and_claims_only(tmp_path):
     state = tmp_path / "state"
     for name in (
         "api/x",
-        "pods/y",
         "logs/cluster.log",
         "volumes/default/models/weights",
         "kubeconfig",
@@ -137,7 +143,10 @@ def test_down_keeps_logs_and_claims_only(tmp_path):
     ):
         (state / name).parent.mkdir(parents=True, exist_ok=True)
         (state / name).touch()
+    running = pods_directory(state) / "y"
+    running.mkdir(parents=True)
     remove_state(state)
+    assert not running.parent.exists()
     assert sorted(path.name for path in state.iterdir()) == ["logs", "volumes"]
     (tmp_path / "empty" / "logs").mkdir(parents=True)
     remove_state(tmp_path / "empty")

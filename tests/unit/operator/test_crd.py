@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import cel
-import celpy
 import pytest
 import yaml
 
@@ -108,9 +107,8 @@ def test_defaults_obey_the_rules_beside_them(path: str, schema: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("rule", rules())
-def test_rules_compile_in_both_libraries(rule: dict[str, str]) -> None:
+def test_rules_compile(rule: dict[str, str]) -> None:
     cel.compile(rule["rule"])
-    celpy.Environment().compile(rule["rule"])
     assert len(rule["message"]) <= 200
     assert "\n" not in rule["message"]
     assert "quantity(" not in rule["rule"]

@@ -44,7 +44,7 @@ def test_what_is_no_json_in_utf8_is_malformed(raw: bytes, said: str) -> None:
         (body(text={"a": 1}, **PAIR), "text must be a string or a list of strings"),
         (body(text="a", source_lang="en"), "target_lang is required"),
         (body(text="a", source_lang=1, target_lang="de"), "source_lang must be a string"),
-        (body(text="a", tone="formal", **PAIR), "tone is no field of this request"),
+        (body(text="a", tone="formal", **PAIR), "'tone' is no field of this request"),
         (body(), "text is required; source_lang is required; target_lang is required"),
         (b"[]", "must be a JSON object"),
         (b'"text"', "must be a JSON object"),
@@ -55,6 +55,12 @@ def test_fields_that_do_not_fit_are_named(raw: bytes, said: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         parse(raw, 10)
     assert str(refused.value) == said or said in str(refused.value)
+
+
+def test_a_thousand_mistakes_are_not_all_told() -> None:
+    with pytest.raises(InvalidFieldError) as refused:
+        parse(body(text=[1] * 1000, **PAIR), 2000)
+    assert len(str(refused.value)) < 300
 
 
 def all_errors(root: type[ServiceError] = ServiceError) -> list[type[ServiceError]]:

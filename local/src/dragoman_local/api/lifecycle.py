@@ -163,11 +163,15 @@ def next_generation(kind: Kind, live: Object, obj: Object) -> int | None:
     if not kind.has_generation:
         return generation  # type: ignore[no-any-return]
     ignored = {"metadata", "status"} if kind.has_status or not kind.custom else {"metadata"}
-    if {key: value for key, value in live.items() if key not in ignored} != {
-        key: value for key, value in obj.items() if key not in ignored
-    }:
-        return int(generation or 0) + 1
-    return int(generation or 1)
+
+    def counted(value: Object) -> Object:
+        kept = {key: item for key, item in value.items() if key not in ignored}
+        if kind.resource == "deployments.apps":
+            # Its annotations are copied to its replica sets, so that they count as well.
+            kept["annotations"] = value["metadata"].get("annotations") or {}
+        return kept
+
+    return int(generation or 0) + (counted(live) != counted(obj))
 
 
 def finalizer_cause(live: Object, obj: Object) -> Cause | None:

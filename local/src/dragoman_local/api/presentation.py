@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dragoman_local.api.kinds import Column, Kind
 from dragoman_local.api.objects import Json, Object
-from dragoman_local.api.tables.columns import AGE_ONLY, FORMS
+from dragoman_local.api.tables.columns import AGE_ONLY, FORMS, TableForm
 from dragoman_local.api.tables.durations import age
 from dragoman_local.api.tables.jsonpath import JsonPathError, compiled
 
@@ -61,28 +61,26 @@ class Presentation:
         return render
 
     def _table(self, objects: Sequence[Object], version: str, *, with_columns: bool) -> Object:
-        columns = (_NAME, *self._columns())
+        form = self._form()
+        columns = (_NAME, *form.columns) if form.named else form.columns
         return {
             "kind": "Table",
             "apiVersion": _META,
             "metadata": {"resourceVersion": version},
             "columnDefinitions": [_definition(column) for column in columns] if with_columns else None,
             # A bookmark has no object to make a row of.
-            "rows": [self._row(obj) for obj in objects if obj["metadata"].get("name")],
+            "rows": [self._row(form, obj) for obj in objects if obj["metadata"].get("name")],
         }
 
-    def _columns(self) -> tuple[Column, ...]:
-        if self.kind.custom:
-            return self.kind.columns or _DEFAULT_CUSTOM
-        return FORMS.get(self.kind.resource, AGE_ONLY).columns
+    def _form(self) -> TableForm:
+        if not self.kind.custom:
+            return FORMS.get(self.kind.resource, AGE_ONLY)
+        columns = self.kind.columns or _DEFAULT_CUSTOM
+        return TableForm(columns, lambda obj, now: [_cell(column, obj, now) for column in columns])
 
-    def _row(self, obj: Object) -> Object:
-        now = self.clock()
-        if self.kind.custom:
-            cells = [_cell(column, obj, now) for column in self._columns()]
-        else:
-            cells = FORMS.get(self.kind.resource, AGE_ONLY).row(obj, now)
-        row: Object = {"cells": [obj["metadata"]["name"], *cells]}
+    def _row(self, form: TableForm, obj: Object) -> Object:
+        cells = form.row(obj, self.clock())
+        row: Object = {"cells": [obj["metadata"]["name"], *cells] if form.named else cells}
         if self.include_object == "Object":
             row["object"] = {**obj, "kind": self.kind.name, "apiVersion": self.kind.api_version}
         elif self.include_object == "Metadata":

@@ -28,11 +28,11 @@ class TableForm:
 
 def _form(columns: str, row: Row, *, named: bool = True) -> TableForm:
     """Columns named in one line; those in parentheses are only shown with `-o wide`."""
-    listed = tuple(
-        Column(name.strip("()"), "string", "", priority=int(name.startswith("(")))
-        for name in columns.split(", ")
-    )
-    return TableForm(listed, row, named)
+    listed = []
+    for name in columns.split(", "):
+        wide = name.startswith("(")
+        listed.append(Column(name[1:-1] if wide else name, "string", "", priority=int(wide)))
+    return TableForm(tuple(listed), row, named)
 
 
 def _created(obj: Object, now: datetime.datetime) -> str:
@@ -119,7 +119,7 @@ def _event(obj: Object, now: datetime.datetime) -> list[Json]:
     host = get(obj, "source", "host") or obj.get("reportingInstance") or ""
     return [
         age(last, now), obj.get("type"), obj.get("reason"), f"{str(about.get('kind', '')).lower()}/{about.get('name')}",
-        str(obj.get("message", "")).strip(), about.get("fieldPath", ""), f"{source}, {host}".strip(", "),
+        about.get("fieldPath", ""), f"{source}, {host}".strip(", "), str(obj.get("message", "")).strip(),
         age(first, now), count, obj["metadata"]["name"],
     ]  # fmt: skip
 
@@ -208,7 +208,8 @@ FORMS: dict[str, TableForm] = {
     ),
     "services": _form("Type, Cluster-IP, External-IP, Port(s), Age, (Selector)", _service),
     "nodes": _form(
-        "Status, Roles, Age, Version, (Internal-IP), (External-IP), (OS-Image), (Kernel-Version), (Container-Runtime)",
+        "Status, Roles, Age, Version, (Internal-IP), (External-IP), (OS-Image), (Kernel-Version), "
+        "(Container-Runtime)",
         _node,
     ),
     "namespaces": _form("Status, Age", lambda obj, now: [get(obj, "status", "phase"), _created(obj, now)]),
