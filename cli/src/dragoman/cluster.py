@@ -94,20 +94,22 @@ class Cluster:
             phases.append(f"{pod.metadata.name}: {start['phase']}{share}")
         return phases
 
+    async def local_url(self, name: str, namespace: str) -> str | None:
+        """Where this machine reaches the Service, which the local cluster publishes; None elsewhere."""
+        service = await self._core.read_namespaced_service(name, namespace)
+        address = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
+        return f"http://{address}:{ENGINE_PORT}" if address else None
+
     async def translate(self, name: str, namespace: str, request: dict[str, Any]) -> str:
         """Send one native request through the Service and return the translation.
 
-        The local cluster publishes where on this machine a Service listens; elsewhere the API server's
-        proxy leads to it, so that no port has to be forwarded.
+        Outside the local cluster the API server's proxy leads to it, so that no port has to be forwarded.
 
         Raises:
             RuntimeError: The service answered with an error; the message holds it.
         """
-        service = await self._core.read_namespaced_service(name, namespace)
-        local = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
-        if local:
-            url = f"http://{local}:{ENGINE_PORT}{TRANSLATE_PATH}"
-            async with self._http.post(url, json=request) as response:
+        if url := await self.local_url(name, namespace):
+            async with self._http.post(url + TRANSLATE_PATH, json=request) as response:
                 status, body = response.status, await response.read()
         else:
             path = f"/api/v1/namespaces/{namespace}/services/{name}:{ENGINE_PORT_NAME}/proxy{TRANSLATE_PATH}"

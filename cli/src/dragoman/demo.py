@@ -125,11 +125,12 @@ async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
                 began,
                 f"{exact} of {len(rows)} exactly as expected, {len(rows) / took_s:.1f} sentences a second",
             )
+            if options.keep:
+                url = await cluster.local_url(name, options.namespace)
+                print(WHAT_TO_TRY.format(kubeconfig=where.kubeconfig.resolve(), name=name, url=url))
         finally:
             if not options.keep:
                 await tear_down(cluster, name, options, where, installed, began)
-    if options.keep:
-        print(WHAT_TO_TRY.format(kubeconfig=where.kubeconfig, name=name, namespace=options.namespace))
     return {
         "translations": len(rows),
         "exact": exact,
@@ -268,10 +269,9 @@ def say(began: float, news: str) -> None:
 WHAT_TO_TRY = """
 It stays up. Try:
   export KUBECONFIG={kubeconfig}
-  kubectl get translations -n {namespace}
-  kubectl describe td {name} -n {namespace}
-  .venv/bin/dragoman translate --url $(kubectl get td {name} -n {namespace} -o jsonpath='{{.status.url}}') \\
-      --to fr 'The train is late.'
-  kubectl scale td {name} -n {namespace} --replicas 2
+  kubectl get translations
+  kubectl describe td {name}
+  .venv/bin/dragoman translate --url {url} --to fr 'The train is late.'
+  kubectl scale td {name} --replicas 2
   make down
 """
