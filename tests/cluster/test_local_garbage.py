@@ -33,9 +33,7 @@ async def test_a_deployment_takes_everything_along(workloads, server):
     await workloads.until(left, lambda found: not found)
 
 
-async def test_orphans_stay(workloads, server, cluster):
-    if cluster.api == "embedded":
-        pytest.skip("the embedded API refuses to orphan dependents")
+async def test_orphans_stay(workloads, server):
     await workloads.deploy("web", server(), replicas=1)
     await workloads.all_ready("web")
     await workloads.apps.delete_namespaced_deployment("web", workloads.namespace, propagation_policy="Orphan")
@@ -45,9 +43,7 @@ async def test_orphans_stay(workloads, server, cluster):
     assert len(await workloads.pods("web")) == 1
 
 
-async def test_foreground_deletion_waits_for_dependents(workloads, cluster):
-    if cluster.api == "embedded":
-        pytest.skip("the embedded API deletes in the background whatever was asked")
+async def test_foreground_deletion_waits_for_dependents(workloads):
     core, namespace = workloads.core, workloads.namespace
     owner = await core.create_namespaced_config_map(namespace, {"metadata": {"name": "owner"}})
     child = owned_map("child", owner)

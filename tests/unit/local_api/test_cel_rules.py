@@ -82,7 +82,7 @@ def test_reason_and_field_path() -> None:
 
 def test_a_rule_that_fails_to_evaluate_is_broken() -> None:
     (told,) = causes("self.a > 1", {}, a=INTEGER)
-    assert told == "spec: Invalid value: no such key: a evaluating rule: self.a > 1"
+    assert told == 'spec: Invalid value: "object": no such key: a evaluating rule: self.a > 1'
 
 
 def test_transition_rules_wait_for_an_update() -> None:

@@ -158,12 +158,16 @@ class TestDeletion:
         api("DELETE", f"{PODS}/p")
         api("GET", f"{PODS}/p", code=404)
 
-    def test_orphaning_is_refused(self, api: Any) -> None:
+    @pytest.mark.parametrize(
+        ("policy", "finalizer"), [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")]
+    )
+    def test_dependents_first(self, api: Any, policy: str, finalizer: str) -> None:
         api("POST", CONFIG, config())
-        assert (
-            "cannot orphan"
-            in api("DELETE", f"{CONFIG}/a", {"propagationPolicy": "Orphan"}, code=400)["message"]
-        )
+        marked = api("DELETE", f"{CONFIG}/a", {"propagationPolicy": policy})["metadata"]
+        assert marked["finalizers"] == [finalizer]
+        assert api("DELETE", f"{CONFIG}/a")["metadata"]["finalizers"] == [finalizer]
+        api("DELETE", f"{CONFIG}/a", {"propagationPolicy": "Background"})
+        api("GET", f"{CONFIG}/a", code=404)
 
 
 class TestBuiltIns:
@@ -274,6 +278,15 @@ class TestBuiltIns:
         api("POST", PODS, pod())
         refused = api("PATCH", f"{PODS}/p", {"spec": {"hostname": "x"}}, code=422)
         assert "pod updates may not change fields other than" in refused["message"]
+
+
+def test_events_are_forgotten_after_an_hour(api: Any, clock: Any) -> None:
+    events = "/api/v1/namespaces/default/events"
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    api("POST", events, {"metadata": {"name": "old"}, "involvedObject": about})
+    clock.pass_s(3601)
+    api("POST", events, {"metadata": {"name": "new"}, "involvedObject": about})
+    assert [event["metadata"]["name"] for event in api("GET", events)["items"]] == ["new"]
 
 
 class TestSubresources:
@@ -439,10 +452,13 @@ class TestCustomResources:
     def test_invalid_objects(self, api: Any, make_crd: Callable[..., Any]) -> None:
         rule = {"rule": "self.size != 3", "message": "3 is no size"}
         api("POST", CRDS, make_crd(**{"x-kubernetes-validations": [rule]}))
-        refused = api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": -1}}, code=422)
+        refused = api(
+            "POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": 3, "color": 1}}, code=422
+        )
         assert refused["message"] == (
-            'Widget.example.com "w" is invalid: spec.size: Invalid value: -1: spec.size in body should be '
-            "greater than or equal to 0"
+            'Widget.example.com "w" is invalid: [spec.color: Invalid value: "integer": spec.color in body must be of '
+            'type string: "integer", <nil>: Invalid value: null: some validation rules were not checked because the '
+            "object was invalid; correct the existing errors to complete validation]"
         )
         refused = api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": 3}}, code=422)
         assert refused["details"] == {

@@ -372,6 +372,8 @@ class TestWatches:
             "resourceVersionMatch": "NotOlderThan",
         }
         lines = self.lines(server, path, **query)
+        if "RequestWatchProgress" in lines[0]["object"].get("message", ""):
+            pytest.skip("a kube-apiserver streams lists only over etcd 3.5 and later")
         assert [line["type"] for line in lines[:2]] == ["ADDED", "BOOKMARK"]
         assert lines[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
 

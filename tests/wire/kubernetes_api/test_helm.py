@@ -51,7 +51,7 @@ def test_the_life_of_a_release(server: Server, namespace: str, tmp_path: Path) -
 
     assert "STATUS: deployed" in helm("install", "r", str(tmp_path))
     assert image() == "x:1"
-    helm("upgrade", "r", str(tmp_path), "--set", "tag=2", "--wait")
+    helm("upgrade", "r", str(tmp_path), "--set", "tag=2")
     assert image() == "x:2"
     helm("rollback", "r", "1")
     assert image() == "x:1"

@@ -62,8 +62,7 @@ class Admission:
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
                 f"strict decoding error: {told}"
             )
-        if not kind.custom:
-            _refuse_wrong_types(kind, obj)
+        _refuse_wrong_types(kind, {"metadata": obj["metadata"]} if kind.custom else obj)
         apply_defaults(kind.schema, obj)
         drop_nulls(kind.schema, obj)
         if not kind.custom:
@@ -185,6 +184,7 @@ class Admission:
         found = _causes(kind, obj)
         if kind.custom:
             found += rule_causes(kind.schema, obj, live, found)
+            found += _scale_causes(kind, obj)
         elif kind.resource == CRDS.resource:
             found += crd_causes(obj) if not found else []
         else:
@@ -204,6 +204,16 @@ def _causes(kind: Kind, obj: Object) -> list[Cause]:
         # Lists of built-in kinds that merge by key may still repeat one.
         if cause.reason != "FieldValueDuplicate"
     ]
+
+
+def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
+    """A custom resource's replicas are a count, whatever its schema says."""
+    path = kind.scale.replicas if kind.scale else ()
+    replicas = get(obj, *path) if path else None
+    if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas >= 0:
+        return []
+    told = f"Invalid value: {replicas}: should be a non-negative integer"
+    return [Cause("FieldValueInvalid", told, "." + ".".join(path))]
 
 
 def _refuse_wrong_types(kind: Kind, obj: Object) -> None:

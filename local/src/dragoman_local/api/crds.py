@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from dragoman_local.api.builtin_schema import model_schema
-from dragoman_local.api.cel_rules.check import compile_causes
+from dragoman_local.api.crd_schema import definition_causes
 from dragoman_local.api.errors import Cause
 from dragoman_local.api.kinds import BUILT_IN, Column, Kind, ScalePaths
 from dragoman_local.api.objects import Object, get, timestamp
@@ -77,37 +77,10 @@ def crd_causes(crd: Object) -> list[Cause]:
         if len(versions) == 1:
             at = "spec.validation.openAPIV3Schema"  # How a server calls the only one.
         schema = get(version, "schema", "openAPIV3Schema")
-        if not isinstance(schema, dict):
-            found.append(Cause("FieldValueRequired", "Required value: schemas are required", at))
+        if isinstance(schema, dict):
+            found += definition_causes(schema, at)
         else:
-            if schema.get("type") != "object":
-                told = f'Invalid value: "{schema.get("type", "")}": must be object at the root'
-                found.append(Cause("FieldValueInvalid", told, f"{at}.type"))
-            found += _structural_causes(schema, at)
-            found += compile_causes(schema, at)
-    return found
-
-
-def _structural_causes(schema: Object, path: str) -> list[Cause]:
-    found = []
-    if not schema.get("type") and not (
-        schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
-    ):
-        told = "Required value: must not be empty for specified object fields"
-        found.append(Cause("FieldValueRequired", told, f"{path}.type"))
-    if schema.get("properties") and isinstance(schema.get("additionalProperties"), dict):
-        told = "Forbidden: additionalProperties and properties are mutual exclusive"
-        found.append(Cause("FieldValueForbidden", told, f"{path}.additionalProperties"))
-    if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
-        found.append(Cause("FieldValueRequired", "Required value: must be specified", f"{path}.items"))
-    if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
-        told = "Required value: must not be empty if x-kubernetes-list-type is map"
-        found.append(Cause("FieldValueRequired", told, f"{path}.x-kubernetes-list-map-keys"))
-    for name, child in (schema.get("properties") or {}).items():
-        found += _structural_causes(child, f"{path}.properties[{name}]")
-    for part in ("items", "additionalProperties"):
-        if isinstance(schema.get(part), dict):
-            found += _structural_causes(schema[part], f"{path}.{part}")
+            found.append(Cause("FieldValueRequired", "Required value: schemas are required", at))
     return found
 
 

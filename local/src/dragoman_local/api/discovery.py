@@ -12,7 +12,7 @@ from dragoman_local.api.kinds import Kind
 from dragoman_local.api.objects import Object
 from dragoman_local.api.registry import Registry
 
-SERVER_VERSION = "v1.33.0+dragoman"
+SERVER_VERSION = "v1.36.0+dragoman"
 """The Kubernetes release whose behaviour this API follows."""
 
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")

@@ -209,36 +209,53 @@ class Deletion:
     obj: Object | None
 
 
-def delete(kind: Kind, live: Object, grace_period_s: int | None, now: datetime.datetime) -> Deletion:
-    """Decide on a delete request: remove at once, or mark and wait for finalizers or for the node."""
+_WAITING = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+"""The finalizers by which the garbage collector is asked to see to the dependents first."""
+
+
+def delete(
+    kind: Kind, live: Object, grace_period_s: int | None, propagation: str, now: datetime.datetime
+) -> Deletion:
+    """Decide on a delete request: remove at once, or mark and wait for finalizers or for the node.
+
+    `propagation` is Background, Foreground, Orphan, or "" for what was asked before.
+    """
     meta = live["metadata"]
     grace_s = _grace_s(kind, live, grace_period_s)
     marked = meta.get("deletionTimestamp")
     if marked:
         # A second request may only shorten the wait.
         grace_s = min(grace_s, meta.get("deletionGracePeriodSeconds") or 0)
-    definition = kind.resource == CRDS.resource
-    held = (
-        definition
-        or meta.get("finalizers")
-        or (kind.resource == "namespaces" and get(live, "spec", "finalizers"))
-    )
+    finalizers = _finalizers(kind, meta, propagation)
+    held = finalizers or (kind.resource == "namespaces" and get(live, "spec", "finalizers"))
     if not held and grace_s == 0:
         return Deletion(None)
-    if marked and grace_s == (meta.get("deletionGracePeriodSeconds") or 0):
+    same = finalizers == (meta.get("finalizers") or [])
+    if marked and same and grace_s == (meta.get("deletionGracePeriodSeconds") or 0):
         return Deletion(live)
     obj = copied(live)
     metadata(obj)["deletionTimestamp"] = timestamp(now + datetime.timedelta(seconds=grace_s))
     metadata(obj)["deletionGracePeriodSeconds"] = grace_s
-    if kind.has_generation and not definition:
-        metadata(obj)["generation"] = int(meta.get("generation") or 0) + (0 if marked else 1)
+    if finalizers:
+        metadata(obj)["finalizers"] = finalizers
     if kind.resource == "namespaces":
         obj.setdefault("status", {})["phase"] = "Terminating"
-    if definition:
-        metadata(obj)["finalizers"] = [*(meta.get("finalizers") or ()), CLEANUP_FINALIZER]
-    if definition or kind.resource == "namespaces":
+    if kind.resource in ("namespaces", CRDS.resource):
         metadata(obj).pop("deletionGracePeriodSeconds")
+    elif kind.has_generation and not marked:
+        metadata(obj)["generation"] = int(meta.get("generation") or 0) + 1
     return Deletion(obj)
+
+
+def _finalizers(kind: Kind, meta: Object, propagation: str) -> list[str]:
+    """What holds the object once the request has been understood."""
+    finalizers = list(meta.get("finalizers") or ())
+    if propagation:
+        finalizers = [finalizer for finalizer in finalizers if finalizer not in _WAITING.values()]
+        finalizers += [_WAITING[propagation]] if propagation in _WAITING else []
+    if kind.resource == CRDS.resource and CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    return finalizers
 
 
 def _grace_s(kind: Kind, live: Object, asked: int | None) -> int:

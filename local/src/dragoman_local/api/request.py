@@ -70,12 +70,15 @@ def parse_options(query: Mapping[str, str]) -> Options:
         raise BadRequestError(
             f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
         )
+    version = query.get("resourceVersion", "")
+    if not version.isdecimal() and version:
+        raise BadRequestError(f'resourceVersion: Invalid value: "{version}": it is not a whole number')
     grace = _whole(query, "gracePeriodSeconds")
     timeout = _whole(query, "timeoutSeconds")
     return Options(
         label_selector=query.get("labelSelector", ""),
         field_selector=query.get("fieldSelector", ""),
-        resource_version=query.get("resourceVersion", ""),
+        resource_version=version,
         watch=_true(query.get("watch")),
         timeout_s=float(timeout) if timeout is not None else None,
         bookmarks=_true(query.get("allowWatchBookmarks")),

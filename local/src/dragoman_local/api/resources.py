@@ -22,12 +22,15 @@ from dragoman_local.api.errors import (
     qualified,
 )
 from dragoman_local.api.kinds import Kind
-from dragoman_local.api.objects import Json, Object, get, timestamp
+from dragoman_local.api.objects import Json, Object, get, parse_timestamp, timestamp
 from dragoman_local.api.request import Options, Target
-from dragoman_local.api.store import Store
+from dragoman_local.api.store import Key, Store
 from dragoman_local.api.strategic import strategic_patch
 
 Clock = Callable[[], datetime.datetime]
+
+EVENT_LIFETIME = datetime.timedelta(hours=1)
+"""How long Events are kept, counted from their creation. Source: kube-apiserver --event-ttl."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Resources:
     def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
         self.store = store
         self.clock = clock
+        self._events_expired = clock()
         self._admission = admission
 
     def read(self, target: Target) -> Object:
@@ -67,6 +71,8 @@ class Resources:
     ) -> Answer:
         kind, name = target.kind, obj["metadata"]["name"]
         key = kind.key(target.namespace, name)
+        if kind.resource == "events":
+            self._expire_events()
         self._admission.check_namespace(target, name)
         if self.store.get(key) is not None:
             raise AlreadyExistsError(
@@ -82,6 +88,18 @@ class Resources:
         self._admission.validate(kind, obj, None)
         stored = obj if options.dry_run else self.store.put(key, obj)
         return Answer(stored, 201, tuple(warnings))
+
+    def _expire_events(self) -> None:
+        """Forget Events that are too old, once a minute at most."""
+        now = self.clock()
+        if now - self._events_expired < datetime.timedelta(minutes=1):
+            return
+        self._events_expired = now
+        for event in self.store.listed("events"):
+            meta = event["metadata"]
+            made = parse_timestamp(meta["creationTimestamp"])
+            if made is not None and now - made > EVENT_LIFETIME:
+                self.store.remove(Key("events", meta["namespace"], meta["name"]))
 
     def now(self) -> str:
         """The time as Kubernetes writes it."""
@@ -184,9 +202,9 @@ class Resources:
         """Delete an object: at once, or marked for its finalizers and its node to let go of."""
         live = self.read(target)
         kind, meta = target.kind, live["metadata"]
-        if options.propagation == "Orphan":
+        if options.propagation not in ("", "Background", "Foreground", "Orphan"):
             raise BadRequestError(
-                "this API cannot orphan dependents; delete with propagationPolicy Background"
+                f"propagationPolicy: {options.propagation} is not Background, Foreground or Orphan"
             )
         for field, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             wanted = preconditions.get(field)
@@ -196,7 +214,7 @@ class Resources:
                     f"Precondition failed: {told} in precondition: {wanted}, {told} in object meta: {meta[field]}",
                     details=named_details(kind.group, kind.plural, target.name),
                 )
-        decided = lifecycle.delete(kind, live, options.grace_period_s, self.clock()).obj
+        decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock()).obj
         key = kind.key(target.namespace, target.name)
         if decided is not None:
             if not options.dry_run and decided is not live:

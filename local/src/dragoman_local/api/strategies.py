@@ -41,6 +41,7 @@ def _tolerate_lost_nodes(spec: Object) -> None:
 def complete_new(resource: str, obj: Object) -> None:
     """Give a new object what the server itself adds to it, and its first status, in place."""
     if resource == "pods":
+        obj.setdefault("spec", {})
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
         obj["spec"].setdefault("serviceAccountName", "default")
         obj["spec"].setdefault("serviceAccount", obj["spec"]["serviceAccountName"])

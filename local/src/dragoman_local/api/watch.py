@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from dragoman_local.api.errors import BadRequestError, ExpiredError
+from dragoman_local.api.errors import ExpiredError
 from dragoman_local.api.kinds import Kind
 from dragoman_local.api.objects import Object
 from dragoman_local.api.request import Options
@@ -79,14 +79,10 @@ def _backlog(store: Store, watch: Watch, options: Options) -> list[tuple[str, Ob
     if options.resource_version in ("", "0") or options.send_initial_events:
         found = store.listed(watch.kind.resource, watch.namespace)
         return [("ADDED", obj) for obj in found if watch.selects(obj)]
-    try:
-        since = int(options.resource_version)
-    except ValueError:
-        raise BadRequestError(
-            f'resourceVersion: Invalid value: "{options.resource_version}": strconv.ParseUint: parsing '
-            f'"{options.resource_version}": invalid syntax'
-        ) from None
-    changes = (visible_change(watch, event) for event in store.since(watch.kind.resource, since))
+    changes = (
+        visible_change(watch, event)
+        for event in store.since(watch.kind.resource, int(options.resource_version))
+    )
     return [change for change in changes if change is not None]
 
 

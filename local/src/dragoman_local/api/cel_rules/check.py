@@ -24,6 +24,9 @@ _BLOCKING = frozenset(
         "FieldValueNotSupported",
     }
 )
+_NOWHERE = "<nil>"
+"""How a server calls the object itself."""
+
 _NOT_CHECKED = (
     "Invalid value: null: some validation rules were not checked because the object was invalid; correct the "
     "existing errors to complete validation"
@@ -33,7 +36,7 @@ _NOT_CHECKED = (
 def rule_causes(schema: Object, obj: Object, live: Object | None, found: list[Cause]) -> list[Cause]:
     """The rules that an object breaks; `live` is what it replaces, `found` what its schema says already."""
     if any(cause.reason in _BLOCKING for cause in found):
-        return [Cause("FieldValueInvalid", _NOT_CHECKED, "<nil>")] if has_rules(schema) else []
+        return [Cause("FieldValueInvalid", _NOT_CHECKED, _NOWHERE)] if has_rules(schema) else []
     return list(_walk(schema, obj, live, "", root=True))
 
 
@@ -73,11 +76,7 @@ def _check(schema: Object, value: Json, old: Json, path: str, *, root: bool) -> 
     seen = cel_value(schema, value, root=root)
     before = None if old is None else cel_value(schema, old, root=root)
     for declared in schema[_RULES]:
-        at = (
-            path + str(declared.get("fieldPath", ""))
-            if path
-            else str(declared.get("fieldPath", "")).lstrip(".")
-        )
+        at = (path + str(declared.get("fieldPath", ""))).lstrip(".") or _NOWHERE
         try:
             rule = compiled(declared["rule"])
             previous = before
@@ -89,15 +88,17 @@ def _check(schema: Object, value: Json, old: Json, path: str, *, root: bool) -> 
                 continue
             message = _message(declared, seen, previous)
         except RuleError as failed:
-            yield Cause("FieldValueInvalid", f"Invalid value: {_quoted(value)}{failed}", path)
+            rule_told = declared.get("message") or declared["rule"]
+            told = f'Invalid value: "{schema.get("type", "object")}": {failed} evaluating rule: {rule_told}'
+            yield Cause("FieldValueInvalid", told, path or _NOWHERE)
             continue
         reason = declared.get("reason", "FieldValueInvalid")
-        told = {
+        by_reason = {
             "FieldValueForbidden": f"Forbidden: {message}",
             "FieldValueRequired": f"Required value: {message}",
             "FieldValueDuplicate": f"Duplicate value: {shown(value)}",
         }
-        yield Cause(reason, told.get(reason, f"Invalid value: {_quoted(value)}{message}"), at)
+        yield Cause(reason, by_reason.get(reason, f"Invalid value: {_quoted(value)}{message}"), at)
 
 
 def _message(declared: Object, value: Json, old: Json) -> str:

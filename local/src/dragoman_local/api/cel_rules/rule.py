@@ -38,11 +38,11 @@ class Rule:
         try:
             return self.program.execute(context)
         except Exception as failed:
-            raise RuleError(f"{_told(failed)} evaluating rule: {self.source}") from failed
+            raise RuleError(_told(failed)) from failed
         except BaseException as failed:  # A panic inside the package is no Exception.
             if isinstance(failed, KeyboardInterrupt | SystemExit | GeneratorExit):
                 raise
-            raise RuleError(f"internal error evaluating rule: {self.source}") from failed
+            raise RuleError("internal error") from failed
 
 
 def _told(failed: Exception) -> str:
