@@ -14,7 +14,10 @@ class Service(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if asked["target_lang"] == "tlh":
-            status, answer = 422, {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}}
+            status, answer = (
+                422,
+                {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}},
+            )
         else:
             status, answer = 200, {"translation": [text.upper() for text in asked["text"]]}
         self.send_response(status)

@@ -1,0 +1,146 @@
+"""Whether a translation is one: not the source again, in the right script and language, of sane length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import langcodes
+import regex
+
+from dragoman_service.text.chat import weight
+from dragoman_service.text.detection import label
+from dragoman_service.text.placeholders import placeholders
+from dragoman_service.text.scripts import chinese_script, scripts_of_language, scripts_of_text
+
+LOOP = regex.compile(r"(.{1,100}?)\1{3,}", regex.DOTALL)
+LOOP_CHARS = 800
+"""A loop goes on to the end of an answer; looking for one takes 5 µs a character."""
+
+WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’\-][\p{L}\p{M}]+)*")
+KANA = frozenset({"Hiragana", "Katakana"})
+UNSPACED = KANA | {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
+"""Scripts that write no space between words."""
+MOST_UNSPACED_LETTERS = 4
+"""A name in such a script may have so many; a sentence has more."""
+
+SURELY_NOT = 0.001
+"""Right answers of the corpus have 0.4 and more, wrong ones less than 0.0001."""
+
+CLOSE_LANGUAGES = (
+    frozenset({"hr", "sr", "bs", "sh", "sl"}), frozenset({"id", "ms"}), frozenset({"no", "nb", "nn", "da", "sv"}),
+    frozenset({"cs", "sk"}), frozenset({"gl", "pt", "es", "ca"}), frozenset({"zh", "yue", "wuu", "lzh", "nan"}),
+    frozenset({"hi", "ne", "mr", "bho", "mai", "sa"}), frozenset({"ru", "uk", "be", "bg", "mk", "sr"}),
+    frozenset({"nl", "af"}), frozenset({"fa", "prs", "ur", "ps"}), frozenset({"tr", "az"}), frozenset({"xh", "zu"}),
+)  # fmt: skip
+"""Languages that detectors mistake for one another in a sentence."""
+
+
+def repeats(source: str, output: str) -> bool:
+    """Whether an answer is caught in a loop that the source has not."""
+    looped = _longest_loop(output)
+    return looped > 0 and looped > 2 * _longest_loop(source) + 8
+
+
+def _longest_loop(text: str) -> int:
+    longest = 0
+    for found in LOOP.finditer(text[-LOOP_CHARS:]):
+        unit, length = found[1], len(found[0])
+        enough = length >= 12 if len(unit) == 1 else length >= (8 if scripts_of_text(unit)["Han"] else 16)
+        if enough and WORD.search(unit):
+            longest = max(longest, length)
+    return longest
+
+
+def is_copy(source: str, output: str) -> bool:
+    """Whether an answer is the source again; names, numbers and single words may be.
+
+    All but a few words may have changed: where case tells, those with a capital do not count.
+    """
+    words = WORD.findall(_plain(source))
+    if not words or is_name(words):
+        return False
+    if _folded(source) == _folded(output):
+        return True
+    before = Counter(word for word in words if not word[0].isupper())
+    after = Counter(word for word in WORD.findall(_plain(output)) if not word[0].isupper())
+    if before.total() < 4:
+        return False
+    return (before & after).total() >= 0.8 * max(before.total(), after.total())
+
+
+def is_name(words: list[str]) -> bool:
+    """Whether words may stay as they are: one alone, or a few that all have a capital."""
+    if len(words) == 1:
+        unspaced = sum(scripts_of_text(words[0])[script] for script in UNSPACED)
+        return unspaced <= MOST_UNSPACED_LETTERS
+    return len(words) <= 5 and all(word != word.lower() for word in words)
+
+
+def in_wrong_script(source: str, output: str, target_lang: str) -> bool:
+    """Whether an answer is not written as the target language is; words of the source may stay."""
+    expected = scripts_of_language(target_lang)
+    kept = {word.casefold() for word in WORD.findall(source)}
+    fresh = " ".join(word for word in WORD.findall(_plain(output)) if word.casefold() not in kept)
+    letters = scripts_of_text(fresh)
+    total = letters.total()
+    if not expected or total < 2:
+        return False
+    if sum(letters[script] for script in expected) < 0.6 * total:
+        return True
+    if expected == {"Han"}:
+        kana = sum(letters[script] for script in KANA)
+        return kana > 0.15 * total or _wrong_chinese(output, target_lang)
+    if expected > KANA:
+        return total >= 10 and not any(letters[script] for script in KANA)
+    return "Hangul" in expected and letters["Hangul"] < 0.5 * total
+
+
+def _wrong_chinese(output: str, target_lang: str) -> bool:
+    found = chinese_script(output)
+    code = langcodes.Language.get(target_lang)
+    if code.language not in {"zh", "cmn", "und"}:
+        return False
+    return found is not None and found != code.maximize().script
+
+
+def in_wrong_language(output: str, target_lang: str, shares: Mapping[str, float]) -> bool:
+    """Whether a long enough answer is surely not in the target language.
+
+    Args:
+        output: The answer.
+        target_lang: BCP-47 tag.
+        shares: How likely each language is, as `detection.shares` has it.
+    """
+    target = label(target_lang)
+    plain = _plain(output)
+    if target not in shares or weight(plain) < 20 or len(WORD.findall(plain)) < 3:
+        return False
+    close = {target}.union(*(group for group in CLOSE_LANGUAGES if target in group))
+    return sum(shares.get(code, 0.0) for code in close) < SURELY_NOT
+
+
+def runs_away(source: str, output: str) -> bool:
+    """Whether an answer is far longer than any translation."""
+    return weight(output) > 3.5 * weight(source) + 80
+
+
+def changed_placeholders(source: str, output: str) -> tuple[int, int]:
+    """How many placeholders were lost and how many invented."""
+    before = Counter(found.text for found in placeholders(source))
+    after = Counter(found.text for found in placeholders(output))
+    return (before - after).total(), (after - before).total()
+
+
+def _folded(text: str) -> str:
+    return " ".join(WORD.findall(text)).casefold()
+
+
+def _plain(text: str) -> str:
+    """`text` without what is not language."""
+    parts: list[str] = []
+    position = 0
+    for found in placeholders(text):
+        parts.append(text[position : found.start])
+        position = found.end
+    return " ".join([*parts, text[position:]])

@@ -1,0 +1,151 @@
+"""What segments are made of: text, and what markers stand for."""
+
+from __future__ import annotations
+
+import html as html_entities
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import regex
+
+from dragoman_service.text.markers import MarkerStyle, Role, compiled
+from dragoman_service.text.placeholders import placeholders
+
+ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z_:][\w.:\-]{0,63}+);")
+
+XML_ENTITIES = frozenset({"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"})
+
+SHOWN_ASCII = frozenset("&\"'")
+"""ASCII characters that an entity may show as; the others could make up a marker or a blank."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a segment.
+
+    Args:
+        shown: What the model sees of a text; of a marker, the same as `raw`.
+        raw: As the source has it.
+        role: None for text.
+        kind: `text`, `tag`, or the kind of a placeholder.
+        pair: The same on both tags of a pair; 0 on all else.
+    """
+
+    shown: str
+    raw: str
+    role: Role | None = None
+    kind: str = "text"
+    pair: int = 0
+
+    def cut(self, length: int) -> tuple[Piece, Piece]:
+        """Text in two, the first of `length` characters; only text that shows as it is can be cut."""
+        return (
+            replace(self, shown=self.shown[:length], raw=self.raw[:length]),
+            replace(self, shown=self.shown[length:], raw=self.raw[length:]),
+        )
+
+
+def plain_pieces(text: str, style: MarkerStyle, protect: bool) -> list[Piece]:
+    """The pieces of plain text; what reads as a marker becomes one, so that none is mistaken for ours."""
+    pieces: list[Piece] = []
+    for piece in _placeholder_pieces(text) if protect else [Piece(text, text)]:
+        pieces += [piece] if piece.role else _around(piece.raw, compiled(style.pattern), "marker")
+    return pieces
+
+
+def markup_pieces(raw: str, style: MarkerStyle, protect: bool, *, html: bool) -> list[Piece]:
+    """The pieces of text in markup: entities show as their characters, or stay as markers.
+
+    Args:
+        raw: Text between tags.
+        style: Its characters become markers where they stand in the text.
+        protect: Whether placeholders become markers.
+        html: Whether HTML's named entities hold.
+    """
+    pieces: list[Piece] = []
+    for piece in _placeholder_pieces(raw) if protect else [Piece(raw, raw)]:
+        for part in [piece] if piece.role else _around(piece.raw, compiled(style.pattern), "marker"):
+            pieces += [part] if part.role else _entity_pieces(part.raw, style, html)
+    return pieces
+
+
+def trimmed(run: Sequence[Piece]) -> tuple[list[Piece], list[Piece], list[Piece]]:
+    """What stands before and behind the text of a run, and the run between.
+
+    White space, tags that stand alone, and pairs that wrap the whole go outside; placeholders stay, for
+    their place is the translation's choice.
+    """
+    first, last = 0, len(run)
+    before: list[Piece] = []
+    after: list[Piece] = []
+    while first < last:
+        head, tail = run[first], run[last - 1]
+        if _outer(head):
+            before.append(head)
+            first += 1
+        elif _outer(tail):
+            after.append(tail)
+            last -= 1
+        elif head.role is Role.OPEN and tail.role is Role.CLOSE and head.pair == tail.pair:
+            before.append(head)
+            after.append(tail)
+            first, last = first + 1, last - 1
+        else:
+            break
+    middle = list(run[first:last])
+    if middle and (blank := len(middle[0].shown) - len(middle[0].shown.lstrip())) and middle[0].role is None:
+        head, middle[0] = middle[0].cut(blank)
+        before.append(head)
+    if (
+        middle
+        and (blank := len(middle[-1].shown.rstrip())) < len(middle[-1].shown)
+        and middle[-1].role is None
+    ):
+        middle[-1], tail = middle[-1].cut(blank)
+        after.append(tail)
+    return before, middle, after[::-1]
+
+
+def _outer(piece: Piece) -> bool:
+    if piece.role is None:
+        return not piece.shown.strip()
+    return piece.role is Role.ALONE and piece.kind == "tag"
+
+
+def _placeholder_pieces(text: str) -> Iterator[Piece]:
+    position = 0
+    for found in placeholders(text):
+        if found.start > position:
+            yield Piece(text[position : found.start], text[position : found.start])
+        yield Piece(found.text, found.text, Role.ALONE, found.kind)
+        position = found.end
+    if position < len(text):
+        yield Piece(text[position:], text[position:])
+
+
+def _around(text: str, pattern: regex.Pattern[str], kind: str) -> Iterator[Piece]:
+    position = 0
+    for found in pattern.finditer(text):
+        if found.start() > position:
+            yield Piece(text[position : found.start()], text[position : found.start()])
+        yield Piece(found[0], found[0], Role.ALONE, kind)
+        position = found.end()
+    if position < len(text):
+        yield Piece(text[position:], text[position:])
+
+
+def _entity_pieces(raw: str, style: MarkerStyle, html: bool) -> Iterator[Piece]:
+    signs = compiled(rf"{ENTITY.pattern}|[{regex.escape(''.join(sorted(style.reserved | {'<', '>'})))}]")
+    for piece in _around(raw, signs, "entity"):
+        shown = _character(piece.raw, html) if piece.role else None
+        yield Piece(shown, piece.raw, None, "entity") if shown else piece
+
+
+def _character(entity: str, html: bool) -> str | None:
+    """What an entity shows as; None if it had better stay as it is."""
+    if not html and not entity.startswith("&#") and entity not in XML_ENTITIES:
+        return None
+    shown = html_entities.unescape(entity)
+    if len(shown) != 1 or (not shown.isprintable() and shown != "\u00a0"):
+        return None
+    return shown if not shown.isascii() or shown in SHOWN_ASCII else None

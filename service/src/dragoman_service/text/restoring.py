@@ -1,0 +1,175 @@
+"""What a model did to the markers of a segment, and the way back to the source's form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+import regex
+
+from dragoman_service.text.markers import Marker, Role
+from dragoman_service.text.pieces import Piece
+from dragoman_service.text.preparation import Format, Segment
+
+NOT_IN_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+"""Source: https://www.w3.org/TR/xml/#charsets"""
+
+POSITIONAL = regex.compile(r"%(?!%|\d+\$|\()|\{\}$")
+"""Placeholders that are filled by their order."""
+
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+class Fault(StrEnum):
+    """What can be wrong with an answer's markers."""
+
+    LOST = "lost"
+    DUPLICATED = "duplicated"
+    INVENTED = "invented"
+    REORDERED = "reordered"
+    EMPTIED = "emptied"
+
+
+@dataclass(frozen=True)
+class MarkerProblem:
+    """One thing that is wrong.
+
+    Args:
+        fault: What.
+        marker: The marker as the model should have written it, or as it wrote an invented one.
+    """
+
+    fault: Fault
+    marker: str
+
+
+class BrokenMarkersError(ValueError):
+    """An answer whose markers do not allow to restore it; ask `verify` first."""
+
+
+def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
+    """What is wrong with the markers in a model's answer; nothing if it can be restored.
+
+    Placeholders may move, but those that are filled by their order keep it. Tags keep the element they
+    are in, so that elements nest as in the source; a pair that had text keeps some.
+
+    Args:
+        segment: What was asked for.
+        answer: What the model wrote.
+    """
+    expected = list(segment.style.read(segment.text))
+    found = list(segment.style.read(answer))
+    keys = {(marker.role, marker.number) for marker in expected}
+    times: dict[tuple[Role, int], int] = {}
+    for marker in found:
+        times[marker.role, marker.number] = times.get((marker.role, marker.number), 0) + 1
+    problems = [
+        _problem(segment, Fault.LOST if key not in times else Fault.DUPLICATED, *key)
+        for key in sorted(keys)
+        if times.get(key, 0) != 1
+    ]
+    problems += [_problem(segment, Fault.INVENTED, *key) for key in sorted(times.keys() - keys)]
+    return tuple(problems or _misplaced(segment, expected, found, answer))
+
+
+def restore(segment: Segment, answer: str) -> str:
+    """A model's answer in the form of the source: markers replaced, markup escaped.
+
+    Args:
+        segment: What was asked for.
+        answer: What the model wrote; `segment.text` itself gives `segment.source`.
+
+    Raises:
+        BrokenMarkersError: `verify` has something to say.
+    """
+    if answer == segment.text:
+        return segment.source
+    if problems := verify(segment, answer):
+        raise BrokenMarkersError(", ".join(f"{problem.fault} {problem.marker}" for problem in problems))
+    raws = _raws(segment)
+    written = {
+        piece.shown: piece.raw for piece in segment.pieces if piece.kind == "entity" and not piece.role
+    }
+    parts: list[str] = []
+    position = 0
+    for marker in segment.style.read(answer):
+        parts.append(_escaped(answer[position : marker.start], segment.format, written))
+        parts.append(raws[marker.role, marker.number].raw)
+        position = marker.end
+    parts.append(_escaped(answer[position:], segment.format, written))
+    return "".join(parts)
+
+
+def _raws(segment: Segment) -> dict[tuple[Role, int], Piece]:
+    pieces = [piece for piece in segment.pieces if piece.role]
+    markers = segment.style.read(segment.text)
+    return {(marker.role, marker.number): piece for marker, piece in zip(markers, pieces, strict=True)}
+
+
+def _escaped(text: str, form: Format, written: dict[str, str]) -> str:
+    """`text` as the format writes it; characters that the source wrote as entities stay entities."""
+    if form is Format.PLAIN:
+        return text
+    clean = NOT_IN_XML.sub("", text)
+    return "".join(written.get(character) or ESCAPES.get(character, character) for character in clean)
+
+
+def _problem(segment: Segment, fault: Fault, role: Role, number: int) -> MarkerProblem:
+    return MarkerProblem(fault, segment.style.written(role, number))
+
+
+def _misplaced(
+    segment: Segment, expected: Sequence[Marker], found: Sequence[Marker], answer: str
+) -> list[MarkerProblem]:
+    """Faults of order, given that each marker is there once."""
+    raws = _raws(segment)
+    parents = _parents(expected, raws)
+    after = _parents(found, raws)
+    if after is None or parents is None:
+        return [_problem(segment, Fault.REORDERED, found[0].role, found[0].number)]
+    moved = [key for key, parent in parents.items() if after[key] != parent]
+    problems = [_problem(segment, Fault.REORDERED, *key) for key in moved]
+    if _positional(expected, raws) != _positional(found, raws):
+        first = _positional(expected, raws)[0]
+        problems.append(_problem(segment, Fault.REORDERED, Role.ALONE, first))
+    emptied = _blank_pairs(found, answer) - _blank_pairs(expected, segment.text)
+    problems += [_problem(segment, Fault.EMPTIED, Role.OPEN, number) for number in sorted(emptied)]
+    return problems
+
+
+def _parents(
+    markers: Iterable[Marker], raws: dict[tuple[Role, int], Piece]
+) -> dict[tuple[Role, int], int] | None:
+    """For each tag the pair it stands in, 0 if none; None if pairs cross."""
+    stack = [0]
+    parents: dict[tuple[Role, int], int] = {}
+    for marker in markers:
+        if marker.role is Role.CLOSE:
+            if stack.pop() != marker.number:
+                return None
+        elif raws[marker.role, marker.number].kind == "tag":
+            parents[marker.role, marker.number] = stack[-1]
+        if marker.role is Role.OPEN:
+            stack.append(marker.number)
+    return parents if stack == [0] else None
+
+
+def _positional(markers: Iterable[Marker], raws: dict[tuple[Role, int], Piece]) -> list[int]:
+    return [
+        marker.number
+        for marker in markers
+        if marker.role is Role.ALONE and POSITIONAL.match(raws[marker.role, marker.number].raw)
+    ]
+
+
+def _blank_pairs(markers: Sequence[Marker], text: str) -> set[int]:
+    """Pairs with nothing between their two tags."""
+    return {
+        first.number
+        for first, second in pairwise(markers)
+        if first.role is Role.OPEN
+        and second.role is Role.CLOSE
+        and not text[first.end : second.start].strip()
+    }

@@ -1,0 +1,170 @@
+"""Long texts cut into segments that fit the model, and put together again byte for byte.
+
+Lines first, then sentences, then clauses, words and characters, each only where the larger unit is over
+the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import regex
+
+from dragoman_service.text.sentences import sentences
+
+LINE = regex.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+CLAUSE = regex.compile(r"[^,;:،؛、，；：—–]*+(?:[,;:،؛、，；：—–]++\s*+)?+")
+WORD = regex.compile(r"\S++\s*+|\s++")
+GRAPHEME = regex.compile(r"\X")
+LETTER = regex.compile(r"\p{L}")
+
+CountTokens = Callable[[str], int]
+"""Tokens of a text. Cutting must not make fewer of them, as holds for tokenizers in all but rare cases:
+`count(a + b) <= count(a) + count(b)`."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """A text as what is translated and what lies between.
+
+    Args:
+        texts: Segments in order; none is blank, none begins or ends with white space.
+        separators: What stands before, between and after them; one more than `texts`.
+    """
+
+    texts: tuple[str, ...]
+    separators: tuple[str, ...]
+
+    def rejoin(self, translations: Sequence[str]) -> str:
+        """The whole text with `translations` in the places of `texts`.
+
+        Args:
+            translations: As many as `texts`.
+        """
+        pieces = [self.separators[0]]
+        for translation, separator in zip(translations, self.separators[1:], strict=True):
+            pieces += (translation, separator)
+        return "".join(pieces)
+
+
+def has_letters(text: str) -> bool:
+    """Whether there is anything to translate: numbers, signs and blanks alone are not."""
+    return LETTER.search(text) is not None
+
+
+def split(
+    text: str,
+    budget_tokens: int,
+    count_tokens: CountTokens,
+    *,
+    lang: str = "en",
+    by_line: bool = True,
+    by_sentence: bool = False,
+    atom: str | None = None,
+    translatable: Callable[[str], bool] = has_letters,
+) -> Segments:
+    """Cut a text into segments of at most `budget_tokens`.
+
+    Args:
+        text: Any text, up to megabytes.
+        budget_tokens: What a segment may have, at least 1. Only a single character over it is longer.
+        count_tokens: See `CountTokens`.
+        lang: BCP-47 tag of the text, for its sentences.
+        by_line: Whether a line break always ends a segment.
+        by_sentence: Whether each sentence is a segment of its own; otherwise as many as fit go together,
+            so that the model sees the context.
+        atom: Pattern of what is never cut, such as markers; it contains no white space.
+        translatable: Says which pieces go to the model; others become part of the separators.
+
+    Returns:
+        Segments whose `rejoin(texts)` is `text`.
+    """
+    character = regex.compile(rf"{atom}|\X") if atom else GRAPHEME
+    lines: Iterable[str] = LINE.findall(text) if by_line else (text,)
+    cut = _Cut(max(1, budget_tokens), count_tokens, lang, character)
+    pieces = [piece for line in lines for piece in cut.line(line, by_sentence)]
+    return _arranged(pieces, translatable)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How pieces are cut: what `split` was asked for."""
+
+    budget_tokens: int
+    count_tokens: CountTokens
+    lang: str
+    character: regex.Pattern[str]
+
+    def line(self, line: str, by_sentence: bool) -> Iterator[str]:
+        if not line.strip():
+            yield line
+        elif by_sentence:
+            for sentence in sentences(line, self.lang):
+                yield from self._finer(sentence, 1)
+        else:
+            yield from self._finer(line, 0)
+
+    def _finer(self, piece: str, level: int) -> Iterator[str]:
+        """`piece` itself if it fits, else what finer and finer cuts make of it."""
+        if self.count_tokens(piece.strip()) <= self.budget_tokens:
+            yield piece
+        elif level == 0:
+            yield from self._packed(sentences(piece, self.lang), 1)
+        elif level == 1:
+            yield from self._packed([part for part in CLAUSE.findall(piece) if part], 2)
+        elif level == 2:
+            yield from self._halves(WORD.findall(piece))
+        else:
+            yield from self._halves(self._characters(piece))
+
+    def _packed(self, parts: Sequence[str], level: int) -> Iterator[str]:
+        """As many parts together as fit; a part over the budget alone is cut at `level`."""
+        pack: list[str] = []
+        room = self.budget_tokens
+        for part in parts:
+            tokens = self.count_tokens(part)
+            if tokens > room and pack:
+                yield "".join(pack)
+                pack, room = [], self.budget_tokens
+            if tokens > self.budget_tokens:
+                yield from self._finer(part, level)
+            else:
+                pack.append(part)
+                room -= tokens
+        if pack:
+            yield "".join(pack)
+
+    def _halves(self, units: Sequence[str]) -> Iterator[str]:
+        """Halved until it fits: far fewer counts than packing words one by one."""
+        piece = "".join(units)
+        if self.count_tokens(piece.strip()) <= self.budget_tokens:
+            yield piece
+        elif len(units) > 1:
+            middle = len(units) // 2
+            yield from self._halves(units[:middle])
+            yield from self._halves(units[middle:])
+        else:
+            characters = self._characters(piece)
+            if len(characters) > 1:
+                yield from self._halves(characters)
+            else:
+                yield piece
+
+    def _characters(self, piece: str) -> list[str]:
+        return [found[0] for found in self.character.finditer(piece)]
+
+
+def _arranged(pieces: Iterable[str], translatable: Callable[[str], bool]) -> Segments:
+    texts: list[str] = []
+    separators: list[list[str]] = [[]]
+    for piece in pieces:
+        text = piece.strip()
+        if not text or not translatable(text):
+            separators[-1].append(piece)
+            continue
+        start = piece.index(text)
+        separators[-1].append(piece[:start])
+        texts.append(text)
+        separators.append([piece[start + len(text) :]])
+    return Segments(tuple(texts), tuple("".join(between) for between in separators))

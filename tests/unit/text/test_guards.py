@@ -1,0 +1,114 @@
+"""What the guards find, and what they leave alone."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_service.text.guards import Expectation, Guard, check, cleaned
+from dragoman_service.text.markers import X_TAGS
+from dragoman_service.text.numbers import changed_numbers
+
+RATES = Path(__file__).parents[3] / "bench" / "guards" / "rates.py"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location("guard_rates", RATES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["guard_rates"] = module  # dataclasses look it up
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["guard_rates"]
+
+
+def test_the_corpus_is_large_and_balanced(bench: ModuleType) -> None:
+    corpus = bench.cases()
+
+    assert len(corpus) >= 200
+    assert len({(case.source, case.output, case.target_lang) for case in corpus}) >= 0.95 * len(corpus)
+    for guard in Guard:
+        about = [case.fires for case in corpus if case.guard is guard]
+        assert sum(about) >= 7
+        assert len(about) - sum(about) >= 6
+
+
+def test_rates_stay_above_their_floors(bench: ModuleType) -> None:
+    corpus = bench.cases()
+    good = sum(not case.fires for case in corpus)
+    for guard, rate in bench.rates(corpus).items():
+        assert rate.found >= 0.9 * rate.bad, guard
+        assert rate.false_alarms <= 0.02 * good, guard
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("1,000.5", "1.000,5", (0, 0)),
+        ("1,000.5", "१,०००.५", (0, 0)),
+        ("1,000", "1000", (0, 0)),
+        ("3.5", "35", (1, 1)),
+        ("12.345", "12,345", (0, 0)),
+        ("1,00,000", "100 000", (0, 0)),
+        ("2 and two", "2 and 2", (0, 0)),
+        ("5 apples", "7 apples", (1, 1)),
+        ("437 apples", "apples", (1, 0)),
+        ("apples", "437 apples", (0, 1)),
+        ("3 million", "300万", (0, 0)),
+        ("3 pm", "15 Uhr", (0, 0)),
+        ("the 19th century", "le XIXe siècle", (0, 0)),
+        ("2.5 million", "25 लाख", (0, 0)),
+        ("in 2001 200 people", "2001 kamen 200", (0, 0)),
+        ("1 250 000", "1.250.000", (0, 0)),
+        ("\U00010d41 apples", "apples", (0, 0)),
+        ("07/04/2021", "04.07.2021", (0, 0)),
+        ("1.000.000", "1,000,000", (0, 0)),
+        ("version 1.12.3", "1.12.3 版", (0, 0)),
+    ],
+)
+def test_numbers_are_compared_as_numbers(source: str, output: str, expected: tuple[int, int]) -> None:
+    assert changed_numbers(source, output) == expected
+
+
+def test_thoughts_are_cleaned_away() -> None:
+    assert cleaned("<think>Hm.</think>\n\nHallo.<end_of_turn>") == "Hallo."
+    assert cleaned("Hm, polite form.</think>Hallo.") == "Hallo."
+    assert cleaned("<think>still thinking") == ""
+    assert cleaned("Ich denke <b>so</b>.") == "Ich denke <b>so</b>."
+
+
+def test_markers_are_no_words_of_the_text() -> None:
+    expected = Expectation("en", "ne", style=X_TAGS)
+
+    assert check("The <x1>big</x1> house <x25/>.", "<x1>ठूलो</x1> घर <x25/>।", expected) == ()
+
+
+def test_details_repeat_nothing_of_the_texts() -> None:
+    findings = check("The secret is 4711 for {name}.", "The secret is 4711 for 815.", Expectation("en", "de"))
+
+    assert findings
+    assert not any(word in found.detail for found in findings for word in ("secret", "4711", "815", "name"))
+
+
+odd = st.lists(
+    st.sampled_from(
+        ["1,0", "٣.٥", "<think>", "</think>", "Note:", '"', "{", "%s", "\ud800", "XIV", "3 pm", "万", "\n"]
+    )
+    | st.text(max_size=6),
+    max_size=12,
+).map("".join)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, database=None)
+@given(odd, odd, st.sampled_from(["de", "zh-Hant", "ja", "ne", "tlh"]))
+def test_no_text_makes_a_guard_fail(source: str, output: str, target_lang: str) -> None:
+    findings = check(source, cleaned(output), Expectation("en", target_lang))
+
+    assert len({found.guard for found in findings}) == len(findings)
