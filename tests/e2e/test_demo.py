@@ -12,7 +12,10 @@ import pytest
 @pytest.mark.timeout(420)
 def test_the_demo_translates_and_leaves_nothing_behind() -> None:
     demo = subprocess.run(
-        [sys.executable, "-m", "dragoman", "demo", "--api", "embedded"], capture_output=True, text=True, timeout=400
+        [sys.executable, "-m", "dragoman", "demo", "--api", "embedded"],
+        capture_output=True,
+        text=True,
+        timeout=400,
     )
     assert demo.returncode == 0, demo.stdout + demo.stderr
     result = json.loads(demo.stdout.splitlines()[-1])

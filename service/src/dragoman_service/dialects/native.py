@@ -44,6 +44,9 @@ STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
 )
 """The first class that fits an error gives its status."""
 
+MOST_COMPLAINTS = 5
+"""A list of wrong items must not make an answer as long as the request."""
+
 CLIENT_CLOSED_REQUEST = 499
 """What nginx logs for a client that left; nobody receives it."""
 
@@ -100,8 +103,8 @@ def _refusal(error: ValidationError) -> CallerError:
         return MalformedRequestError(f"the body is not JSON: {problems[0]['ctx']['error']}")
     if not problems[0]["loc"]:
         return InvalidFieldError("the body must be a JSON object with text, source_lang and target_lang")
-    complaints = [_complaint(problem["type"], problem["msg"], problem["loc"]) for problem in problems]
-    return InvalidFieldError("; ".join(dict.fromkeys(said for said in complaints if said)))
+    complaints = dict.fromkeys(_complaint(found["type"], found["msg"], found["loc"]) for found in problems)
+    return InvalidFieldError("; ".join([said for said in complaints if said][:MOST_COMPLAINTS]))
 
 
 def _complaint(kind: str, message: str, place: tuple[int | str, ...]) -> str:
@@ -113,7 +116,7 @@ def _complaint(kind: str, message: str, place: tuple[int | str, ...]) -> str:
         case "missing":
             return f"{field} is required"
         case "extra_forbidden":
-            return f"{field} is no field of this request"
+            return f"{str(field)[:40]!r} is no field of this request"
         case "string_type" if field == "text" and not item:
             return "text must be a string or a list of strings"
         case "string_type":
