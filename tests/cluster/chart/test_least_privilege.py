@@ -144,7 +144,8 @@ class Gate:
             request.method,
             f"{self.api.host}{request.raw_path}",
             headers=headers,
-            data=await request.read(),
+            data=await request.read()
+            or None,  # an empty body would get a media type, which a real server refuses
             allow_redirects=False,
         ) as answer:
             if answer.status == 201 and ask is not None and request.method == "PATCH":
