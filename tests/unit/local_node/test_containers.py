@@ -83,14 +83,21 @@ def test_variable_references(text, expected):
 def test_programs_of_the_running_python():
     container = {"name": "c", "command": ["dragoman"], "args": ["serve", "--host", "$(IP)"]}
     expected = [sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.9"]
-    assert command_line(container, {"IP": "127.0.0.9"}) == expected
-    assert command_line({"name": "c", "command": ["python", "-V"]}, {}) == [sys.executable, "-V"]
-    assert command_line({"name": "c", "command": ["sleep", "1"]}, {}) == ["sleep", "1"]
+    assert command_line(container, {"IP": "127.0.0.9"}, str) == expected
+    assert command_line({"name": "c", "command": ["python", "-V"]}, {}, str) == [sys.executable, "-V"]
+    assert command_line({"name": "c", "command": ["sleep", "1"]}, {}, str) == ["sleep", "1"]
+
+
+def test_the_running_python_is_found_even_below_a_mounted_path():
+    python = Path(sys.executable)
+    paths = PathMap({str(python.parents[1]): Path("/elsewhere")}, {}, Path("/checkout"))
+    container = {"name": "c", "command": ["python", str(python.parents[1] / "script.py")]}
+    assert command_line(container, {}, paths.rewrite) == [sys.executable, "/elsewhere/script.py"]
 
 
 def test_no_command_is_refused():
     with pytest.raises(PodRefusedError, match="has no command"):
-        command_line({"name": "c", "args": ["serve"]}, {})
+        command_line({"name": "c", "args": ["serve"]}, {}, str)
 
 
 def variables(*env, contents=None, **fields):

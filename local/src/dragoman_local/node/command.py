@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dragoman_local.errors import PodRefusedError
 from dragoman_local.objects import Manifest
@@ -34,12 +34,16 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _REFERENCE.sub(replace, text)
 
 
-def command_line(container: Manifest, variables: Mapping[str, str]) -> list[str]:
-    """The program and its arguments, before paths are rewritten.
+def command_line(
+    container: Manifest, variables: Mapping[str, str], rewrite: Callable[[str], str]
+) -> list[str]:
+    """The program and its arguments, as this machine understands them.
 
     Args:
         container: The container of the pod's spec.
         variables: Its environment, for ``$(NAME)``.
+        rewrite: Turns a path in the container into one of this machine. The program of `PROGRAMS` is one
+            already, even where it lies below what a mount calls, say, /tmp.
 
     Raises:
         PodRefusedError: The container relies on its image's entrypoint.
@@ -51,7 +55,8 @@ def command_line(container: Manifest, variables: Mapping[str, str]) -> list[str]
             "the image's entrypoint is not known here; write it as `command`"
         )
     arguments = [expand(word, variables) for word in container.get("args") or ()]
-    return [*program(command[0]), *command[1:], *arguments]
+    first, *rest = (rewrite(word) for word in (*command, *arguments))
+    return [*program(first), *rest]
 
 
 def program(name: str) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ async def prepare(
         **({"TMPDIR": str(paths.mounts["/tmp"])} if "/tmp" in paths.mounts else {}),
         **variables,
     }
-    argv = [paths.rewrite(word) for word in command_line(container, asked)]
+    argv = command_line(container, asked, paths.rewrite)
     return Launch(argv, env, _working_directory(container, paths, own), paths, termination_file)
 
 
