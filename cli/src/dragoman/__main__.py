@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": Command("dragoman_service.__main__", "service,cpu", "run one engine pod by hand"),
     "local": Command("dragoman_local.__main__", "local", "up, down or status of the cluster on this machine"),
     "demo": Command("dragoman.demo", "local,service,cpu", "apply an example, translate, tear down"),
+    "simulate": Command("dragoman_simulate.__main__", "simulate", "replay traffic against the autoscaler"),
     "translate": Command("dragoman.translate", "", "translate a text through a running service"),
 }
 

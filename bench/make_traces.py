@@ -1,0 +1,129 @@
+"""Writes the traces that the autoscaler is judged on: `python bench/make_traces.py [DIRECTORY]`.
+
+Every trace is one second per line, `{"time", "count", "source_tokens", "target_tokens"}`: so many requests of
+these mean lengths, drawn with a fixed seed. Arrivals are Poisson around a rate; lengths follow the load that the
+engine's speed was measured with (half log-uniform from 10 to 200 tokens of output, half uniform, mean 85). A
+replica with 32 sequences serves about 100 such requests a second, so the rates below ask for one to ten.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SEED = 20
+HOUR = 3600
+OUT_MEAN, OUT_DEVIATION = 85.0, 57.0
+IN_MEAN, IN_DEVIATION = 90.0, 40.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A trace: requests per second as a function of the second, and what else happens."""
+
+    duration_s: int
+    rate: Callable[[int, np.random.Generator], float]
+    events: tuple[dict[str, Any], ...] = field(default=())
+
+
+def wave(second: int, period_s: float, low: float, high: float) -> float:
+    """A sine between two rates that begins at its lowest."""
+    return low + (high - low) * (1 - math.cos(2 * math.pi * second / period_s)) / 2
+
+
+class Wander:
+    """Slow noise around 1 that forgets itself within minutes, as traffic of many people does."""
+
+    def __init__(self, deviation: float, memory_s: float) -> None:
+        self._keep = math.exp(-1 / memory_s)
+        self._step = deviation * math.sqrt(1 - self._keep**2)
+        self._value = 0.0
+
+    def next(self, draw: np.random.Generator) -> float:
+        """The factor for the next second."""
+        self._value = self._keep * self._value + self._step * draw.standard_normal()
+        return 1 + self._value
+
+
+def daily(second: int, draw: np.random.Generator, wander: Wander = Wander(0.04, 300)) -> float:  # noqa: B008
+    """A night, a morning that rises within two hours, a dip at noon, an evening."""
+    hour = second / HOUR
+    morning = 1 / (1 + math.exp(-(hour - 8) * 2.2))
+    evening = 1 / (1 + math.exp((hour - 20) * 1.6))
+    lunch = 1 - 0.25 * math.exp(-(((hour - 13) / 0.8) ** 2))
+    return (60 + 740 * morning * evening * lunch) * wander.next(draw)
+
+
+class Spikes:
+    """Bursts of three to five times the rate, at random: a gap of ten minutes on average, one to four minutes long."""
+
+    def __init__(self) -> None:
+        self._ends = 0.0
+        self._begins = 0.0
+        self._high = 0.0
+
+    def rate(self, second: int, draw: np.random.Generator) -> float:
+        """Requests per second; 150 between the bursts."""
+        if second >= self._ends:
+            self._begins = second + draw.exponential(600)
+            self._ends = self._begins + draw.uniform(60, 240)
+            self._high = 150 * draw.uniform(3, 5)
+        return self._high if second >= self._begins else 150.0
+
+
+RECIPES = {
+    "steady": Recipe(3 * HOUR, lambda _second, _draw: 400.0),
+    "daily": Recipe(24 * HOUR, daily),
+    "spikes": Recipe(3 * HOUR, Spikes().rate),
+    "step": Recipe(3 * HOUR, lambda second, _draw: 600.0 if 3604 <= second < 7211 else 200.0),
+    "ramp": Recipe(3 * HOUR, lambda second, _draw: 100 + 800 * min(1.0, second / (2.5 * HOUR))),
+    "sawtooth": Recipe(3 * HOUR, lambda second, _draw: 150 + 550 * ((second + 53) % 300) / 300),
+    "silence": Recipe(
+        3 * HOUR,
+        lambda second, _draw: 0.0 if 3608 <= second < 7196 else wave(second, HOUR, 80, 320),
+    ),
+    "outage": Recipe(
+        3 * HOUR,
+        lambda second, _draw: wave(second, 3 * HOUR, 150, 850),
+        ({"event": "metrics_outage", "from": 4800, "to": 6000},),
+    ),
+}
+
+
+def lines(recipe: Recipe, draw: np.random.Generator) -> Iterator[str]:
+    """The lines of one trace."""
+    for event in recipe.events:
+        yield json.dumps(event)
+    for second in range(recipe.duration_s):
+        count = int(draw.poisson(max(0.0, recipe.rate(second, draw))))
+        if count:
+            source = max(5, round(draw.normal(IN_MEAN, IN_DEVIATION / math.sqrt(count))))
+            target = max(10, round(draw.normal(OUT_MEAN, OUT_DEVIATION / math.sqrt(count))))
+            yield json.dumps(
+                {"time": second, "count": count, "source_tokens": source, "target_tokens": target}
+            )
+    yield json.dumps({"event": "end", "time": recipe.duration_s})
+
+
+def main() -> None:
+    """Write every trace, gzip'd, with nothing in it that differs from run to run."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "traces"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, recipe in RECIPES.items():
+        draw = np.random.default_rng([SEED, *name.encode()])
+        text = "\n".join(lines(recipe, draw)) + "\n"
+        path = folder / f"{name}.jsonl.gz"
+        path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+        print(f"{path}  {path.stat().st_size / 1024:.0f} KiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+"""`dragoman simulate`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dragoman_simulate.errors import SimulateError
+from dragoman_simulate.plot import draw
+from dragoman_simulate.policies import POLICIES
+from dragoman_simulate.replay import Outcome, fluid
+from dragoman_simulate.report import as_json, judge, sentence, table
+from dragoman_simulate.speed import SpeedTable, read_speed_table
+from dragoman_simulate.trace import Trace, read_trace
+from dragoman_simulate.view import Limits
+
+TARGET_UTILISATION = 0.8
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Replay traces and print what came of them.
+
+    Returns:
+        0; 2 where the command line, a trace or a table cannot be used, or a file cannot be written.
+    """
+    parser = _parser()
+    try:
+        arguments = parser.parse_args(argv)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        return _run(arguments)
+    except SimulateError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"{error.filename}: {error.strerror}"
+    sys.stderr.write(f"dragoman simulate: {problem}\n")
+    return 2
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.min > arguments.max:
+        raise SimulateError(f"--min {arguments.min} is above --max {arguments.max}")
+    speed = read_speed_table(arguments.speeds)
+    traces = [read_trace(path) for path in arguments.trace]
+    if len({trace.name for trace in traces}) < len(traces):
+        raise SimulateError("two traces have the same name: rename one of the files")
+    limits = _limits(arguments, speed)
+    outcomes: dict[str, dict[str, Outcome]] = {}
+    for trace in traces:
+        outcomes[trace.name] = {
+            name: fluid(trace, POLICIES[name](limits), limits, speed) for name in arguments.policy
+        }
+        _print(trace, outcomes[trace.name], limits, speed)
+    if arguments.plot is not None:
+        draw(arguments.plot, traces, outcomes)
+        _say(f"curves: {arguments.plot}")
+    if arguments.json:
+        _say(as_json(outcomes))
+    return 0
+
+
+def _print(trace: Trace, outcomes: dict[str, Outcome], limits: Limits, speed: SpeedTable) -> None:
+    requests = float(trace.counts.sum())
+    _say(
+        f"{trace.name}: {requests:,.0f} requests in {trace.duration_s / 3600:.1f} h, peak "
+        f"{trace.counts.max():.0f}/s; {limits.minimum} to {limits.maximum} replicas of {limits.max_num_seqs} "
+        f"sequences, ready in {limits.start_up_s:g} s; target wait {limits.target_wait_s:g} s; {speed.name}"
+    )
+    _say(table(outcomes))
+    verdict = judge(outcomes)
+    if verdict is not None:
+        _say(sentence(verdict))
+    _say()
+
+
+def _say(text: str = "") -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> Limits:
+    concurrency = arguments.target_concurrency or max(1.0, TARGET_UTILISATION * arguments.max_num_seqs)
+    return Limits(
+        minimum=arguments.min,
+        maximum=arguments.max,
+        max_num_seqs=arguments.max_num_seqs,
+        target_concurrency=concurrency,
+        target_wait_s=arguments.target_wait,
+        start_up_s=arguments.start_up,
+        kv_cache_tokens=speed.kv_cache_tokens,
+        idle_s=arguments.idle,
+        tick_s=arguments.tick,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman simulate",
+        description="Replay traffic against a model of engine pods, under our autoscaler and its peers' rules.",
+        epilog='A trace is JSON lines: {"time": s, "source_tokens": n, "target_tokens": n}, with "count": n for '
+        'several alike, and {"event": "metrics_outage", "from": s, "to": s}.',
+    )
+    add = parser.add_argument
+    add(
+        "--trace",
+        type=Path,
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="trace to replay; may be repeated",
+    )
+    add(
+        "--policy",
+        type=_policies,
+        default=list(POLICIES),
+        metavar="NAMES",
+        help=f"policies, separated by commas (default: {','.join(POLICIES)})",
+    )
+    add(
+        "--target-wait",
+        type=_positive,
+        default=2.0,
+        metavar="S",
+        help="wait that a request should not exceed (2)",
+    )
+    add(
+        "--start-up", type=_positive, default=60.0, metavar="S", help="time until a new replica is ready (60)"
+    )
+    add(
+        "--max-num-seqs",
+        type=_whole,
+        default=32,
+        metavar="N",
+        help="sequences that a replica runs at once (32)",
+    )
+    add(
+        "--target-concurrency",
+        type=_positive,
+        metavar="N",
+        help="requests that a replica should have (0.8 of --max-num-seqs); hpa is given the same",
+    )
+    add("--min", type=_whole_or_none, default=1, metavar="N", help="fewest replicas; 0 allows zero (1)")
+    add("--max", type=_whole, default=20, metavar="N", help="most replicas (20)")
+    add(
+        "--idle",
+        type=_positive,
+        default=900.0,
+        metavar="S",
+        help="silence before dragoman goes to zero (900)",
+    )
+    add(
+        "--tick",
+        type=_whole,
+        default=5,
+        metavar="S",
+        help="whole seconds between two decisions of dragoman (5); the others keep their published intervals",
+    )
+    add("--speeds", type=Path, metavar="FILE", help="measured speeds as JSON (an H200 and a 1.7 B model)")
+    add("--json", action="store_true", help="print the figures as one JSON object on the last line")
+    add("--plot", type=Path, metavar="FILE.png", help="draw the curves (needs dragoman[bench])")
+    return parser
+
+
+def _policies(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in POLICIES]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(f"{', '.join(unknown) or 'none'}: choose from {', '.join(POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return value
+
+
+def _whole_or_none(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not 0 or more")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

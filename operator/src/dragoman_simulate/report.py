@@ -1,0 +1,129 @@
+"""What a replay says: a table for people, one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dragoman_simulate.replay import Outcome
+
+SHARE_BOUND = 0.8
+NOTHING = 1e-6
+"""A share of requests below one in a million is none: a fluid does not know single ones."""
+
+OURS = "dragoman"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Our policy against the best of the others on one trace.
+
+    Best is the rule with the lowest share of requests over the target, and of those with none, or as few, the one
+    with the fewest replica-hours.
+
+    Attributes:
+        best: Its name.
+        hours_ratio: Our replica-hours over its.
+        share_ratio: Our share over its; 0 where both have none, None where it has none and we have some.
+        met: Whether we need no more hours and at most `SHARE_BOUND` of the share.
+        worse_than: Policies that need fewer hours and have no greater share, or the same hours and a smaller one.
+    """
+
+    best: str
+    hours_ratio: float
+    share_ratio: float | None
+    met: bool
+    worse_than: tuple[str, ...]
+
+
+def judge(outcomes: Mapping[str, Outcome]) -> Verdict | None:
+    """Compare; None where ours or all others were left out."""
+    others = {name: outcome for name, outcome in outcomes.items() if name != OURS}
+    if OURS not in outcomes or not others:
+        return None
+    ours = outcomes[OURS]
+    best = min(others, key=lambda name: (round(_share(others[name]), 6), others[name].replica_hours))
+    share, bound = _share(ours), _share(others[best])
+    ratio = share / bound if bound else None if share else 0.0
+    hours_ratio = ours.replica_hours / others[best].replica_hours
+    worse_than = tuple(name for name, other in others.items() if _beats(other, ours))
+    met = hours_ratio <= 1 + 1e-9 and ratio is not None and ratio <= SHARE_BOUND
+    return Verdict(best, hours_ratio, ratio, met, worse_than)
+
+
+def table(outcomes: Mapping[str, Outcome]) -> str:
+    """One line per policy."""
+    head = (
+        "policy",
+        "replica-h",
+        "over target",
+        "p50 s",
+        "p95 s",
+        "p99 s",
+        "changes/h",
+        "max",
+        "shrunk blind",
+    )
+    rows = [
+        (
+            name,
+            f"{outcome.replica_hours:.2f}",
+            f"{_share(outcome):.3%}",
+            f"{outcome.wait_p50_s:.1f}",
+            f"{outcome.wait_p95_s:.1f}",
+            f"{outcome.wait_p99_s:.1f}",
+            f"{outcome.changes_per_hour:.1f}",
+            str(outcome.replicas_max),
+            str(outcome.shrunk_blind),
+        )
+        for name, outcome in outcomes.items()
+    ]
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if not column else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in (head, *rows)
+    )
+
+
+def sentence(verdict: Verdict) -> str:
+    """The verdict for a person."""
+    share = (
+        "some where it has none"
+        if verdict.share_ratio is None
+        else f"{verdict.share_ratio:.2f} of its share over target"
+    )
+    hours = f"{verdict.hours_ratio:.3f} of its hours"
+    against = f"dragoman against {verdict.best}, the best of the others: {hours}, {share}"
+    return f"{against} ({'within' if verdict.met else 'NOT within'} 1.0 and {SHARE_BOUND})"
+
+
+def as_json(outcomes: Mapping[str, Mapping[str, Outcome]]) -> str:
+    """One line: `{"policies": …}` for one trace, and `{"traces": {name: {"policies": …}}}` for several."""
+    documents = {
+        trace: {"policies": {name: _figures(outcome) for name, outcome in policies.items()}}
+        for trace, policies in outcomes.items()
+    }
+    if len(documents) == 1:
+        return json.dumps(next(iter(documents.values())))
+    return json.dumps({"traces": documents})
+
+
+def _figures(outcome: Outcome) -> dict[str, Any]:
+    names = (field.name for field in fields(outcome) if field.name != "curves")
+    return {name: round(getattr(outcome, name), 6) for name in names}
+
+
+def _share(outcome: Outcome) -> float:
+    return outcome.over_target_share if outcome.over_target_share > NOTHING else 0.0
+
+
+def _beats(other: Outcome, ours: Outcome) -> bool:
+    cheaper = other.replica_hours < ours.replica_hours - 1e-9
+    return _share(other) <= _share(ours) and (
+        cheaper or (other.replica_hours <= ours.replica_hours and _share(other) < _share(ours))
+    )
