@@ -34,6 +34,11 @@ class Cluster:
         self._objects = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
 
+    async def api_kind(self) -> str:
+        """`embedded` where the API is the local cluster's own, which says so in its version."""
+        version = await client.VersionApi(self._api).get_code()
+        return "embedded" if version.git_version.endswith("+dragoman") else "kube-apiserver"
+
     async def has_operator(self) -> bool:
         """Whether the chart is installed, under whatever name; the CRD alone may be left from an earlier one."""
         labels = f"{LABEL_NAME}=dragoman,{LABEL_COMPONENT}=operator"

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from kubernetes.aio.client import ApiException
@@ -36,17 +36,8 @@ class DemoError(Exception):
     """The demo cannot go on; the message says why."""
 
 
-class Stage(NamedTuple):
-    """The cluster that the demo plays on."""
-
-    kubeconfig: Path
-    api: str
-    """`embedded` or `kube-apiserver`."""
-    local: bool
-
-
 def main(argv: list[str]) -> int:
-    """Run the demo; 0 where every sentence came back, 1 with the reason otherwise."""
+    """Run the demo; 0 where it came to its end, 1 with the reason otherwise."""
     parser = argparse.ArgumentParser(prog="dragoman demo", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
     parser.add_argument(
@@ -60,8 +51,8 @@ def main(argv: list[str]) -> int:
     )
     options = parser.parse_args(argv)
     try:
-        with stage(options) as where:
-            result = asyncio.run(play(options, where))
+        with stage(options) as kubeconfig:
+            result = asyncio.run(play(options, kubeconfig))
     except (DemoError, ValueError) as failure:
         print(f"dragoman demo: {failure}", file=sys.stderr)
         return 1
@@ -73,18 +64,18 @@ def main(argv: list[str]) -> int:
 
 
 @contextmanager
-def stage(options: argparse.Namespace) -> Iterator[Stage]:
-    """The cluster of the demo: the one that was named, or a local one that goes when the demo ends."""
+def stage(options: argparse.Namespace) -> Iterator[Path]:
+    """The kubeconfig of the cluster that was named, or of a local one that goes when the demo ends."""
     if options.kubeconfig is not None:
-        yield Stage(options.kubeconfig, "kube-apiserver", local=False)
+        yield options.kubeconfig
         return
-    directory = Path(".dragoman") if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
+    directory = Path(".dragoman").resolve() if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
     local = [sys.executable, "-m", "dragoman", "local"]
     try:
         run([*local, "up", "--api", options.api, "--dir", str(directory)], quiet=True)
         up = json.loads(run([*local, "status", "--json", "--dir", str(directory)], quiet=True))
         print(f"a local cluster is up: {up['api']} at {up['url']}", flush=True)
-        yield Stage(directory / "kubeconfig", up["api"], local=True)
+        yield directory / "kubeconfig"
     except BaseException:
         if not options.keep:
             print(f"the local cluster's logs stay in {directory}", file=sys.stderr)
@@ -96,7 +87,7 @@ def stage(options: argparse.Namespace) -> Iterator[Stage]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
+async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
     """Install, apply, wait, translate, tear down.
 
     Returns:
@@ -109,8 +100,9 @@ async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
     manifest = yaml.safe_load((options.root / "examples/demo.yaml").read_text())
     wanted = sentences.read(options.root / "examples/sentences.txt")
     name = manifest["metadata"]["name"]
-    async with connect(where.kubeconfig) as cluster:
-        installed = await install(cluster, where.kubeconfig, options.root)
+    async with connect(kubeconfig) as cluster:
+        api = await cluster.api_kind()
+        installed = await install(cluster, kubeconfig, options.root)
         say(began, f"applying examples/demo.yaml: TranslationDeployment {name}")
         await cluster.apply(manifest, options.namespace)
         try:
@@ -127,15 +119,15 @@ async def play(options: argparse.Namespace, where: Stage) -> dict[str, Any]:
             )
             if options.keep:
                 url = await cluster.local_url(name, options.namespace)
-                print(WHAT_TO_TRY.format(kubeconfig=where.kubeconfig.resolve(), name=name, url=url))
+                print(WHAT_TO_TRY.format(kubeconfig=kubeconfig, name=name, url=url))
         finally:
             if not options.keep:
-                await tear_down(cluster, name, options, where, installed, began)
+                await tear_down(cluster, name, options, kubeconfig, installed, began)
     return {
         "translations": len(rows),
         "exact": exact,
         "seconds": round(time.monotonic() - began, 1),
-        "api": where.api,
+        "api": api,
     }
 
 
@@ -215,7 +207,7 @@ async def translate_all(
 
 
 async def tear_down(
-    cluster: Cluster, name: str, options: argparse.Namespace, where: Stage, installed: bool, began: float
+    cluster: Cluster, name: str, options: argparse.Namespace, kubeconfig: Path, installed: bool, began: float
 ) -> None:
     """Delete what the demo made and wait until its pods are gone.
 
@@ -230,7 +222,7 @@ async def tear_down(
             raise DemoError(f"{len(left)} pods of {name} are left {GONE_TIMEOUT_S} s after it was deleted")
         await asyncio.sleep(0.2)
     if installed:
-        await asyncio.to_thread(run, helm(where.kubeconfig, "uninstall", RELEASE), quiet=True)
+        await asyncio.to_thread(run, helm(kubeconfig, "uninstall", RELEASE), quiet=True)
 
 
 def helm(kubeconfig: Path, *arguments: str) -> list[str]:
