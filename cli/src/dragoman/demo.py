@@ -69,7 +69,9 @@ def stage(options: argparse.Namespace) -> Iterator[Path]:
     if options.kubeconfig is not None:
         yield options.kubeconfig
         return
-    directory = Path(".dragoman").resolve() if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
+    directory = (
+        Path(".dragoman").resolve() if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
+    )
     local = [sys.executable, "-m", "dragoman", "local"]
     try:
         run([*local, "up", "--api", options.api, "--dir", str(directory)], quiet=True)
