@@ -4,6 +4,12 @@ ENGINE_PORT = 8000
 """Container port of an engine pod, and the port of its Service."""
 ENGINE_PORT_NAME = "http"
 
+ROUTER_PORT = 8080
+"""Where clients reach a router."""
+ROUTER_ADMIN_PORT = 9091
+"""A router's probes, metrics and load: for the cluster, not for clients."""
+ROUTER_ADMIN_PORT_NAME = "admin"
+
 OPERATOR_HEALTH_PORT = 8081
 OPERATOR_METRICS_PORT = 9090
 

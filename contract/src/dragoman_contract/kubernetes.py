@@ -19,6 +19,7 @@ LABEL_PART_OF = "app.kubernetes.io/part-of"
 LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 
 ENGINE_COMPONENT = "engine"
+ROUTER_COMPONENT = "router"
 PART_OF = "dragoman"
 
 GPU_RESOURCE = "nvidia.com/gpu"
