@@ -2,7 +2,12 @@ import re
 
 import pytest
 
-DOCKERFILES = ["operator/Dockerfile", "service/Dockerfile", "service/Dockerfile.cpu"]
+DOCKERFILES = [
+    "operator/Dockerfile",
+    "service/Dockerfile",
+    "service/Dockerfile.cpu",
+    "service/Dockerfile.router",
+]
 
 
 @pytest.fixture(params=DOCKERFILES)

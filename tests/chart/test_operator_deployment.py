@@ -26,7 +26,11 @@ def test_default_arguments_are_the_operators_own_defaults(settings, monkeypatch)
     monkeypatch.setenv("DRAGOMAN_OPERATOR_IDENTITY", "me")
     told = settings().model_dump()
     unsaid = Settings().model_dump()
-    assert {name for name in told if told[name] != unsaid[name]} == {"lease_name", "lease_namespace"}
+    assert {name for name in told if told[name] != unsaid[name]} == {
+        "lease_name",
+        "lease_namespace",
+        "router_namespace",
+    }
 
 
 def test_every_value_reaches_the_setting_it_names(settings):
@@ -36,6 +40,7 @@ def test_every_value_reaches_the_setting_it_names(settings):
             "cpu": {"repository": "example.org/engine", "tag": "1-cpu"},
             "cuda": {"repository": "example.org/engine", "tag": "1@sha256:" + "0" * 64},
         },
+        prometheus={"url": "http://prom:9090", "tokenSecret": {"name": "prom"}},
         logLevel="debug",
         logFormat="json",
         extraArgs=["--workers=16"],
@@ -43,6 +48,8 @@ def test_every_value_reaches_the_setting_it_names(settings):
     assert told.namespaces == ("team-a", "team-b")
     assert told.cpu_image == "example.org/engine:1-cpu"
     assert told.cuda_image == "example.org/engine:1@sha256:" + "0" * 64
+    assert told.prometheus_url == "http://prom:9090"
+    assert str(told.prometheus_token_file) == "/var/run/prometheus/token"
     assert told.log_level == "debug"
     assert told.log_format == "json"
     assert told.workers == 16

@@ -15,6 +15,7 @@ REASONS = {
         "default in OpenShift, asks for this",
     ),
     ("apps", "deployments"): (READ | APPLY, "the engine pods; goes with its owner"),
+    ("apps", "replicasets"): ({"list"}, "the version that worked, to go back to; never written"),
     ("", "services"): (READ | APPLY, "goes with its owner"),
     ("", "serviceaccounts"): (READ | APPLY, "without a token; goes with its owner"),
     ("policy", "poddisruptionbudgets"): (READ | APPLY, "goes with its owner"),
@@ -22,8 +23,27 @@ REASONS = {
         READ | APPLY | {"delete"},
         "spec.networkPolicy.enabled false takes it away while its owner stays",
     ),
-    ("", "pods"): ({"list", "watch"}, "why a pod does not start, for the status; never written"),
+    ("", "pods"): (
+        {"list", "watch", "patch"},
+        "why a pod does not start, for the status; before a shrink the pod-deletion-cost is written, so that the "
+        "least busy goes first",
+    ),
+    ("autoscaling", "horizontalpodautoscalers"): (
+        READ | APPLY | {"delete"},
+        "spec.autoscaling.mode HPA; another mode takes it away while its owner stays",
+    ),
     ("", "events"): (APPLY, "what happened, for kubectl describe; a repeated one is counted up"),
+}
+OPTIONAL = {
+    ("keda.enabled", "keda.sh", "scaledobjects"): ({"get", "delete"} | APPLY, "mode KEDA; not watched"),
+    ("keda.enabled", "keda.sh", "triggerauthentications"): (
+        {"get", "delete"} | APPLY,
+        "mode KEDA with a token",
+    ),
+    ("prometheus.readSecrets", "", "secrets"): (
+        {"get"},
+        "autoscaling.prometheus.tokenSecretRef; no list, so that only a name that is known is read",
+    ),
 }
 LEASE = {
     ("create", None): "no name to restrict: the server checks creation before it knows one",
@@ -49,6 +69,29 @@ def expected():
 def test_cluster_role_grants_exactly_what_is_explained(render):
     role = render(rbac={"userRoles": False}).one("ClusterRole")
     assert verbs_by_resource(role["rules"]) == expected()
+
+
+def test_what_is_optional_is_granted_for_its_value_alone(render):
+    values = {"rbac": {"userRoles": False}, "keda": {"enabled": True}, "prometheus": {"readSecrets": True}}
+    granted = verbs_by_resource(render(**values).one("ClusterRole")["rules"])
+    added = {
+        (value, *resource): granted[resource]
+        for resource in granted.keys() - expected().keys()
+        for value in {name for name, *rest in OPTIONAL if tuple(rest) == resource}
+    }
+    assert added == {name: verbs for name, (verbs, _) in OPTIONAL.items()}
+    for value in ("keda", "prometheus"):
+        less = verbs_by_resource(render(**{**values, value: {}}).one("ClusterRole")["rules"])
+        missing = {(group, resource) for name, group, resource in OPTIONAL if name.startswith(value)}
+        assert granted.keys() - less.keys() == missing
+
+
+@pytest.mark.parametrize(
+    ("watched", "needed"), [([], False), (["team-a"], True), (["dragoman-system"], False)]
+)
+def test_routers_are_listed_in_the_releases_namespace(render, watched, needed):
+    names = {role["metadata"]["name"] for role in render(watchNamespaces=watched).all("Role")}
+    assert ("release-dragoman-routers" in names) == needed
 
 
 def test_watched_namespaces_get_the_same_rules_and_the_cluster_none(render):

@@ -12,6 +12,9 @@
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch]
+- apiGroups: [apps]
+  resources: [replicasets]
+  verbs: [list]
 - apiGroups: [""]
   resources: [services, serviceaccounts]
   verbs: [get, list, watch, create, patch]
@@ -23,7 +26,20 @@
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [list, watch]
+  verbs: [list, watch, patch]
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [get, list, watch, create, patch, delete]
+{{- if .Values.keda.enabled }}
+- apiGroups: [keda.sh]
+  resources: [scaledobjects, triggerauthentications]
+  verbs: [get, create, patch, delete]
+{{- end }}
+{{- if .Values.prometheus.readSecrets }}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
+{{- end }}
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]

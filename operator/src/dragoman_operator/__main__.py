@@ -10,23 +10,32 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
+import aiohttp
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from dragoman_operator import logs
 from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.observed import Key
 from dragoman_operator.credentials import own_namespace
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.kube import Kube, connect
 from dragoman_operator.leadership import Leadership
-from dragoman_operator.metrics import Metrics
-from dragoman_operator.reconcile import Key, Reconciler
+from dragoman_operator.leaving import Leaving
+from dragoman_operator.metric_sources import MetricSources
+from dragoman_operator.metrics import Metrics, ScalingCollector
+from dragoman_operator.reconcile import Reconciler
+from dragoman_operator.scaling import Autoscaler
 from dragoman_operator.serving import health_app, metrics_app, served
 from dragoman_operator.settings import Settings, unknown_variables
+from dragoman_operator.sources import PodMetrics, Routers
 from dragoman_operator.watcher import watch
 from dragoman_operator.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
+
+LONGEST_READING_S, READING_SHARE = 2.0, 0.4
+"""A source that does not answer for this long, or this share of a tick, is not waited for."""
 
 
 def main(argv: list[str]) -> int:
@@ -83,12 +92,44 @@ async def operate(settings: Settings) -> None:
 async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
     """Act until cancelled: watch, and look at what changed."""
     images = Images(cuda=settings.cuda_image, cpu=settings.cpu_image)
-    reconciler = Reconciler(kube, images, settings.resync_s, settings.identity)
-    queue: WorkQueue[Key] = WorkQueue(measured(reconciler, metrics), settings.workers)
-    metrics.depth.set_function(lambda: float(queue.depth))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(queue.run())
-        group.create_task(watch(kube, settings.namespaces, queue.mark))
+    timeout_s = min(LONGEST_READING_S, settings.tick_s * READING_SHARE)
+    # Limits are the sources' own; connections to thousands of pods may stay open.
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        pods = PodMetrics(http, timeout_s)
+        sources = MetricSources(
+            kube, http, pods, settings.prometheus_url, settings.prometheus_token, timeout_s
+        )
+        autoscaler = Autoscaler(
+            kube,
+            sources,
+            Routers(http, lambda key: autoscaler.wake(key)),
+            lambda key: queue.mark(key),
+            settings.namespaces,
+            settings.router_namespace or own_namespace(),
+            settings.tick_s,
+            metrics.count_change,
+        )
+        reconciler = Reconciler(
+            kube,
+            images,
+            autoscaler,
+            Leaving(kube, pods),
+            settings.resync_s,
+            settings.prometheus_url,
+            settings.identity,
+        )
+        queue: WorkQueue[Key] = WorkQueue(measured(reconciler, metrics), settings.workers)
+        metrics.depth.set_function(lambda: float(queue.depth))
+        metrics.tick.set_function(lambda: autoscaler.last_tick_s)
+        collector = ScalingCollector(autoscaler.latest, autoscaler.loads)
+        metrics.registry.register(collector)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(queue.run())
+                group.create_task(autoscaler.run())
+                group.create_task(watch(kube, settings.namespaces, queue.mark))
+        finally:
+            metrics.registry.unregister(collector)
 
 
 def measured(

@@ -4,6 +4,7 @@
 
     OperatorError
     ├── SpecError            the object says something that cannot be done
+    ├── MetricsError         a pod or a Prometheus does not say what the autoscaler asks
     └── ClusterError         the API server did not do what was asked
         ├── NotFoundError
         ├── ConflictError    someone was faster; look again
@@ -21,6 +22,10 @@ class OperatorError(Exception):
 
 class SpecError(OperatorError):
     """A spec that this operator cannot follow."""
+
+
+class MetricsError(OperatorError):
+    """Metrics cannot be had, or are not what they should be."""
 
 
 class ClusterError(OperatorError):

@@ -14,9 +14,8 @@ from typing import Any
 import kopf
 
 from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, PLURAL, VERSION
-from dragoman_operator.core.observed import CHILD_KINDS, POD
+from dragoman_operator.core.observed import CHILD_KINDS, POD, Key
 from dragoman_operator.credentials import configuration
-from dragoman_operator.reconcile import Key
 
 RECONNECT_S = 1.0
 RECONNECTS = 60

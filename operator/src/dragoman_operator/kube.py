@@ -66,15 +66,16 @@ class Kube:
         except NotFoundError:
             return None
 
-    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[Manifest]:
-        """The objects that carry all of `labels`.
+    async def select(self, kind: Kind, namespace: str | None, labels: Mapping[str, str]) -> list[Manifest]:
+        """The objects that carry all of `labels`, in one namespace, or in all where it is None.
 
         Raises:
             ClusterError: The API server did not answer.
         """
         query = [("labelSelector", ",".join(f"{key}={value}" for key, value in labels.items()))]
+        path = f"{_root(kind)}/{kind.plural}" if namespace is None else _path(kind, namespace)
         found = await self._request(
-            "GET", _path(kind, namespace), f"list {kind.plural} in {namespace}", query
+            "GET", path, f"list {kind.plural} in {namespace or 'all namespaces'}", query
         )
         items: list[Manifest] = found["items"]
         return items

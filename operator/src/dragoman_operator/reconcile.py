@@ -5,23 +5,34 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
-from dragoman_operator.api.v1alpha1 import parse
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.manifests.metadata import MANAGED_BY, selector
 from dragoman_operator.core.observed import (
     CHILD_KINDS,
+    DEPLOYMENT,
     EVENT,
+    KEDA_KINDS,
     POD,
+    REPLICA_SET,
+    SCALED_OBJECT,
     TRANSLATION_DEPLOYMENT,
+    Key,
     Kind,
+    Manifest,
     Observed,
 )
-from dragoman_operator.core.plan import Change, plan, settled
+from dragoman_operator.core.plan import Change, Plan, plan, settled
+from dragoman_operator.core.rollback import needs_history
+from dragoman_operator.core.rollout import patience_left_s
+from dragoman_operator.core.scaled import Scaled
 from dragoman_operator.core.status import Transition, status_of, status_of_bad_spec, transitions
 from dragoman_operator.errors import ConflictError, RefusedError, SpecError
 from dragoman_operator.kube import Kube
@@ -32,18 +43,22 @@ SOON_S = 2.0
 """Until the next look where something is on its way out that sends no event of ours."""
 REFUSED_S = 30.0
 """Until the next look where the API server said no: a quota may grow, a policy may change."""
+ROUNDING_S = 1.0
+"""Times in the API are whole seconds."""
 TOLD_LIMIT = 1000
 """Events whose count is remembered."""
 
 
-class Key(NamedTuple):
-    """One TranslationDeployment."""
+class Scaler(Protocol):
+    """Who decides by the load."""
 
-    namespace: str
-    name: str
+    def view(
+        self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
+    ) -> Scaled | None:
+        """What it says of one object; None where it does not decide."""
 
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
 
 
 class Reconciler:
@@ -52,7 +67,10 @@ class Reconciler:
     Args:
         kube: The API server.
         images: Engine images where a spec names none.
+        scaler: Decides by the load, where a spec asks for it.
+        leaving: Told of all pods of an object before some of them go, so that the least busy go first.
         resync_s: Until the next look where nothing happens.
+        prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
         identity: Who we are, in events.
         now: The time.
     """
@@ -61,13 +79,19 @@ class Reconciler:
         self,
         kube: Kube,
         images: Images,
+        scaler: Scaler,
+        leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
         resync_s: float,
+        prometheus_url: str = "",
         identity: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kube = kube
         self._images = images
+        self._scaler = scaler
+        self._leaving = leaving
         self._resync_s = resync_s
+        self._prometheus_url = prometheus_url
         self._identity = identity
         self._now = now
         self._told: OrderedDict[str, int] = OrderedDict()
@@ -83,40 +107,65 @@ class Reconciler:
         """
         body = await self._kube.get(TRANSLATION_DEPLOYMENT, key.namespace, key.name)
         if body is None or "deletionTimestamp" in body["metadata"]:
+            self._scaler.forget(key)
             return None
-        observed = await self._observe(key)
+        observed = await self._observe(key, body)
         old: dict[str, Any] = body.get("status") or {}
         pause_s = self._resync_s
         try:
             td = parse(body)
-            planned = plan(td, self._images, observed)
+            scaled = self._scaler.view(td, old, observed.children.get(DEPLOYMENT))
+            observed = replace(observed, scaled=scaled)
+            planned = _traceable(plan(td, self._images, observed, self._prometheus_url), old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
         else:
+            if any(_lets_go(change, observed) for change in planned.changes):
+                await self._leaving(observed.pods)
             refusals = [refusal for change in planned.changes if (refusal := await self._make(change, key))]
             new = status_of(td, observed, planned, old, tuple(refusals))
             if planned.waiting:
                 pause_s = min(pause_s, SOON_S)
             elif refusals or planned.obstacles:
                 pause_s = min(pause_s, REFUSED_S)
+            pause_s = min(pause_s, _patience_s(observed))
         if new != old:
             await self._kube.write_status(body, new)
             for transition in transitions(old, new):
                 await self._tell(body, transition)
         return pause_s
 
-    async def _observe(self, key: Key) -> Observed:
+    async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
+        keda = _concerns_keda(body) and await self._speaks_keda(key)
+        kinds = (*CHILD_KINDS, *(KEDA_KINDS if keda else ()))
         children, pods = await asyncio.gather(
-            asyncio.gather(*(self._kube.get(kind, key.namespace, key.name) for kind in CHILD_KINDS)),
+            asyncio.gather(*(self._kube.get(kind, key.namespace, key.name) for kind in kinds)),
             self._kube.select(POD, key.namespace, selector(key.name)),
         )
-        found = zip(CHILD_KINDS, children, strict=True)
-        return Observed(
+        found = zip(kinds, children, strict=True)
+        seen = Observed(
             now=self._now(),
             children={kind: child for kind, child in found if child is not None},
+            status=body.get("status") or {},
             pods=tuple(pods),
+            keda=keda,
         )
+        if not needs_history(seen, seen.status):
+            return seen
+        replica_sets = await self._kube.select(REPLICA_SET, key.namespace, selector(key.name))
+        return replace(seen, replica_sets=tuple(replica_sets))
+
+    async def _speaks_keda(self, key: Key) -> bool:
+        """Whether KEDA is installed and we may read its kinds, which the chart grants where it is asked to."""
+        try:
+            if not await self._kube.serves(SCALED_OBJECT):
+                return False
+            await self._kube.get(SCALED_OBJECT, key.namespace, key.name)
+        except RefusedError as error:
+            log.warning("%s", error, extra={"key": str(key)})
+            return False
+        return True
 
     async def _make(self, change: Change, key: Key) -> str | None:
         """Carry out one change; the API server's refusal is returned, since other changes may still be made."""
@@ -161,6 +210,38 @@ class Reconciler:
         self._told[name] = count
         if len(self._told) > TOLD_LIMIT:
             self._told.popitem(last=False)
+
+
+def _patience_s(observed: Observed) -> float:
+    """Until a rollout that finds no room goes on in another way."""
+    left_s = patience_left_s(observed)
+    return math.inf if left_s is None else left_s + ROUNDING_S
+
+
+def _concerns_keda(body: Mapping[str, Any]) -> bool:
+    """Whether a ScaledObject is asked for, or may be left from before."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    modes = ((spec.get("autoscaling") or {}).get("mode"), (status.get("scaling") or {}).get("mode"))
+    return "KEDA" in modes
+
+
+def _traceable(planned: Plan, old: Mapping[str, Any]) -> Plan:
+    """The plan without KEDA's kinds as long as the status does not say that they may be there.
+
+    They are not looked for otherwise, and would be left behind by whoever changes the mode at this moment. The
+    write of the status brings the next look.
+    """
+    if (old.get("scaling") or {}).get("mode") == "KEDA":
+        return planned
+    return replace(planned, changes=tuple(c for c in planned.changes if c.kind not in KEDA_KINDS))
+
+
+def _lets_go(change: Change, observed: Observed) -> bool:
+    """Whether it leaves the Deployment fewer pods, but some."""
+    found = observed.children.get(DEPLOYMENT)
+    if change.kind is not DEPLOYMENT or change.manifest is None or found is None:
+        return False
+    return 0 < int(change.manifest["spec"]["replicas"]) < int(found["spec"].get("replicas") or 0)
 
 
 def event_of(body: dict[str, Any], transition: Transition, now: datetime, identity: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 import socket
 import uuid
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -72,6 +73,18 @@ class Settings(BaseSettings):
         300, gt=0, le=86400, description="seconds after which an object is looked at again without a change"
     )
     workers: int = Field(8, ge=1, le=64, description="objects reconciled at once")
+    tick_s: float = Field(5, ge=1, le=60, description="seconds between two decisions of the autoscaler")
+    router_namespace: str = Field(
+        "", description="namespace whose routers are listened to; empty is the operator's own"
+    )
+    prometheus_url: str = Field(
+        "",
+        pattern=r"^(https?://\S+)?$",
+        description="Prometheus for objects whose spec.autoscaling.prometheus has no url, and for KEDA",
+    )
+    prometheus_token_file: Path | None = Field(
+        None, description="file with that Prometheus' bearer token, read anew for each request"
+    )
     request_timeout_s: float = Field(15, gt=0, le=300, description="longest wait for one API request")
     log_format: Literal["text", "json"] = Field("text", description="form of a log line")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
@@ -89,6 +102,14 @@ class Settings(BaseSettings):
                 "lease-retry-s must be below lease-renew-deadline-s, and that below lease-duration-s"
             )
         return self
+
+    def prometheus_token(self) -> str | None:
+        """The token of the operator's own Prometheus, or None where it asks for none.
+
+        Raises:
+            OSError: Its file cannot be read.
+        """
+        return None if self.prometheus_token_file is None else self.prometheus_token_file.read_text().strip()
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:

@@ -15,10 +15,9 @@ from contextlib import suppress
 import kopf
 
 from dragoman_operator import handlers
-from dragoman_operator.core.observed import TRANSLATION_DEPLOYMENT
+from dragoman_operator.core.observed import TRANSLATION_DEPLOYMENT, Key
 from dragoman_operator.errors import ClusterError
 from dragoman_operator.kube import Kube
-from dragoman_operator.reconcile import Key
 
 log = logging.getLogger(__name__)
 

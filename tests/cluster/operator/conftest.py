@@ -216,7 +216,7 @@ class World:
         )
         return str(found[kind]["message"])
 
-    async def until_complete(self, name: str = "demo") -> None:
+    async def until_complete(self, name: str = "demo", timeout_s: float = DEADLINE_S) -> None:
         """Wait until all pods run the spec as it is now."""
         generation = (await self.get(TRANSLATION_DEPLOYMENT, name))["metadata"]["generation"]
 
@@ -224,7 +224,7 @@ class World:
             found = conditions.get("Progressing", {})
             return (found.get("reason"), found.get("observedGeneration")) == ("Complete", generation)
 
-        await self.until(lambda: self.conditions(name), complete)
+        await self.until(lambda: self.conditions(name), complete, timeout_s)
 
     async def until_quiet(self, name: str = "demo") -> None:
         """Wait until it is complete, and the Deployment's own controller has said its last word as well."""

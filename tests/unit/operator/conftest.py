@@ -103,7 +103,7 @@ def make_observed(images: Images) -> Callable[..., Observed]:
                 children[kind] = stored(signed(manifest))
                 if kind.name == "Deployment":
                     children[kind]["status"] = {"observedGeneration": 1} | status
-        assert list(children) == [kind for kind in CHILD_KINDS if kind in children]
+        assert [kind for kind in children if kind in CHILD_KINDS] == [k for k in CHILD_KINDS if k in children]
         return Observed(NOW, children, tuple(pods))
 
     return build

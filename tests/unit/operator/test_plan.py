@@ -14,6 +14,8 @@ from dragoman_operator.core.observed import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
+    HPA,
+    KEDA_KINDS,
     NETWORK_POLICY,
     SERVICE,
     SERVICE_ACCOUNT,
@@ -32,7 +34,7 @@ def causes(found: Plan) -> dict[str, str]:
 
 def test_everything_is_made_in_order(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
     found = plan(make_td(), images, make_observed())
-    assert [change.kind for change in found.changes] == list(CHILD_KINDS)
+    assert [change.kind for change in found.changes] == [kind for kind in CHILD_KINDS if kind is not HPA]
     assert set(causes(found).values()) == {"missing"}
 
 
@@ -60,23 +62,29 @@ EDITS: dict[Kind, Callable[[dict[str, Any]], object]] = {
     SERVICE: lambda child: child["spec"]["selector"].update({"dragoman.io/deployment": "other"}),
     DISRUPTION_BUDGET: lambda child: child["spec"].update(maxUnavailable=0),
     DEPLOYMENT: lambda child: child["spec"].update(replicas=0),
+    HPA: lambda child: child["spec"].update(maxReplicas=50),
 }
+
+SCALED_BY_HPA = {"autoscaling": {"mode": "HPA", "maxReplicas": 4}}
+"""So that all of `CHILD_KINDS` are there."""
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
 def test_edit_is_repaired(kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
-    observed = make_observed(make_td())
+    td = make_td(**SCALED_BY_HPA)
+    observed = make_observed(td)
     EDITS[kind](observed.children[kind])  # type: ignore[arg-type]
-    assert causes(plan(make_td(), images, observed)) == {kind.name: "edited by someone else"}
+    assert causes(plan(td, images, observed)) == {kind.name: "edited by someone else"}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
 def test_deletion_is_repaired(
     kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:
-    observed = make_observed(make_td())
+    td = make_td(**SCALED_BY_HPA)
+    observed = make_observed(td)
     left = {other: child for other, child in observed.children.items() if other != kind}
-    assert causes(plan(make_td(), images, replace(observed, children=left))) == {kind.name: "missing"}
+    assert causes(plan(td, images, replace(observed, children=left))) == {kind.name: "missing"}
 
 
 @pytest.mark.parametrize("lost", ["labels", "ownerReferences"])
@@ -148,3 +156,34 @@ def test_foreign_bound_of_a_budget_can_be_forced_out(
     assert change.forced is not None
     assert change.forced["spec"]["minAvailable"] is None
     assert change.forced["spec"]["maxUnavailable"] == 1
+
+
+def test_other_autoscalers_go_when_the_mode_changes(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    url = {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}}
+    keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, **url})
+    before = replace(make_observed(make_td(**SCALED_BY_HPA)), keda=True)
+    found = plan(keda, images, before)
+    assert causes(found) == {
+        "HorizontalPodAutoscaler": "no longer wanted",
+        "TriggerAuthentication": "missing",
+        "ScaledObject": "missing",
+    }
+    made = {change.kind: change.manifest for change in found.changes if change.manifest}
+    children = {**before.children, **{kind: made[kind] for kind in KEDA_KINDS}}
+    for child in children.values():
+        child["metadata"].setdefault("uid", "1")  # type: ignore[index]
+    gone = plan(make_td(), images, replace(before, children=children))
+    assert {change.kind.name for change in gone.changes if change.manifest is None} == {
+        "HorizontalPodAutoscaler",
+        "TriggerAuthentication",
+        "ScaledObject",
+    }
+
+
+def test_keda_is_not_spoken_to_where_it_is_not_installed(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, "prometheus": {"url": "http://prom:9090"}})
+    assert causes(plan(keda, images, make_observed(make_td()))) == {}

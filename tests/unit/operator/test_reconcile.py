@@ -13,12 +13,14 @@ from dragoman_operator.core.observed import (
     CHILD_KINDS,
     DEPLOYMENT,
     EVENT,
+    HPA,
     SERVICE,
     TRANSLATION_DEPLOYMENT,
+    Key,
     Kind,
 )
 from dragoman_operator.errors import ConflictError, RefusedError
-from dragoman_operator.reconcile import REFUSED_S, SOON_S, Key, Reconciler
+from dragoman_operator.reconcile import REFUSED_S, SOON_S, Reconciler
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0
@@ -34,7 +36,12 @@ class Api:
         self.refused: dict[str, str] = {}
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        if f"get {kind.name}" in self.refused:
+            raise RefusedError(f"get {kind.name}", self.refused[f"get {kind.name}"])
         return copy.deepcopy(self.objects.get(kind.name))
+
+    async def serves(self, kind: Kind) -> bool:
+        return True
 
     async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         return []
@@ -67,9 +74,22 @@ class Api:
         return manifest
 
 
+class NoScaler:
+    """Decides nothing."""
+
+    def view(self, td: object, status: object, deployment: object) -> None:
+        return None
+
+    def forget(self, key: Key) -> None:
+        return None
+
+
 @pytest.fixture
 def reconciler(images: Images) -> Callable[[Api], Reconciler]:
-    return lambda api: Reconciler(api, images, RESYNC_S, "me")  # type: ignore[arg-type]
+    async def leaving(pods: object) -> None:
+        return None
+
+    return lambda api: Reconciler(api, images, NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
 
 
 MakeBody = Callable[..., dict[str, Any]]
@@ -79,7 +99,8 @@ Make = Callable[[Api], Reconciler]
 async def test_first_look_writes_children_then_the_status_once(make_body: MakeBody, reconciler: Make) -> None:
     api = Api(make_body())
     assert await reconciler(api)(KEY) == RESYNC_S
-    assert api.calls == [*(f"apply {kind.name}" for kind in CHILD_KINDS), "status"]
+    wanted = [kind.name for kind in CHILD_KINDS if kind is not HPA]
+    assert api.calls == [*(f"apply {name}" for name in wanted), "status"]
 
 
 async def test_second_look_writes_no_child_and_third_nothing(make_body: MakeBody, reconciler: Make) -> None:
@@ -166,3 +187,31 @@ async def test_event_again_counts_up(make_body: MakeBody, reconciler: Make) -> N
     (event,) = (event for event in api.events.values() if event["reason"] == "ApplyRefused")
     assert event["count"] == 3
     assert event["involvedObject"]["name"] == "demo"
+
+
+async def test_scaled_object_is_made_once_the_status_can_tell_of_it(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    scaling = {"mode": "KEDA", "maxReplicas": 3, "prometheus": {"url": "http://prom:9090"}}
+    api = Api(make_body(autoscaling=scaling))
+    look = reconciler(api)
+    await look(KEY)
+    assert "apply ScaledObject" not in api.calls
+    assert api.objects["TranslationDeployment"]["status"]["scaling"]["mode"] == "KEDA"
+    await look(KEY)
+    assert "apply ScaledObject" in api.calls
+    # Somebody changes the mode before the next status is written: it is found all the same.
+    del api.objects["TranslationDeployment"]["spec"]["autoscaling"]
+    await look(KEY)
+    assert "delete ScaledObject ScaledObject" in api.calls
+
+
+async def test_keda_that_may_not_be_spoken_to_is_told(make_body: MakeBody, reconciler: Make) -> None:
+    scaling = {"mode": "KEDA", "maxReplicas": 3, "prometheus": {"url": "http://prom:9090"}}
+    api = Api(make_body(autoscaling=scaling))
+    api.refused["get ScaledObject"] = "forbidden (403)"
+    await reconciler(api)(KEY)
+    conditions = api.objects["TranslationDeployment"]["status"]["conditions"]
+    (said,) = (found for found in conditions if found["type"] == "ScalingActive")
+    assert said["reason"] == "KedaMissing"
+    assert "keda.enabled=true" in said["message"]

@@ -31,6 +31,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "custom prompt": {"model": CUSTOM},
     "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
+    "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
+    "a short window": {"autoscaling": {"maxReplicas": 3, "scaleDownWindow": "5s", "targetWait": "1s"}},
     "zero by hand": {"replicas": 0},
     "zero while scaling is off": {"replicas": 0, "autoscaling": {"mode": "Off", "maxReplicas": 2}},
     "a claim": {"model": {"uri": "pvc://models/qwen/7b"}},
@@ -104,6 +106,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "HPA to zero": (
         {"autoscaling": {"mode": "HPA", "minReplicas": 0, "maxReplicas": 2}},
         "a HorizontalPodAutoscaler does not scale to zero",
+    ),
+    "a token for nobody": (
+        {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},
+        "autoscaling.prometheus.tokenSecretRef needs a url",
+    ),
+    "no wait at all": (
+        {"autoscaling": {"maxReplicas": 2, "targetWait": "0s"}},
+        "autoscaling.targetWait must be between 1s and 1h",
+    ),
+    "a window of a day": (
+        {"autoscaling": {"maxReplicas": 2, "scaleDownWindow": "24h"}},
+        "autoscaling.scaleDownWindow must be between 5s and 30m",
     ),
     "zero against the autoscaler": (
         {"replicas": 0, "autoscaling": {"maxReplicas": 2}},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Union, get_args, get_origin
 
 import pytest
@@ -15,15 +16,19 @@ from pydantic import BaseModel
 
 from dragoman_contract.languages import Languages
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
-from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.manifests import Images, scaled_object, trigger_authentication
 from dragoman_operator.core.observed import (
+    CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
+    HPA,
+    KEDA_KINDS,
     NETWORK_POLICY,
     SERVICE,
     SERVICE_ACCOUNT,
 )
 from dragoman_operator.core.plan import wanted
+from dragoman_operator.core.scaled import policy_of
 
 BASE: dict[str, Any] = {
     "model": {
@@ -46,7 +51,8 @@ BASE: dict[str, Any] = {
 }
 """Every group is there, so that a change of one field is a change of that field alone."""
 
-PODS, SIZE, RECONCILE = "the pod template", "the Deployment, not the pods", "nothing yet (the autoscaler)"
+PODS, SIZE = "the pod template", "the Deployment, not the pods"
+POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 
 EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
     "model.uri": ({"uri": "hf://org/other"}, PODS),
@@ -78,17 +84,19 @@ EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
     "autoscaling.mode": ({"mode": "Off"}, SIZE),
     "autoscaling.minReplicas": ({"minReplicas": 5, "maxReplicas": 5}, SIZE),
     "autoscaling.maxReplicas": ({"maxReplicas": 1}, SIZE),
-    "autoscaling.targetConcurrency": ({"targetConcurrency": 8}, RECONCILE),
-    "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, RECONCILE),
-    "autoscaling.idleSeconds": ({"idleSeconds": 60}, RECONCILE),
-    "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, RECONCILE),
+    "autoscaling.targetConcurrency": ({"targetConcurrency": 8}, POLICY),
+    "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, POLICY),
+    "autoscaling.idleSeconds": ({"idleSeconds": 60}, POLICY),
+    "autoscaling.targetWait": ({"targetWait": "9s"}, POLICY),
+    "autoscaling.scaleDownWindow": ({"scaleDownWindow": "1m"}, POLICY),
+    "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, SOURCE),
     "autoscaling.prometheus.tokenSecretRef.name": (
         {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}},
-        RECONCILE,
+        SOURCE,
     ),
     "autoscaling.prometheus.tokenSecretRef.key": (
         {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom", "key": "k"}}},
-        RECONCILE,
+        SOURCE,
     ),
     "rollout.surge": ({"surge": "Never"}, SIZE),
     "rollout.drainTimeout": ({"drainTimeout": "90s"}, PODS),
@@ -167,13 +175,26 @@ def test_leaves_go_into_lists_and_options() -> None:
     assert "model.tokenSecretRef.key" in found
 
 
+def as_keda(td: TranslationDeployment) -> tuple[Any, Any]:
+    """What KEDA is told of the same sources, which the autoscaler reads from the spec."""
+    scaling = td.spec.autoscaling
+    assert scaling is not None
+    autoscaling = scaling.model_copy(update={"mode": "KEDA"})
+    delegated = replace(td, spec=td.spec.model_copy(update={"autoscaling": autoscaling}))
+    return trigger_authentication(delegated), scaled_object(delegated, "")
+
+
 @pytest.mark.parametrize("path", EFFECTS)
 def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> None:
     effect = EFFECTS[path][1]
     before, after = wanted(base(), images), wanted(changed(path), images)
     differing = {kind for kind in before if before[kind] != after[kind]}
-    if effect == RECONCILE:
+    if effect == POLICY:
         assert differing == set()
+        assert policy_of(base().spec, 5.0) != policy_of(changed(path).spec, 5.0)
+    elif effect == SOURCE:
+        assert differing == set()
+        assert as_keda(base()) != as_keda(changed(path))
     elif effect in (SERVICE, NETWORK_POLICY):
         assert differing == {effect}
     else:
@@ -199,11 +220,12 @@ def test_same_input_gives_equal_output(make_td: Callable[..., TranslationDeploym
 def test_all_children_carry_owner_name_and_labels(
     make_td: Callable[..., TranslationDeployment], images: Images
 ) -> None:
-    td = make_td("european")
+    td = make_td("european", autoscaling={"mode": "HPA", "maxReplicas": 3})
     children = wanted(td, images)
-    assert set(children) == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, DEPLOYMENT}
-    for kind, manifest in children.items():
-        assert manifest is not None
+    assert set(children) == {*CHILD_KINDS, *KEDA_KINDS}
+    made = {kind: manifest for kind, manifest in children.items() if manifest is not None}
+    assert made.keys() == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT}
+    for kind, manifest in made.items():
         assert (manifest["apiVersion"], manifest["kind"]) == (kind.api_version, kind.name)
         assert manifest["metadata"]["name"] == "european"
         assert manifest["metadata"]["labels"]["dragoman.io/deployment"] == "european"

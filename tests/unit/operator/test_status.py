@@ -135,7 +135,7 @@ def test_refusal_and_obstacle(make_td: MakeTd, make_observed: MakeObserved) -> N
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("Internal", [("False", "NotImplemented")]), ("External", [("True", "External")]), ("Off", [])],
+    [("Internal", [("True", "LoadFollowed")]), ("External", [("True", "External")]), ("Off", [])],
 )
 def test_scaling_active_says_what_is_true(
     mode: str, expected: list[tuple[str, str]], make_td: MakeTd, make_observed: MakeObserved

@@ -25,7 +25,7 @@ class Rollout(SpecModel):
     surge: Literal["Auto", "Always", "Never"] = Field(
         "Auto",
         description="Always: a new pod starts before an old one leaves, which needs a spare GPU. Never: an "
-        "old pod leaves first. Auto: the operator chooses.",
+        "old pod leaves first. Auto: the former where the new pod finds a node within 10 s, else the latter.",
     )
     drain_timeout: Duration = Field(
         "60s", description="Longest that a pod which is told to stop finishes what it has accepted."

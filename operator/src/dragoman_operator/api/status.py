@@ -38,10 +38,77 @@ class Condition(StatusModel):
     )
 
 
+class Signals(StatusModel):
+    """The figures that the last decision was made by."""
+
+    running: float | None = Field(None, description="Sequences in all engines.")
+    waiting: float | None = Field(None, description="Requests in the engines' queues.")
+    held: int | None = Field(None, description="Requests that wait at the routers.")
+    in_flight_at_routers: int | None = Field(
+        None, description="Requests that routers have passed on and that are not answered."
+    )
+    silent_replicas: int | None = Field(None, description="Ready replicas that give no metrics.")
+    silent_routers: int | None = Field(None, description="Routers whose load is not known.")
+    arrivals_per_second: float | None = Field(None, description="Requests that come, over the last minute.")
+    seconds_per_request: float | None = Field(None, description="Seconds that a request spends in an engine.")
+    kv_cache_usage: float | None = Field(None, description="Mean share of the KV caches in use.")
+    replicas_by_load: float | None = Field(None, description="Replicas that the load asks for, not rounded.")
+    replicas_by_memory: float | None = Field(
+        None, description="Replicas that the KV caches ask for, not rounded."
+    )
+    window_seconds: float | None = Field(
+        None, description="How far back the autoscaler looks before it lets replicas go."
+    )
+
+
+class ScalingChange(StatusModel):
+    """One change of the number of replicas."""
+
+    time: str = Field(json_schema_extra={"format": "date-time"}, description="When.")
+    from_: int = Field(ge=0, alias="from", description="Replicas before.")
+    to: int = Field(ge=0, description="Replicas after.")
+    rule: str = Field(max_length=64, description="The rule that decided.")
+    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+
+
 class Scaling(StatusModel):
     """Why there are as many replicas as there are."""
 
-    reason: str = Field(max_length=1024, description="The rule that decided, with its numbers.")
+    mode: str | None = Field(None, max_length=64, description="Who decides, as spec.autoscaling.mode says.")
+    rule: str | None = Field(
+        None, max_length=64, description="The rule that decided; docs/autoscaling.md tells them."
+    )
+    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+    desired_replicas: int | None = Field(None, ge=0, description="Pods that there should be.")
+    current_replicas: int | None = Field(None, ge=0, description="Pods that there are, ready or not.")
+    evaluated_at: str | None = Field(
+        None, json_schema_extra={"format": "date-time"}, description="When the figures below were read."
+    )
+    source: str | None = Field(None, max_length=512, description="Where they were read.")
+    signals: Signals | None = Field(None, description="The figures that the decision was made by.")
+    time_to_ready_seconds: float | None = Field(
+        None, description="How long a replica takes to become ready, as measured."
+    )
+    changes: tuple[ScalingChange, ...] = Field(
+        (), max_length=5, description="The last changes of the number of replicas, the newest first."
+    )
+    memory: str | None = Field(
+        None, max_length=32_768, description="What the autoscaler remembers, for its next start."
+    )
+
+
+class RolloutStatus(StatusModel):
+    """What a failed rollout goes back to."""
+
+    good_template: str | None = Field(
+        None,
+        max_length=63,
+        description="The pod-template-hash of the version whose pods were all ready last.",
+    )
+    failed_template: str | None = Field(
+        None, max_length=63, description="Digest of the version that failed and is not tried again."
+    )
+    reason: str | None = Field(None, max_length=1024, description="Why it failed.")
 
 
 class Status(StatusModel):
@@ -67,10 +134,12 @@ class Status(StatusModel):
         None, max_length=1024, description="The most important of the conditions, in one sentence."
     )
     scaling: Scaling | None = Field(None, description="Why there are as many replicas as there are.")
+    rollout: RolloutStatus | None = Field(None, description="What a failed rollout goes back to.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Available: requests are answered. Progressing: pods are being started or replaced. "
-        "Degraded: something needs a person.",
+        "Degraded: something needs a person. ScalingActive: the number of replicas follows the load. "
+        "MetricsAvailable: there are figures to decide by.",
     )

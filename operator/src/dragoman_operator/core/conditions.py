@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dragoman_operator.api.status import ConditionType
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.core.diagnosis import Finding
+from dragoman_operator.core.observed import HPA, SCALED_OBJECT, Manifest, Observed
 from dragoman_operator.core.plan import Plan
 from dragoman_operator.core.progress import Progress
 
@@ -66,23 +67,53 @@ def degraded(plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = ()
         return Verdict("Degraded", True, "ApplyRefused", "; ".join(refusals))
     if plan.obstacles:
         return Verdict("Degraded", True, "NameTaken", "; ".join(plan.obstacles))
+    if plan.kept:
+        problem = f"the new version failed and the former one is back: {plan.kept.reason}; change the spec to try again"
+        return Verdict("Degraded", True, "RolledBack", problem)
     if findings:
         return Verdict("Degraded", True, findings[0].reason, "; ".join(f.message for f in findings))
     return Verdict("Degraded", False, "AsExpected", "nothing needs attention")
 
 
-def scaling_active(spec: TranslationDeploymentSpec) -> list[Verdict]:
+def scaling_active(spec: TranslationDeploymentSpec, observed: Observed) -> list[Verdict]:
     """Whether the number of replicas follows the load, where the spec asks for it."""
-    if spec.autoscaling is None or spec.autoscaling.mode == "Off":
-        return []
-    mode = spec.autoscaling.mode
-    if mode == "External":
-        return [Verdict("ScalingActive", True, "External", "spec.replicas is followed as others write it")]
-    return [
-        Verdict(
-            "ScalingActive",
-            False,
-            "NotImplemented",
-            f"this operator does not scale by load yet (mode {mode}): scale spec.replicas by hand",
-        )
-    ]
+    mode = "Off" if spec.autoscaling is None else spec.autoscaling.mode
+    match mode:
+        case "Internal":
+            reason = observed.scaled.reason if observed.scaled else "the first look is due"
+            return [Verdict("ScalingActive", True, "LoadFollowed", reason)]
+        case "External":
+            return [Verdict("ScalingActive", True, mode, "spec.replicas is followed as others write it")]
+        case "HPA":
+            return [_delegated(mode, observed.children.get(HPA), "ScalingActive")]
+        case "KEDA" if not observed.keda:
+            problem = (
+                "the cluster does not know KEDA's ScaledObject, or the operator may not make one: install KEDA, "
+                "and the chart with keda.enabled=true, or choose another mode"
+            )
+            return [Verdict("ScalingActive", False, "KedaMissing", problem)]
+        case "KEDA" if SCALED_OBJECT not in observed.children:
+            problem = (
+                "the ScaledObject is being made; it needs autoscaling.prometheus.url, or the operator's own "
+                "Prometheus (--prometheus-url)"
+            )
+            return [Verdict("ScalingActive", False, "ScaledObjectPending", problem)]
+        case "KEDA":
+            return [_delegated(mode, observed.children[SCALED_OBJECT], "Ready")]
+    return []
+
+
+def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> Verdict:
+    """What another autoscaler says of itself."""
+    status = (autoscaler or {}).get("status") or {}
+    for said in status.get("conditions") or ():
+        if said.get("type") == condition:
+            reason = f"{mode}{said.get('reason') or ''}"
+            return Verdict("ScalingActive", said.get("status") == "True", reason, said.get("message") or "")
+    return Verdict("ScalingActive", False, f"{mode}Pending", f"the {mode} has not reported yet")
+
+
+def metrics_available(observed: Observed) -> list[Verdict]:
+    """Whether there are figures to decide by, where our autoscaler decides and has looked."""
+    seen = observed.scaled.metrics if observed.scaled else None
+    return [] if seen is None else [Verdict("MetricsAvailable", seen.available, seen.reason, seen.message)]

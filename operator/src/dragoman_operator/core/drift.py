@@ -19,6 +19,7 @@ _KEYS = ("name", "mountPath", "uid")
 merged by number and protocol; ours have names as well."""
 
 _AMOUNTS = frozenset({"limits", "requests"})
+_QUANTITIES = frozenset({"sizeLimit", "averageValue"})
 
 
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def holds(observed: Any, wanted: Any) -> bool:
 def _field_holds(key: str, observed: Any, wanted: Any) -> bool:
     if key in _AMOUNTS and isinstance(wanted, Mapping) and isinstance(observed, Mapping):
         return all(_same_amount(observed.get(name), quantity) for name, quantity in wanted.items())
-    if key == "sizeLimit":
+    if key in _QUANTITIES:
         return _same_amount(observed, wanted)
     return holds(observed, wanted)
 

@@ -13,21 +13,33 @@ from dragoman_operator.core.manifests import (
     Images,
     deployment,
     disruption_budget,
+    horizontal_pod_autoscaler,
     network_policy,
+    scaled_object,
     service,
     service_account,
+    trigger_authentication,
 )
+from dragoman_operator.core.manifests.pod import pod_template
 from dragoman_operator.core.observed import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
+    HPA,
+    KEDA_KINDS,
     NETWORK_POLICY,
+    NOTHING,
+    SCALED_OBJECT,
     SERVICE,
     SERVICE_ACCOUNT,
+    TRIGGER_AUTHENTICATION,
     Kind,
     Manifest,
     Observed,
 )
+from dragoman_operator.core.replicas import sizing
+from dragoman_operator.core.rollback import Kept, kept
+from dragoman_operator.core.rollout import strategy
 
 
 @dataclass(frozen=True)
@@ -54,37 +66,63 @@ class Plan:
     """Sentences about children that belong to somebody else and are left alone."""
     waiting: tuple[str, ...] = ()
     """Sentences about children of a deleted predecessor that are still going."""
+    kept: Kept | None = None
+    """The former version, where it runs on because the new one failed."""
 
 
-def wanted(td: TranslationDeployment, images: Images) -> dict[Kind, dict[str, Any] | None]:
+def wanted(
+    td: TranslationDeployment, images: Images, observed: Observed = NOTHING, prometheus_url: str = ""
+) -> dict[Kind, dict[str, Any] | None]:
     """Every child as it should be; None where it should not exist.
+
+    Args:
+        td: What should run.
+        images: Engine images where `td` names none.
+        observed: What was found: the number of pods and the way they are replaced follow from it.
+        prometheus_url: Prometheus where `td` names none; empty where there is none.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
+    former = kept_version(td, images, observed)
     return {
         SERVICE_ACCOUNT: service_account(td),
         NETWORK_POLICY: network_policy(td) if td.spec.network_policy.enabled else None,
         SERVICE: service(td),
         DISRUPTION_BUDGET: disruption_budget(td),
-        DEPLOYMENT: deployment(td, images),
+        HPA: horizontal_pod_autoscaler(td),
+        DEPLOYMENT: deployment(
+            td,
+            images,
+            sizing(td.spec, observed.scaled).replicas,
+            strategy(td.spec.rollout, observed),
+            former.template if former else None,
+        ),
+        TRIGGER_AUTHENTICATION: trigger_authentication(td),
+        SCALED_OBJECT: scaled_object(td, prometheus_url),
     }
 
 
-def plan(td: TranslationDeployment, images: Images, observed: Observed) -> Plan:
+def kept_version(td: TranslationDeployment, images: Images, observed: Observed) -> Kept | None:
+    """The former version, where it has to run on; see `rollback.kept`."""
+    return kept(pod_template(td, images.of(td)), observed, observed.status)
+
+
+def plan(td: TranslationDeployment, images: Images, observed: Observed, prometheus_url: str = "") -> Plan:
     """Compare what should be with what is, looking only at fields we write.
 
     Args:
         td: What should run.
         images: Engine images where `td` names none.
         observed: What was found.
+        prometheus_url: Prometheus where `td` names none; empty where there is none.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
     changes, obstacles, waiting = [], [], []
-    manifests = wanted(td, images)
-    for kind in CHILD_KINDS:
+    manifests = wanted(td, images, observed, prometheus_url)
+    for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if found is not None and not _is_owned(found, td):
             if _predecessor(found, td):
@@ -103,7 +141,8 @@ def plan(td: TranslationDeployment, images: Images, observed: Observed) -> Plan:
         elif cause := _difference(found, signed(manifest)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
-    return Plan(tuple(changes), tuple(obstacles), tuple(waiting))
+    former = kept_version(td, images, observed)
+    return Plan(tuple(changes), tuple(obstacles), tuple(waiting), former)
 
 
 def _difference(found: Manifest | None, manifest: Mapping[str, Any]) -> str | None:

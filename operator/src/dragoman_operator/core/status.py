@@ -12,22 +12,35 @@ from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
 from dragoman_operator.api.status import Condition, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.conditions import Verdict, available, degraded, progressing, scaling_active
+from dragoman_operator.core.conditions import (
+    Verdict,
+    available,
+    degraded,
+    metrics_available,
+    progressing,
+    scaling_active,
+)
 from dragoman_operator.core.diagnosis import diagnose
 from dragoman_operator.core.manifests.metadata import selector
 from dragoman_operator.core.observed import DEPLOYMENT, SERVICE, Observed
 from dragoman_operator.core.plan import Plan
 from dragoman_operator.core.progress import progress_of
-from dragoman_operator.core.replicas import sizing
+from dragoman_operator.core.replicas import Sizing, mode_of, sizing
+from dragoman_operator.core.rollback import rollout_status
+from dragoman_operator.core.scaled import status_fields
+from dragoman_operator.core.scaling_changes import changes
 
 WHY_LIMIT = 200
 """Characters of the Why column: a terminal's line and a half."""
 LANGUAGES_LIMIT = 60
 
+_BAD = {"Degraded": "True", "ScalingActive": "False", "MetricsAvailable": "False"}
+"""Conditions whose event is a warning, in the status that is bad."""
+
 
 @dataclass(frozen=True)
 class Transition:
-    """A condition that changed, for an event."""
+    """A condition or a number of replicas that changed, for an event."""
 
     warning: bool
     reason: str
@@ -50,7 +63,7 @@ def status_of(
         old: The status as stored, for the times of transitions; may be empty.
         refusals: What the API server said no to while the plan was carried out.
     """
-    sized = sizing(td.spec)
+    sized = sizing(td.spec, observed.scaled)
     found = progress_of(observed, sized.replicas, settled=not plan.changes)
     # What failed on the way does not count once all is well: evicted pods stay for days.
     findings = [] if found.complete else diagnose(observed.children.get(DEPLOYMENT), observed.pods)
@@ -58,7 +71,8 @@ def status_of(
         available(found),
         progressing(found, plan, findings),
         degraded(plan, findings, refusals),
-        *scaling_active(td.spec),
+        *scaling_active(td.spec, observed),
+        *metrics_available(observed),
     ]
     status = Status(
         observed_generation=td.generation,
@@ -69,10 +83,26 @@ def status_of(
         url=url_of(td, observed),
         languages=languages_column(td.spec.languages),
         why=_why(verdicts, sized.reason),
-        scaling=Scaling(reason=sized.reason),
+        scaling=_scaling(td, observed, sized, found.pods, old),
+        rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
         conditions=_stamped(verdicts, td.generation, old, observed.now),
     )
     return written(status)
+
+
+def _scaling(
+    td: TranslationDeployment, observed: Observed, sized: Sizing, pods: int, old: Mapping[str, Any]
+) -> Scaling:
+    scaled = observed.scaled
+    told = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
+    return told.model_copy(
+        update={
+            "mode": mode_of(td.spec),
+            "desired_replicas": sized.replicas,
+            "current_replicas": pods,
+            "changes": changes(old, sized, observed.now),
+        }
+    )
 
 
 def status_of_bad_spec(
@@ -108,7 +138,9 @@ def written(status: Status) -> dict[str, Any]:
 
 
 def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transition]:
-    """Conditions whose status or reason changed, as events; the first look at an object is none.
+    """Conditions whose status or reason changed, and new numbers of replicas, as events.
+
+    What is well at the first look at an object is none.
 
     Args:
         old: The status as stored; may be empty.
@@ -119,11 +151,29 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
     for condition in new.get("conditions") or ():
         was = before.get(condition["type"], {})
         differs = (was.get("status"), was.get("reason")) != (condition["status"], condition["reason"])
-        worth_saying = bool(was) or condition["status"] == "True"
+        warning = _BAD.get(condition["type"]) == condition["status"]
+        worth_saying = bool(was) or condition["status"] == "True" or (warning and not _is_pending(condition))
         if differs and worth_saying:
-            warning = condition["type"] == "Degraded" and condition["status"] == "True"
             changed.append(Transition(warning, condition["reason"], condition["message"]))
-    return changed
+    return changed + _resizings(old, new)
+
+
+def _is_pending(condition: Mapping[str, Any]) -> bool:
+    """Whether it is only too early to say."""
+    return str(condition["reason"]).endswith("Pending")
+
+
+def _resizings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transition]:
+    known = (old.get("scaling") or {}).get("changes") or ()
+    added = [change for change in (new.get("scaling") or {}).get("changes") or () if change not in known]
+    return [
+        Transition(
+            False,
+            "ScaledUp" if change["to"] > change["from"] else "ScaledDown",
+            f"from {change['from']} to {change['to']} replicas: {change['reason']}",
+        )
+        for change in reversed(added)
+    ]
 
 
 def url_of(td: TranslationDeployment, observed: Observed) -> str:

@@ -15,7 +15,8 @@ POINTS_S = 180.0
 """Arrivals are kept for this long, tick by tick: long enough for a trend over a replica's start."""
 
 PEAK_EVERY_S = 30.0
-"""Peaks closer together than this are kept as one, so that half an hour of them is at most sixty."""
+"""Peaks closer together than this are kept as one, so that half an hour of them is at most sixty. Under a
+window that is set shorter, a tenth of it."""
 
 
 class Point(NamedTuple):
@@ -86,10 +87,10 @@ class History:
         kept = tuple(old for old in self.points if old.at > point.at - POINTS_S)
         return replace(self, points=(*kept, point))
 
-    def with_peak(self, at: float, replicas: float, keep_s: float) -> History:
-        """Add what the load asks for now; lower ones before it no longer matter."""
+    def with_peak(self, at: float, replicas: float, keep_s: float, every_s: float = PEAK_EVERY_S) -> History:
+        """Add what the load asks for now; lower ones before it no longer matter, older than `keep_s` neither."""
         peaks = [peak for peak in self.peaks if peak.at > at - keep_s and peak.replicas > replicas]
-        if peaks and peaks[-1].at // PEAK_EVERY_S == at // PEAK_EVERY_S:
+        if peaks and peaks[-1].at // every_s == at // every_s:
             peaks[-1] = Peak(at, peaks[-1].replicas)
         else:
             peaks.append(Peak(at, replicas))

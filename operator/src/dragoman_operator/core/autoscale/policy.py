@@ -30,6 +30,8 @@ class Policy:
         target_wait_s: Seconds a request may wait in a replica's queue; one further behind is not counted on for
             requests that come now.
         idle_s: Seconds without a request after which replicas go to zero, where `min_replicas` is 0.
+        scale_down_window_s: How far back shrinking looks, at most `LONGEST_WINDOW_S`; None lets the starts and
+            experience say.
         tick_s: Seconds between two calls.
 
     Raises:
@@ -43,6 +45,7 @@ class Policy:
     target_kv_cache_usage: float = 0.8
     target_wait_s: float = 2.0
     idle_s: float = 900.0
+    scale_down_window_s: float | None = None
     tick_s: float = 5.0
 
     def __post_init__(self) -> None:
@@ -58,6 +61,8 @@ class Policy:
             )
         if self.target_wait_s <= 0 or self.tick_s <= 0 or self.idle_s < 0:
             raise ValueError("target_wait_s and tick_s must be above 0, and idle_s not below it")
+        if self.scale_down_window_s is not None and not 0 < self.scale_down_window_s <= LONGEST_WINDOW_S:
+            raise ValueError(f"scale_down_window_s must be above 0 and at most {LONGEST_WINDOW_S:g}")
 
     @property
     def concurrency(self) -> float:
@@ -70,5 +75,7 @@ class Policy:
 
     def window_s(self, time_to_ready_s: float) -> tuple[float, float]:
         """The shortest and the longest time that shrinking looks back over, where a replica starts in this time."""
+        if self.scale_down_window_s is not None:
+            return self.scale_down_window_s, self.scale_down_window_s
         shortest = min(max(SHORTEST_WINDOW_S, SHORTEST_IN_STARTS * time_to_ready_s), LONGEST_WINDOW_S)
         return shortest, min(max(shortest, LONGEST_IN_STARTS * time_to_ready_s), LONGEST_WINDOW_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dragoman_operator.core.autoscale.grow import SURGE_S, grow
-from dragoman_operator.core.autoscale.history import History
+from dragoman_operator.core.autoscale.history import PEAK_EVERY_S, History
 from dragoman_operator.core.autoscale.observe import Heard, demand, listen, remember
 from dragoman_operator.core.autoscale.policy import LONGEST_WINDOW_S, Policy
 from dragoman_operator.core.autoscale.samples import Decision, Rule, Samples, Signals
@@ -44,7 +44,8 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         None if heard.kv_usage is None else samples.ready * heard.kv_usage / policy.target_kv_cache_usage
     )
     asked_for = max(by_load, by_memory or 0.0) + heard.missing
-    history = history.with_peak(now, asked_for, keep_s=LONGEST_WINDOW_S)
+    keep_s = policy.scale_down_window_s or LONGEST_WINDOW_S
+    history = history.with_peak(now, asked_for, keep_s, every_s=min(PEAK_EVERY_S, history.window_s / 10))
     situation = Situation(policy, samples, heard, found, by_memory, history, now)
     wish = grow(situation) or shrink_or_keep(situation)
     signals = Signals(
@@ -52,6 +53,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         waiting=heard.waiting,
         held=samples.held,
         missing=heard.missing,
+        kv_usage=heard.kv_usage,
         arrivals_per_s=None if found is None else found.per_s,
         service_s=None if found is None else found.service_s,
         by_load=by_load,

@@ -42,6 +42,7 @@ class Samples:
         pending_s: Age of the oldest of them, seconds.
         held: Requests that the router holds because no replica is ready.
         time_to_ready_s: Measured from the creation of a replica to its readiness; None before the first.
+        silent_routers: Routers whose load is not known: what they hold may be anything.
     """
 
     desired: int
@@ -50,6 +51,7 @@ class Samples:
     pending_s: float = 0.0
     held: float = 0.0
     time_to_ready_s: float | None = None
+    silent_routers: int = 0
 
     @property
     def ready(self) -> int:
@@ -89,6 +91,7 @@ class Signals:
         waiting: Requests in their queues.
         held: Requests at the router.
         missing: Ready replicas that were not heard of.
+        kv_usage: Mean share of the KV caches in use, 0 to 1; None without that metric.
         arrivals_per_s: Requests per second over the last minute; None before that can be told.
         service_s: Seconds that a request spends in an engine; None likewise.
         by_load: Replicas that the load asks for, not rounded.
@@ -100,6 +103,7 @@ class Signals:
     waiting: float = 0.0
     held: float = 0.0
     missing: int = 0
+    kv_usage: float | None = None
     arrivals_per_s: float | None = None
     service_s: float | None = None
     by_load: float = 0.0

@@ -42,7 +42,7 @@ def _idle(situation: Situation) -> Wish | None:
     if policy.min_replicas > 0 or asked_at is None:
         return None
     idle_s = situation.now - asked_at
-    if situation.in_flight > 0 or idle_s < policy.idle_s:
+    if situation.in_flight > 0 or situation.samples.silent_routers or idle_s < policy.idle_s:
         return None
     return Wish(0, Rule.IDLE, f"0 replicas: nothing was asked for {idle_s:.0f} s")
 
@@ -53,17 +53,21 @@ def _shrink(situation: Situation, kept: int) -> Wish:
     window_s = history.window_s
     slack_s = policy.tick_s / 2  # ticks are never quite punctual
     peak = history.peak(now - window_s - slack_s)
-    asked = f"the load has asked for {peak:.1f} at most in {window_s / 60:.0f} min"
+    asked = f"the load has asked for {peak:.1f} at most in {_in_words(window_s)}"
     needed = policy.bounded(max(1, round_up(peak), _foreseen(situation, max(1, round_up(peak)))))
     if kept - needed < max(1.0, LEAST_SHARE * kept):
         return Wish(kept, Rule.STEADY, f"{kept} replicas: {asked}")
     watched_s = 0.0 if history.watched_since is None else now - history.watched_since
     if watched_s < window_s - slack_s:
-        reason = f"held at {kept}: watched for {watched_s / 60:.0f} of {window_s / 60:.0f} min"
+        reason = f"held at {kept}: watched for {_in_words(watched_s)} of {_in_words(window_s)}"
         return Wish(kept, Rule.WINDOW, reason)
     if history.shrunk_last is not None and now - history.shrunk_last < SHRINK_EVERY_S:
         return Wish(kept, Rule.WINDOW, f"held at {kept}: it shrank less than a minute ago")
     return Wish(needed, Rule.SHRINK, f"{needed} replicas: {asked}")
+
+
+def _in_words(time_s: float) -> str:
+    return f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
 
 
 def _foreseen(situation: Situation, there: int) -> int:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dragoman_operator.core.manifests.autoscalers import (
+    horizontal_pod_autoscaler,
+    scaled_object,
+    trigger_authentication,
+)
 from dragoman_operator.core.manifests.deployment import Images, deployment
 from dragoman_operator.core.manifests.disruption_budget import disruption_budget
 from dragoman_operator.core.manifests.network_policy import network_policy
 from dragoman_operator.core.manifests.service import service
 from dragoman_operator.core.manifests.service_account import service_account
 
-__all__ = ["Images", "deployment", "disruption_budget", "network_policy", "service", "service_account"]
+__all__ = [
+    "Images",
+    "deployment",
+    "disruption_budget",
+    "horizontal_pod_autoscaler",
+    "network_policy",
+    "scaled_object",
+    "service",
+    "service_account",
+    "trigger_authentication",
+]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.manifests.metadata import metadata, selector
 from dragoman_operator.core.manifests.pod import START_PERIOD_S, pod_template, start_attempts
-from dragoman_operator.core.replicas import sizing
-from dragoman_operator.core.rollout import strategy
 
 PROGRESS_MARGIN_S = 300
 """Added to the time a pod may take to start: scheduling and pulling an image come before it."""
@@ -27,23 +26,32 @@ class Images:
         return td.spec.image or getattr(self, td.spec.engine.device)
 
 
-def deployment(td: TranslationDeployment, images: Images) -> dict[str, Any]:
-    """The Deployment: as many pods as `sizing` says, replaced as `strategy` says.
+def deployment(
+    td: TranslationDeployment,
+    images: Images,
+    replicas: int,
+    strategy: Mapping[str, object],
+    template: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The Deployment: so many pods, replaced as `strategy` says.
 
     Args:
         td: What should run.
         images: What runs where `td` names no image.
+        replicas: Pods that there should be.
+        strategy: How they are replaced.
+        template: A former version's, which runs instead of the one that `td` asks for.
     """
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": metadata(td),
         "spec": {
-            "replicas": sizing(td.spec).replicas,
+            "replicas": replicas,
             "selector": {"matchLabels": selector(td.name)},
-            "strategy": strategy(td.spec.rollout),
+            "strategy": dict(strategy),
             "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S,
             "revisionHistoryLimit": 3,
-            "template": pod_template(td, images.of(td)),
+            "template": dict(template or pod_template(td, images.of(td))),
         },
     }

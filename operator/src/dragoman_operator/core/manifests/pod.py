@@ -18,6 +18,9 @@ START_PERIOD_S = 2
 """Between startup probes: short, because a pod serves only after one has passed."""
 STOP_MARGIN_S = 15
 """Between the end of the drain and SIGKILL: the engine frees its GPU in it."""
+LAME_DUCK_S = 5
+"""For which a pod that is to leave goes on serving: until then every node's proxy has heard of it. An exec hook,
+because `sleep` as a hook of its own came with Kubernetes 1.30."""
 
 
 def start_attempts(td: TranslationDeployment) -> int:
@@ -56,7 +59,9 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         # A Service called "dragoman" would otherwise set DRAGOMAN_PORT, which the engine reads.
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": seconds(td.spec.rollout.drain_timeout) + STOP_MARGIN_S,
+        "terminationGracePeriodSeconds": (
+            LAME_DUCK_S + seconds(td.spec.rollout.drain_timeout) + STOP_MARGIN_S
+        ),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": ENGINE_USER,
@@ -86,6 +91,7 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "readinessProbe": _probe(READY_PATH, periodSeconds=5, timeoutSeconds=3, failureThreshold=2),
         # A minute of silence: a long prefill must not look like a dead engine.
         "livenessProbe": _probe(LIVE_PATH, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(LAME_DUCK_S)]}}},
         "terminationMessagePath": TERMINATION_LOG,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {

@@ -1,0 +1,55 @@
+"""Tells Kubernetes which pods may go first, before it takes some away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from dragoman_operator.core.engine_pods import engine_pods
+from dragoman_operator.core.leaving import DELETION_COST, deletion_costs
+from dragoman_operator.core.observed import POD, Manifest
+from dragoman_operator.errors import NotFoundError, RefusedError
+from dragoman_operator.kube import Kube
+from dragoman_operator.sources.pods import PodMetrics
+
+log = logging.getLogger(__name__)
+
+
+class Leaving:
+    """Writes each pod's requests on it as its deletion cost.
+
+    Args:
+        kube: The API server.
+        metrics: Asked anew: the pods' last samples are as old as a tick, or were never taken.
+    """
+
+    def __init__(self, kube: Kube, metrics: PodMetrics) -> None:
+        self._kube = kube
+        self._metrics = metrics
+
+    async def __call__(self, manifests: Iterable[Manifest]) -> None:
+        """Write the costs that differ from what the pods of one deployment say.
+
+        Raises:
+            ClusterError: The API server failed. Its refusal is only logged: then any pod may go.
+        """
+        manifests = list(manifests)
+        pods = engine_pods(manifests)
+        heard = await self._metrics.read(pods)
+        known = {
+            pod["metadata"]["name"]: (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
+            for pod in manifests
+        }
+        fresh = {
+            pod.uid: heard.samples[pod.uid] for pod in pods if pod.name not in heard.problems and pod.ready
+        }
+        costs = deletion_costs(pods, fresh)
+        namespaces = {pod.name: pod.namespace for pod in pods}
+        for name, cost in costs.items():
+            if known[name] == str(cost):
+                continue
+            annotated = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
+            try:
+                await self._kube.merge(POD, namespaces[name], name, annotated)
+            except (RefusedError, NotFoundError) as error:
+                log.warning("%s; any pod may be taken away", error)

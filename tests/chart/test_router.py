@@ -1,0 +1,181 @@
+"""The router's part of the chart."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman_contract.http import (
+    LIVE_PATH,
+    READY_PATH,
+    ROUTER_ADMIN_PORT,
+    ROUTER_ADMIN_PORT_NAME,
+    ROUTER_PORT,
+)
+from dragoman_contract.kubernetes import ENGINE_COMPONENT, ROUTER_COMPONENT
+from dragoman_router.settings import Settings
+
+REASONS = {
+    ("dragoman.io", "translationdeployments"): "which pairs are served, by whom",
+    ("discovery.k8s.io", "endpointslices"): "where, and whether ready or leaving",
+}
+
+
+@pytest.fixture
+def router(render: Any) -> Any:
+    """The router's objects with these values under `router`, by kind and name."""
+
+    def made(values: dict[str, Any] | None = None, **others: Any) -> dict[tuple[str, str], dict[str, Any]]:
+        rendered = render(router={"enabled": True, **(values or {})}, **others)
+        return {
+            (item["kind"], item["metadata"]["name"]): item
+            for item in rendered.objects
+            if item["metadata"]["name"].startswith("release-dragoman-router")
+        }
+
+    return made
+
+
+def pod(objects: Any) -> Any:
+    return objects["Deployment", "release-dragoman-router"]["spec"]["template"]["spec"]
+
+
+def container(objects: Any) -> Any:
+    (only,) = pod(objects)["containers"]
+    return only
+
+
+def settings(objects: Any) -> Settings:
+    command, *arguments = container(objects)["args"]
+    assert command == "router"
+    return Settings(_cli_parse_args=arguments)
+
+
+def test_it_is_off_by_default(render: Any) -> None:
+    names = [item["metadata"]["name"] for item in render().objects]
+    assert not [name for name in names if "router" in name]
+
+
+def test_default_arguments_are_the_routers_own_defaults(router: Any, monkeypatch: Any) -> None:
+    monkeypatch.setenv("DRAGOMAN_ROUTER_ROUTER_ID", "me")
+    assert settings(router()).model_dump() == Settings(_cli_parse_args=False).model_dump()
+
+
+def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
+    told = settings(
+        router(
+            {
+                "keysSecret": "keys",
+                "tlsSecret": "tls",
+                "bounds": {
+                    "held": 7,
+                    "heldBytes": 100_000_000,
+                    "heldSeconds": 9,
+                    "bodyBytes": 2048,
+                    "memoryBytes": 500_000_000,
+                    "requestSeconds": 11,
+                },
+                "drain": {"noticeSeconds": 3, "timeoutSeconds": 4},
+                "extraArgs": ["--anonymous-requests-per-s=5"],
+            },
+            watchNamespaces=["a", "b"],
+            logLevel="debug",
+        )
+    )
+    assert told.namespaces == ("a", "b")
+    assert (told.max_held, told.max_held_bytes, told.max_held_s) == (7, 100_000_000, 9)
+    assert (told.max_body_bytes, told.max_memory_bytes, told.request_timeout_s) == (2048, 500_000_000, 11)
+    assert (told.drain_notice_s, told.drain_timeout_s, told.anonymous_requests_per_s) == (3, 4, 5)
+    assert (told.log_level, str(told.keys_dir)) == ("debug", "/etc/dragoman/keys")
+    assert (str(told.tls_cert), str(told.tls_key)) == (
+        "/etc/dragoman/tls/tls.crt",
+        "/etc/dragoman/tls/tls.key",
+    )
+
+
+def test_secrets_are_mounted_where_the_arguments_say(router: Any) -> None:
+    objects = router({"keysSecret": "keys", "tlsSecret": "tls"})
+    volumes = {
+        volume["name"]: volume.get("secret", {}).get("secretName") for volume in pod(objects)["volumes"]
+    }
+    mounts = {mount["name"]: mount["mountPath"] for mount in container(objects)["volumeMounts"]}
+    assert volumes == {"tmp": None, "keys": "keys", "tls": "tls"}
+    assert mounts == {"tmp": "/tmp", "keys": "/etc/dragoman/keys", "tls": "/etc/dragoman/tls"}
+
+
+def test_the_grace_covers_the_whole_drain(router: Any) -> None:
+    objects = router({"drain": {"noticeSeconds": 7, "timeoutSeconds": 100}})
+    assert pod(objects)["terminationGracePeriodSeconds"] > 107
+
+
+def test_ports_and_probes(router: Any) -> None:
+    objects = router()
+    ports = {port["name"]: port["containerPort"] for port in container(objects)["ports"]}
+    assert ports == {"http": ROUTER_PORT, ROUTER_ADMIN_PORT_NAME: ROUTER_ADMIN_PORT}
+    asked = {
+        probe: container(objects)[probe]["httpGet"] for probe in container(objects) if probe.endswith("Probe")
+    }
+    assert asked == {
+        "startupProbe": {"path": LIVE_PATH, "port": "admin"},
+        "livenessProbe": {"path": LIVE_PATH, "port": "admin"},
+        "readinessProbe": {"path": READY_PATH, "port": "admin"},
+    }
+    admin = objects["Service", "release-dragoman-router-admin"]["spec"]
+    assert (admin["clusterIP"], admin["publishNotReadyAddresses"]) == ("None", True)
+
+
+def test_it_may_read_two_kinds_and_write_none(router: Any) -> None:
+    rules = router()["ClusterRole", "release-dragoman-router"]["rules"]
+    granted = {
+        (group, resource): set(rule["verbs"])
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+    assert granted == {key: {"list", "watch"} for key in REASONS}
+    narrow = router(watchNamespaces=["a"])
+    assert ("ClusterRole", "release-dragoman-router") not in narrow
+    assert narrow["Role", "release-dragoman-router"]["metadata"]["namespace"] == "a"
+
+
+def test_it_runs_restricted(router: Any) -> None:
+    objects = router()
+    assert pod(objects)["securityContext"]["runAsNonRoot"] is True
+    assert container(objects)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert pod(objects)["enableServiceLinks"] is False
+
+
+def test_selectors_find_routers_alone(router: Any, render: Any) -> None:
+    objects = router(networkPolicy={"enabled": True})
+    labels = objects["Deployment", "release-dragoman-router"]["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/component"] == ROUTER_COMPONENT
+    selectors = [
+        objects["Deployment", "release-dragoman-router"]["spec"]["selector"]["matchLabels"],
+        objects["PodDisruptionBudget", "release-dragoman-router"]["spec"]["selector"]["matchLabels"],
+        objects["NetworkPolicy", "release-dragoman-router"]["spec"]["podSelector"]["matchLabels"],
+        objects["Service", "release-dragoman-router"]["spec"]["selector"],
+        objects["Service", "release-dragoman-router-admin"]["spec"]["selector"],
+    ]
+    assert all(selector == selectors[0] for selector in selectors)
+    operator = render().one("Deployment")["spec"]["selector"]["matchLabels"]
+    assert operator != selectors[0]
+    egress = json.dumps(objects["NetworkPolicy", "release-dragoman-router"]["spec"]["egress"])
+    assert f'"app.kubernetes.io/component": "{ENGINE_COMPONENT}"' in egress
+
+
+def test_one_router_has_no_budget_that_would_block_a_drain(router: Any) -> None:
+    assert ("PodDisruptionBudget", "release-dragoman-router") not in router({"replicas": 1})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"replica": 1}, {"keysSecret": "No_Name"}, {"bounds": {"held": -1}}, {"service": {"type": "Other"}}],
+)
+def test_wrong_values_are_refused(refusal: Any, values: dict[str, Any]) -> None:
+    assert "router" in refusal(router=values)

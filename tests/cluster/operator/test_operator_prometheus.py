@@ -1,0 +1,179 @@
+"""The same decisions from a real Prometheus as from the pods; without it replicas stay."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from dragoman_operator.core.observed import DEPLOYMENT
+
+PROMETHEUS = shutil.which("prometheus")
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.timeout(240),
+    pytest.mark.skipif(PROMETHEUS is None, reason="no prometheus on PATH (Debian: apt install prometheus)"),
+]
+
+TICK_S = 2
+FOUND = "1 of 1 ready replicas give metrics"
+SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
+
+
+class Prometheus:
+    """One that scrapes what a file names, once a second; it keeps its data when it is killed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self._address = f"127.0.0.1:{server.getsockname()[1]}"
+        self.url = f"http://{self._address}"
+        self._targets = directory / "targets.json"
+        self._targets.write_text("[]")
+        job = {
+            "job_name": "engines",
+            "file_sd_configs": [{"files": [str(self._targets)], "refresh_interval": "1s"}],
+        }
+        config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [job]}
+        (directory / "prometheus.yml").write_text(yaml.safe_dump(config))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def scrape(self, pods: list[dict[str, Any]]) -> None:
+        """Scrape these pods, under the labels that a PodMonitor gives them."""
+        groups = [
+            {
+                "targets": [f"{pod['status']['podIP']}:8000"],
+                "labels": {"namespace": pod["metadata"]["namespace"], "pod": pod["metadata"]["name"]},
+            }
+            for pod in pods
+            if pod.get("status", {}).get("podIP")
+        ]
+        fresh = self._targets.with_suffix(".new")
+        fresh.write_text(json.dumps(groups))
+        fresh.rename(self._targets)
+
+    def start(self) -> None:
+        assert PROMETHEUS is not None
+        flags = {
+            "config.file": self._directory / "prometheus.yml",
+            "storage.tsdb.path": self._directory / "data",
+            "web.listen-address": self._address,
+        }
+        with (self._directory / "prometheus.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [PROMETHEUS, *(f"--{name}={value}" for name, value in flags.items())], stdout=log, stderr=log
+            )
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
+@pytest.fixture
+def prometheus(tmp_path: Path) -> Iterator[Prometheus]:
+    made = Prometheus(tmp_path)
+    made.start()
+    yield made
+    made.kill()
+
+
+async def keep_scraping(world: Any, prometheus: Prometheus) -> None:
+    """What the Prometheus operator does: name the pods as they come and go."""
+    while True:
+        with suppress(Exception):
+            pods = [pod for name in ("direct", "asked") for pod in await world.pods(name)]
+            await asyncio.to_thread(prometheus.scrape, pods)
+        await asyncio.sleep(0.3)
+
+
+async def keep_busy(urls: list[str], in_flight: int) -> None:
+    """The same load on every service, until cancelled."""
+    # Equal texts in flight would be one to the engine.
+    numbers = itertools.count()
+
+    async def one(http: aiohttp.ClientSession, url: str) -> None:
+        while True:
+            text = f"Good morning, number {next(numbers)}."
+            request = {"text": text, "source_lang": "en", "target_lang": "de"}
+            async with http.post(f"{url}/translate", json=request) as answer:
+                await answer.read()
+
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as http,
+        asyncio.TaskGroup() as group,
+    ):
+        for url in urls:
+            for _ in range(in_flight):
+                group.create_task(one(http, url))
+
+
+async def test_prometheus_and_pods_lead_to_the_same_replicas_and_its_end_to_none_less(world, prometheus):
+    world.operator(**{"tick-s": TICK_S})
+    scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownWindow": "5s"}
+    await world.create("direct", engine=SLOW, autoscaling=scaling)
+    await world.create("asked", engine=SLOW, autoscaling=scaling | {"prometheus": {"url": prometheus.url}})
+    scraping = asyncio.create_task(keep_scraping(world, prometheus))
+    try:
+        for name in ("direct", "asked"):
+            await world.until(
+                lambda name=name: world.conditions(name),
+                lambda found: found.get("MetricsAvailable", {}).get("message") == FOUND,
+                timeout_s=60,
+            )
+        urls = [(await world.status(name))["url"] for name in ("direct", "asked")]
+        busy = asyncio.create_task(keep_busy(urls, 12))
+        grown = [
+            await world.until(
+                lambda name=name: world.status(name), lambda status: status.get("desiredReplicas") == 2
+            )
+            for name in ("direct", "asked")
+        ]
+        at = [datetime.fromisoformat(status["scaling"]["changes"][0]["time"]) for status in grown]
+        apart_s = abs((at[0] - at[1]).total_seconds())
+        print(f"grew {apart_s:.0f} s apart")
+        assert apart_s <= TICK_S + 1  # times are whole seconds
+        assert grown[1]["scaling"]["source"] == prometheus.url
+
+        await asyncio.to_thread(prometheus.kill)
+        message = (
+            await world.until(
+                lambda: world.conditions("asked"),
+                lambda found: found["MetricsAvailable"]["status"] == "False",
+                timeout_s=60,
+            )
+        )["MetricsAvailable"]["message"]
+        assert message.startswith(f"{prometheus.url}: cannot be reached: Connection refused")
+        await world.until(world.events, lambda found: ("Warning", "MetricsSourceFails", 1) in found)
+        busy.cancel()
+        await asyncio.wait([busy])
+        # The load is gone, and who asks the pods finds out.
+        await world.until(
+            lambda: world.status("direct"), lambda status: status["desiredReplicas"] == 1, timeout_s=60
+        )
+        assert (await world.get(DEPLOYMENT, "asked"))["spec"]["replicas"] == 2
+
+        prometheus.start()
+        await world.until(
+            lambda: world.conditions("asked"),
+            lambda found: found["MetricsAvailable"]["status"] == "True",
+            timeout_s=60,
+        )
+        await world.until(
+            lambda: world.status("asked"), lambda status: status["desiredReplicas"] == 1, timeout_s=60
+        )
+    finally:
+        scraping.cancel()

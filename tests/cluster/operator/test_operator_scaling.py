@@ -1,0 +1,395 @@
+"""Replicas follow the load, and nobody fights over them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
+
+from dragoman_operator.core.leaving import DELETION_COST
+from dragoman_operator.core.observed import DEPLOYMENT, HPA, POD, SCALED_OBJECT, TRANSLATION_DEPLOYMENT
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
+"""Two requests at once, each a second long."""
+FAST = {"tick-s": 1}
+PUBLISHED_S = 90.0
+"""Figures that change no decision go to the status once a minute."""
+QUICK = {"maxReplicas": 2, "scaleDownWindow": "5s"}
+
+
+class Load:
+    """Requests that are sent and must all be answered."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.answered = url, 0
+        self.failed: list[str] = []
+        self._numbers = itertools.count()
+
+    async def send(self, http: aiohttp.ClientSession) -> None:
+        # Equal texts in flight would be one to the engine.
+        request = {
+            "text": f"Good morning, number {next(self._numbers)}.",
+            "source_lang": "en",
+            "target_lang": "de",
+        }
+        try:
+            async with http.post(f"{self.url}/translate", json=request) as answer:
+                if answer.status != 200:
+                    self.failed.append(f"{answer.status}: {await answer.text()}")
+                    return
+                await answer.read()
+        except aiohttp.ClientError as error:
+            self.failed.append(repr(error))
+            return
+        self.answered += 1
+
+    async def more(self, answers: int) -> None:
+        """Wait for so many more answers."""
+        wanted = self.answered + answers
+        async with asyncio.timeout(30):
+            while True:
+                if self.answered >= wanted:
+                    return
+                await asyncio.sleep(0.05)
+
+    @asynccontextmanager
+    async def kept_up(self, in_flight: int) -> AsyncIterator[None]:
+        """So many at once; at the end those that are under way are waited for."""
+        stop = asyncio.Event()
+
+        async def one(http: aiohttp.ClientSession) -> None:
+            while not stop.is_set():
+                await self.send(http)
+
+        async with connections() as http, asyncio.TaskGroup() as group:
+            for _ in range(in_flight):
+                group.create_task(one(http))
+            try:
+                yield
+            finally:
+                stop.set()
+
+
+def connections() -> aiohttp.ClientSession:
+    """A connection for each request, as a Service spreads connections."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
+
+
+async def replicas(world: Any) -> int:
+    return int((await world.get(DEPLOYMENT))["spec"]["replicas"])
+
+
+def scaling(**fields: Any) -> dict[str, Any]:
+    return {"autoscaling": {"minReplicas": 1, **QUICK, **fields}}
+
+
+async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
+    operator = world.operator(**FAST)
+    await world.create(engine=SLOW, **scaling())
+    await world.until_condition("Available", "True")
+    load = Load((await world.status())["url"])
+    async with load.kept_up(12):
+        await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+        await load.more(8)  # the new pod gets its share
+    status = await world.status()
+    (up,) = status["scaling"]["changes"]
+    assert (up["from"], up["to"]) == (1, 2)
+    assert up["rule"] in ("Load", "Backlog")
+    assert (status["scaling"]["mode"], status["scaling"]["source"]) == ("Internal", "the pods' own /metrics")
+    assert status["scaling"]["timeToReadySeconds"] > 0
+    assert (await world.conditions())["MetricsAvailable"]["status"] == "True"
+    desired = r'dragoman_scaling_replicas{.*state="desired"'
+    assert await operator.metric(desired) == 2
+    assert await operator.metric(r'dragoman_scaling_changes_total{.*direction="up"') == 1
+    async with load.kept_up(1):
+        await world.until(lambda: replicas(world), lambda number: number == 1)
+        await world.until(world.pods, lambda pods: len(pods) == 1)
+        going = await world.kube.select(POD, world.namespace, {"dragoman.io/deployment": "demo"})
+        for pod in going:
+            await world.until(
+                lambda pod=pod: world.kube.get(POD, world.namespace, pod["metadata"]["name"]),
+                lambda found: found is None or "deletionTimestamp" not in found["metadata"],
+            )
+    assert load.failed == []
+    changes = (await world.status())["scaling"]["changes"]
+    assert [(change["from"], change["to"]) for change in changes] == [(2, 1), (1, 2)]
+    await world.until(
+        world.events, lambda found: {("Normal", "ScaledUp", 1), ("Normal", "ScaledDown", 1)} <= set(found)
+    )
+
+
+async def test_least_busy_pod_goes_and_what_it_has_is_answered(world):
+    world.operator()
+    slow = {"device": "cpu", "maxNumSeqs": 8, "extraArgs": {"first_token_s": 4.0}}
+    await world.create(engine=slow, replicas=3, rollout={"drainTimeout": "20s"})
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 3)
+    pods = sorted(await world.pods(), key=lambda pod: pod["metadata"]["creationTimestamp"])
+    loads = [Load(f"http://{pod['status']['podIP']}:8000") for pod in pods]
+    async with connections() as http, asyncio.TaskGroup() as group:
+        for load, requests in zip(loads, (3, 1, 2), strict=True):
+            for _ in range(requests):
+                group.create_task(load.send(http))
+        metrics = [f"{load.url}/metrics" for load in loads]
+        await world.until(lambda: running(http, metrics), lambda found: found == [3, 1, 2])
+        await world.scale(2)
+        left = await world.until(world.pods, lambda found: len(found) == 2)
+    assert {pod["metadata"]["uid"] for pod in left} == {
+        pods[0]["metadata"]["uid"],
+        pods[2]["metadata"]["uid"],
+    }
+    assert sorted(int(pod["metadata"]["annotations"][DELETION_COST]) for pod in left) == [2, 3]
+    assert [(load.answered, load.failed) for load in loads] == [(3, []), (1, []), (2, [])]
+
+
+async def running(http: aiohttp.ClientSession, urls: list[str]) -> list[int]:
+    found = []
+    for url in urls:
+        async with http.get(url) as answer:
+            lines = (await answer.text()).splitlines()
+        (line,) = (line for line in lines if line.startswith("vllm:num_requests_running{"))
+        found.append(int(float(line.split()[-1])))
+    return found
+
+
+async def test_next_operator_goes_on_with_the_replicas_and_the_memory(world):
+    first = world.operator("first", **FAST)
+    await world.create(**scaling(minReplicas=2))
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+    await world.until(world.status, lambda status: "timeToReadySeconds" in status["scaling"])
+    before = await world.status()
+    generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
+    first.kill()
+    world.operator("second", **FAST)
+    await world.until(
+        world.status,
+        lambda status: status["scaling"]["evaluatedAt"] > before["scaling"]["evaluatedAt"],
+        timeout_s=PUBLISHED_S,
+    )
+    after = await world.status()
+    assert after["desiredReplicas"] == 2
+    assert after["scaling"]["timeToReadySeconds"] == pytest.approx(
+        before["scaling"]["timeToReadySeconds"], abs=1.0
+    )
+    assert after["scaling"]["changes"] == []
+    assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == generation
+
+
+ROUTER = """
+import http.server, json, os, pathlib, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        assert self.path == "/load?watch=1"
+        self.send_response(200)
+        self.end_headers()
+        while True:
+            held = int(pathlib.Path(os.environ["HELD"]).read_text() or 0)
+            load = {os.environ["KEY"]: {"held": held, "oldest_held_s": 0.1 * held, "in_flight": 0}}
+            self.wfile.write(json.dumps({"deployments": load, "draining": False}).encode() + b"\\n")
+            time.sleep(0.1)
+
+    def log_message(self, *arguments):
+        pass
+
+http.server.ThreadingHTTPServer((os.environ["DRAGOMAN_HOST"], 9091), Handler).serve_forever()
+"""
+"""A stand-in for a router: it holds as many requests as a file says, and says so ten times a second."""
+
+
+def hold(file: Path, requests: int) -> None:
+    file.write_text(str(requests))
+
+
+@pytest.fixture
+async def held(world, api, tmp_path: Path) -> Path:
+    """A router pod; the file says how many requests it holds."""
+    file = tmp_path / "held"
+    hold(file, 0)
+    env = {"HELD": str(file), "KEY": f"{world.namespace}/demo"}
+    container = {
+        "name": "router",
+        "image": "none",
+        "command": ["python", "-S", "-c", ROUTER],
+        "env": [{"name": name, "value": value} for name, value in env.items()],
+    }
+    labels = {"app.kubernetes.io/component": "router", "app.kubernetes.io/part-of": "dragoman"}
+    body = {"metadata": {"name": "router", "labels": labels}, "spec": {"containers": [container]}}
+    await CoreV1Api(api).create_namespaced_pod(world.namespace, body)
+    return file
+
+
+def last_rule(status: dict[str, Any]) -> str | None:
+    """The rule behind the last change; the Deployment changes before the status tells of it."""
+    changes = status["scaling"]["changes"]
+    return changes[0]["rule"] if changes else None
+
+
+async def test_first_held_request_wakes_a_deployment(world, held: Path):
+    world.operator(**{"router-namespace": world.namespace})
+    await world.create(replicas=0, **scaling(minReplicas=0, idleSeconds=3))
+    await world.until(
+        world.status,
+        lambda status: status.get("scaling", {}).get("signals", {}).get("held") == 0,
+        timeout_s=PUBLISHED_S,
+    )
+    await world.until(
+        world.status,
+        lambda status: status["scaling"]["signals"].get("silentRouters") == 0,
+        timeout_s=PUBLISHED_S,
+    )
+    assert await replicas(world) == 0
+    hold(held, 1)
+    began = time.monotonic()
+    await world.until(lambda: replicas(world), lambda number: number == 1)
+    woken_s = time.monotonic() - began
+    print(f"woken after {woken_s:.2f} s")
+    assert woken_s < 3  # a tick is 5 s: it was the stream
+    await world.until(world.status, lambda status: last_rule(status) == "Wake")
+    hold(held, 0)
+    await world.until(lambda: replicas(world), lambda number: number == 0, timeout_s=60)
+    await world.until(world.status, lambda status: last_rule(status) == "Idle")
+
+
+async def ticks(world: Any, operator: Any, number: int = 3) -> None:
+    """Wait until the object was looked at so often since, or for as many ticks of the autoscaler."""
+    last = await operator.metric("dragoman_scaling_tick_seconds")
+    for _ in range(number):
+        await world.until(
+            lambda: operator.metric("dragoman_scaling_tick_seconds"), lambda found, last=last: found != last
+        )
+        last = await operator.metric("dragoman_scaling_tick_seconds")
+
+
+async def test_writers_of_the_scale_subresource_do_not_fight_the_autoscaler(world):
+    operator = world.operator(**FAST)
+    await world.create(**scaling())
+    await world.until_complete()
+    generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
+    await world.scale(2)  # kubectl scale, or somebody's HPA on the object
+    await ticks(world, operator)
+    found = await world.get(DEPLOYMENT)
+    assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (1, generation)
+    assert (await world.get(TRANSLATION_DEPLOYMENT))["spec"]["replicas"] == 2
+    # Whoever scales the Deployment itself takes what is the operator's, which takes it back once.
+    await world.change(DEPLOYMENT, {"spec": {"replicas": 2}})
+    await world.until(lambda: replicas(world), lambda number: number == 1)
+
+
+@pytest.mark.parametrize("mode", ["External", "HPA"])
+async def test_operator_follows_who_else_decides(world, mode):
+    operator = world.operator(**FAST)
+    await world.create(**scaling(mode=mode))
+    await world.until_complete()
+    for wanted in (2, 1):
+        await world.scale(wanted)
+        await world.until(lambda: replicas(world), lambda number, wanted=wanted: number == wanted)
+        await ticks(world, operator, 2)
+        assert await replicas(world) == wanted
+    found = await world.get(TRANSLATION_DEPLOYMENT)
+    assert found["spec"]["replicas"] == 1
+    ours = [entry for entry in found["metadata"]["managedFields"] if entry["manager"] == "dragoman"]
+    assert {entry.get("subresource") for entry in ours} == {"status"}
+    changes = (await world.status())["scaling"]["changes"]
+    assert [(change["from"], change["to"], change["rule"]) for change in changes] == [
+        (2, 1, "Spec"),
+        (1, 2, "Spec"),
+    ]
+
+
+async def test_hpa_is_made_kept_and_taken_away(world):
+    world.operator()
+    await world.create(**scaling(mode="HPA", targetConcurrency=3))
+    made = await world.until(lambda: world.get(HPA), lambda found: found != {})
+    assert made["spec"]["scaleTargetRef"]["kind"] == "TranslationDeployment"
+    assert "HPA has not reported" in await world.until_condition("ScalingActive", "False", "HPAPending")
+    await world.change(HPA, {"spec": {"maxReplicas": 50}})
+    await world.until(lambda: world.get(HPA), lambda found: found["spec"]["maxReplicas"] == 2)
+    await world.edit(autoscaling={"mode": "Internal", "targetConcurrency": None})
+    await world.until(lambda: world.get(HPA), lambda found: found == {})
+    await world.until_condition("ScalingActive", "True", "LoadFollowed")
+
+
+async def test_scaled_object_needs_keda(world, api):
+    world.operator()
+    keda = {"mode": "KEDA", "prometheus": {"url": "http://127.0.0.1:9"}}
+    await world.create(replicas=0, **scaling(minReplicas=0, **keda))
+    assert "install KEDA" in await world.until_condition("ScalingActive", "False", "KedaMissing")
+    async with installed(api, "ScaledObject", "TriggerAuthentication"):
+        await world.edit(autoscaling={"maxReplicas": 3})
+        made = await world.until(
+            lambda: world.get(SCALED_OBJECT),
+            lambda found: found != {} and found["spec"]["maxReplicaCount"] == 3,
+        )
+        assert [trigger["metadata"]["ignoreNullValues"] for trigger in made["spec"]["triggers"]] == [
+            "false"
+        ] * 3
+        await world.until_condition("ScalingActive", "False", "KEDAPending")
+        await world.edit(autoscaling={"mode": "Internal", "prometheus": None})
+        await world.until(lambda: world.get(SCALED_OBJECT), lambda found: found == {})
+
+
+@asynccontextmanager
+async def installed(api: Any, *kinds: str) -> AsyncIterator[None]:
+    """KEDA's kinds, as far as an API server needs them."""
+    definitions = ApiextensionsV1Api(api)
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    for kind in kinds:
+        version = {"name": "v1alpha1", "served": True, "storage": True}
+        version["schema"] = {"openAPIV3Schema": anything}
+        names = {
+            "kind": kind,
+            "plural": f"{kind.lower()}s",
+            "singular": kind.lower(),
+            "listKind": f"{kind}List",
+        }
+        spec = {"group": "keda.sh", "scope": "Namespaced", "names": names, "versions": [version]}
+        body = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{kind.lower()}s.keda.sh"},
+            "spec": spec,
+        }
+        await definitions.create_custom_resource_definition(body)
+    async with asyncio.timeout(20):
+        for kind in kinds:
+            while True:
+                found = await definitions.read_custom_resource_definition(f"{kind.lower()}s.keda.sh")
+                if any(c.type == "Established" and c.status == "True" for c in found.status.conditions or ()):
+                    break
+                await asyncio.sleep(0.05)
+    try:
+        yield
+    finally:
+        for kind in kinds:
+            with suppress(Exception):
+                await definitions.delete_custom_resource_definition(f"{kind.lower()}s.keda.sh")
+
+
+async def test_prometheus_that_is_not_there_is_named_and_costs_no_replica(world):
+    world.operator(**FAST)
+    await world.create(**scaling(minReplicas=2, prometheus={"url": "http://user:secret@127.0.0.1:9"}))
+    message = await world.until_condition("MetricsAvailable", "False", "MetricsSourceFails")
+    assert message.startswith("http://127.0.0.1:9: cannot be reached: Connection refused")
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+    await world.until(world.events, lambda found: ("Warning", "MetricsSourceFails", 1) in found)
+    assert "secret" not in json.dumps(await world.status())
+    assert "Traceback" not in world.operators[0].log.read_text()
+    await world.edit(
+        autoscaling={"prometheus": {"url": "http://127.0.0.1:9", "tokenSecretRef": {"name": "no"}}}
+    )
+    await world.until(
+        world.conditions, lambda found: "the Secret no with the token" in found["MetricsAvailable"]["message"]
+    )
+    await world.edit(autoscaling={"prometheus": None})
+    await world.until_condition("MetricsAvailable", "True", "MetricsRead")

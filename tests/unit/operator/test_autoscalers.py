@@ -1,0 +1,129 @@
+"""HPA and KEDA: what they are told to look at."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.manifests import horizontal_pod_autoscaler, scaled_object, trigger_authentication
+from dragoman_operator.core.manifests.autoscalers import HPA_KV_USAGE, HPA_LOAD
+
+ADAPTER = Path(__file__).parents[3] / "charts/dragoman/files/prometheus-adapter.yaml"
+MakeTd = Callable[..., TranslationDeployment]
+TARGET = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "name": "demo"}
+
+
+def scaling(mode: str, **fields: Any) -> dict[str, Any]:
+    return {"mode": mode, "minReplicas": 1, "maxReplicas": 4, **fields}
+
+
+def test_other_modes_have_neither(make_td: MakeTd) -> None:
+    for mode in ("Off", "Internal", "External"):
+        td = make_td(autoscaling=scaling(mode))
+        assert (
+            horizontal_pod_autoscaler(td)
+            is trigger_authentication(td)
+            is scaled_object(td, "http://p")
+            is None
+        )
+    assert horizontal_pod_autoscaler(make_td()) is scaled_object(make_td(), "http://p") is None
+
+
+def test_hpa_scales_the_object_by_averages_of_the_pods(make_td: MakeTd) -> None:
+    td = make_td(autoscaling=scaling("HPA", scaleDownWindow="1m"))
+    spec = (horizontal_pod_autoscaler(td) or {})["spec"]
+    assert spec["scaleTargetRef"] == TARGET
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 4)
+    assert spec["behavior"] == {"scaleDown": {"stabilizationWindowSeconds": 60}}
+    metrics = [metric["pods"] for metric in spec["metrics"]]
+    assert [(metric["metric"]["name"], metric["target"]["averageValue"]) for metric in metrics] == [
+        (HPA_LOAD, "6400m"),
+        (HPA_KV_USAGE, "800m"),
+    ]
+
+
+def test_rules_for_the_adapter_give_the_metrics_that_the_hpa_asks_for() -> None:
+    rules = yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]
+    assert [rule["name"]["as"] for rule in rules] == [HPA_LOAD, HPA_KV_USAGE]
+
+
+def queries(td: TranslationDeployment) -> list[str]:
+    triggers = (scaled_object(td, "http://own:9090") or {})["spec"]["triggers"]
+    return [trigger["metadata"]["query"] for trigger in triggers]
+
+
+def test_keda_never_takes_an_empty_answer_for_idle(make_td: MakeTd) -> None:
+    spec = (scaled_object(make_td(autoscaling=scaling("KEDA", minReplicas=0)), "http://own:9090") or {})[
+        "spec"
+    ]
+    assert spec["scaleTargetRef"] == TARGET
+    assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["cooldownPeriod"]) == (0, 4, 900)
+    for trigger in spec["triggers"]:
+        assert trigger["metadata"]["ignoreNullValues"] == "false"
+        assert trigger["metadata"]["serverAddress"] == "http://own:9090"
+    assert [trigger["metadata"]["threshold"] for trigger in spec["triggers"]] == ["6.4", "0.8", "6.4"]
+    assert 'model_name="demo"' in spec["triggers"][0]["metadata"]["query"]
+    assert 'state="held"' in spec["triggers"][2]["metadata"]["query"]
+
+
+def test_keda_has_no_trigger_for_zero_where_zero_is_not_allowed(make_td: MakeTd) -> None:
+    assert len(queries(make_td(autoscaling=scaling("KEDA")))) == 2
+
+
+def test_keda_without_a_prometheus_is_not_made(make_td: MakeTd) -> None:
+    assert scaled_object(make_td(autoscaling=scaling("KEDA")), "") is None
+
+
+def test_keda_signs_in_with_the_same_secret(make_td: MakeTd) -> None:
+    prometheus = {"url": "http://mine:9090", "tokenSecretRef": {"name": "prom", "key": "t"}}
+    td = make_td(autoscaling=scaling("KEDA", prometheus=prometheus))
+    made = trigger_authentication(td) or {}
+    assert made["spec"]["secretTargetRef"] == [{"parameter": "bearerToken", "name": "prom", "key": "t"}]
+    trigger = (scaled_object(td, "http://own:9090") or {})["spec"]["triggers"][0]
+    assert trigger["authenticationRef"] == {"name": made["metadata"]["name"]}
+    assert trigger["metadata"]["authModes"] == "bearer"
+    assert trigger["metadata"]["serverAddress"] == "http://mine:9090"
+
+
+def rules_test(queries: list[str]) -> dict[str, Any]:
+    """Two pods, a namesake elsewhere, and after a while nothing at all: no value then, and not 0."""
+    series = {}
+    for namespace, pod, running, waiting in (
+        ("default", "a", 3, 1),
+        ("default", "b", 5, 7),
+        ("other", "c", 9, 9),
+    ):
+        labels = f'namespace="{namespace}",model_name="demo",pod="{pod}",engine="0"'
+        series[f"vllm:num_requests_running{{{labels}}}"] = running
+        series[f"vllm:num_requests_waiting{{{labels}}}"] = waiting
+    ours = 'namespace="default",model_name="demo"'
+    series[f'vllm:gpu_cache_usage_perc{{{ours},pod="a"}}'] = 0.25
+    series[f'vllm:kv_cache_usage_perc{{{ours},pod="b"}}'] = 0.75
+    series['dragoman_scaling_requests{deployment_namespace="default",deployment="demo",state="held"}'] = 2
+    expected = [
+        {"expr": query, "eval_time": "1m", "exp_samples": [{"labels": "{}", "value": value}]}
+        for query, value in zip(queries, (8, 0.5, 2), strict=True)
+    ]
+    gone = [{"expr": query, "eval_time": "1h", "exp_samples": []} for query in queries]
+    inputs = [{"series": name, "values": f"{value}x9"} for name, value in series.items()]
+    return {"tests": [{"interval": "15s", "input_series": inputs, "promql_expr_test": [*expected, *gone]}]}
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="no promtool on PATH (Debian: apt install prometheus)"
+)
+def test_each_query_gives_one_series_or_none(make_td: MakeTd, tmp_path: Path) -> None:
+    td = make_td(autoscaling=scaling("KEDA", minReplicas=0))
+    file = tmp_path / "queries.yaml"
+    file.write_text(yaml.safe_dump(rules_test(queries(td))))
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,85 @@
+"""vLLM's metrics, under their names of today and of before."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_operator.core.autoscale import ReplicaSample
+from dragoman_operator.core.engine_metrics import Reading, parse_exposition, reading, replica_sample
+from dragoman_operator.errors import MetricsError
+
+NEW = """\
+# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="demo"} 16.0
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{engine="0",model_name="demo"} 41.0
+vllm:num_requests_waiting_by_reason{engine="0",model_name="demo",reason="capacity"} 41.0
+vllm:kv_cache_usage_perc{engine="0",model_name="demo"} 0.25
+# TYPE vllm:request_success_total counter
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="demo"} 90.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="demo"} 10.0
+vllm:request_success_created{engine="0",finished_reason="stop",model_name="demo"} 1.7e+09
+vllm:e2e_request_latency_seconds_bucket{le="0.3",model_name="demo"} broken
+"""
+OLD = """\
+vllm:num_requests_running{model_name="demo"} 3.0
+vllm:num_requests_waiting{model_name="demo"} 0.0
+vllm:gpu_cache_usage_perc{model_name="demo"} 0.5
+"""
+
+
+def read(page: str, at: float = 10.0) -> Reading:
+    return reading(parse_exposition(page), at)
+
+
+def test_todays_names() -> None:
+    assert read(NEW) == Reading(10.0, 16.0, 41.0, 0.25, 100.0)
+
+
+def test_names_of_before_and_what_is_absent_is_missing() -> None:
+    assert read(OLD) == Reading(10.0, 3.0, 0.0, 0.5, None)
+
+
+def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
+    second = NEW.replace('engine="0"', 'engine="1"').replace("0.25", "0.75")
+    assert read(NEW + second) == Reading(10.0, 32.0, 82.0, 0.5, 200.0)
+
+
+@pytest.mark.parametrize("gone", ["vllm:num_requests_running", "vllm:num_requests_waiting"])
+def test_without_the_queue_nothing_is_said(gone: str) -> None:
+    page = "\n".join(line for line in NEW.splitlines() if not line.startswith(f"{gone}{{"))
+    with pytest.raises(MetricsError, match=f"there is no {gone} among the metrics"):
+        read(page)
+
+
+@pytest.mark.parametrize("page", ["", "<html>not found</html>", "{}"])
+def test_other_pages_say_nothing(page: str) -> None:
+    with pytest.raises(MetricsError, match="is this a vLLM"):
+        read(page)
+
+
+def test_broken_line_is_an_error_that_says_so() -> None:
+    with pytest.raises(MetricsError, match="no metrics in Prometheus' text format"):
+        read(OLD + "vllm:num_requests_running{\n")
+
+
+def test_not_a_number_is_missing() -> None:
+    with pytest.raises(MetricsError):
+        read(OLD.replace("3.0", "NaN"))
+
+
+@pytest.mark.parametrize(
+    ("before", "rate"),
+    [
+        (None, None),
+        (Reading(5.0, 1, 1, None, 50.0), 10.0),
+        (Reading(5.0, 1, 1, None, 100.0), 0.0),
+        (Reading(5.0, 1, 1, None, 900.0), None),
+        (Reading(5.0, 1, 1, None, None), None),
+        (Reading(10.0, 1, 1, None, 50.0), None),
+    ],
+    ids=["first", "rose", "stood", "restarted", "was missing", "same moment"],
+)
+def test_rate_of_finished_requests(before: Reading | None, rate: float | None) -> None:
+    assert replica_sample(read(NEW), before) == ReplicaSample(10.0, 16.0, 41.0, 0.25, rate)

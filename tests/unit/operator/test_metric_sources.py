@@ -1,0 +1,110 @@
+"""Which source an object asks for, and what becomes of one that cannot be had."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import aiohttp
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.observed import Key, Kind
+from dragoman_operator.errors import RefusedError, UnavailableError
+from dragoman_operator.metric_sources import PODS, MetricSources
+from dragoman_operator.sources import PodMetrics
+
+MakeTd = Callable[..., TranslationDeployment]
+NOWHERE = "http://user:secret@127.0.0.1:9"
+
+
+class Secrets:
+    """An API server with one Secret."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, str] | None = {"token": base64.b64encode(b"abc\n").decode()}
+        self.error: Exception | None = None
+        self.read = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        assert (kind.name, namespace, name) == ("Secret", "default", "prom")
+        self.read += 1
+        if self.error:
+            raise self.error
+        return None if self.data is None else {"data": self.data}
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+def sources(http: aiohttp.ClientSession, secrets: Secrets, own: str = "") -> MetricSources:
+    return MetricSources(secrets, http, PodMetrics(http, 1.0), own, lambda: None, 1.0)  # type: ignore[arg-type]
+
+
+def scaled(make_td: MakeTd, **prometheus: Any) -> TranslationDeployment:
+    return make_td(autoscaling={"maxReplicas": 3, "prometheus": prometheus})
+
+
+async def test_names_are_for_people(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
+    found = sources(http, Secrets(), "https://x@own:9090/a?b")
+    assert found.named(make_td(autoscaling={"maxReplicas": 3})) == PODS
+    assert found.named(scaled(make_td)) == "https://own:9090/a"
+    assert found.named(scaled(make_td, url=NOWHERE)) == "http://127.0.0.1:9"
+    assert found.named(scaled(make_td, url="http://[")) == "a Prometheus whose url is none"
+
+
+async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
+    heard = await sources(http, Secrets()).read(scaled(make_td), [])
+    assert heard.failure is not None
+    assert "--prometheus-url" in heard.failure
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://:1", "http://no such host/"], ids=str)
+async def test_addresses_that_are_none_are_failures(
+    http: aiohttp.ClientSession, make_td: MakeTd, url: str
+) -> None:
+    found = sources(http, Secrets(), url)
+    assert (await found.read(scaled(make_td), [])).failure is not None
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "problem"),
+    [
+        (None, None, "the Secret prom with the token does not exist"),
+        ({"other": "eA=="}, None, "has no key token"),
+        ({"token": "%%"}, None, "holds no text in token"),
+        (None, RefusedError("read Secret", "forbidden (403)"), "prometheus.readSecrets=true"),
+        (None, UnavailableError("read Secret", "timeout"), "cannot be read: timeout"),
+    ],
+    ids=["missing", "key", "binary", "forbidden", "down"],
+)
+async def test_token_that_cannot_be_had_is_a_failure(
+    http: aiohttp.ClientSession,
+    make_td: MakeTd,
+    data: dict[str, str] | None,
+    error: Exception | None,
+    problem: str,
+) -> None:
+    secrets = Secrets()
+    secrets.data, secrets.error = data, error
+    heard = await sources(http, secrets).read(
+        scaled(make_td, url=NOWHERE, tokenSecretRef={"name": "prom"}), []
+    )
+    assert heard.failure is not None
+    assert heard.failure.startswith("http://127.0.0.1:9: ")
+    assert problem in heard.failure
+
+
+async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
+    secrets = Secrets()
+    td = scaled(make_td, url="http://127.0.0.1:9", tokenSecretRef={"name": "prom"})
+    found = sources(http, secrets)
+    for _ in range(3):
+        found.begin([Key("default", "demo")], ())
+        heard = await found.read(td, [])
+        assert heard.failure == "http://127.0.0.1:9: cannot be reached: Connection refused"
+    assert secrets.read == 1

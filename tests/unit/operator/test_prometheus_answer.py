@@ -1,0 +1,68 @@
+"""What a Prometheus says of each pod, and when it was scraped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman_operator.core.prometheus_answer import pod_samples, query
+from dragoman_operator.errors import MetricsError
+
+
+def series(name: str, values: list[tuple[float, float]], pod: str = "a", **labels: str) -> dict[str, Any]:
+    metric = {"__name__": name, "namespace": "default", "pod": pod, **labels}
+    return {"metric": metric, "values": [[at, str(value)] for at, value in values]}
+
+
+def matrix(*result: dict[str, Any]) -> dict[str, Any]:
+    return {"resultType": "matrix", "result": list(result)}
+
+
+RUNNING = series("vllm:num_requests_running", [(100, 1), (115, 4)])
+WAITING = series("vllm:num_requests_waiting", [(100, 0), (115, 7)])
+
+
+def test_latest_scrape_with_the_rate_since_the_one_before() -> None:
+    finished = [
+        series("vllm:request_success_total", [(100, 10), (115, 40)], finished_reason="stop"),
+        series("vllm:request_success_total", [(100, 5), (115, 5)], finished_reason="length"),
+    ]
+    usage = series("vllm:kv_cache_usage_perc", [(100, 0.1), (115, 0.3)])
+    found = pod_samples(matrix(RUNNING, WAITING, usage, *finished))["default", "a"]
+    sample = found.sample
+    assert (sample.at, sample.running, sample.waiting, sample.kv_usage) == (115, 4, 7, 0.3)
+    assert sample.finished_per_s == 2.0
+    assert found.interval_s == 15
+
+
+def test_scrape_that_misses_a_name_is_passed_over() -> None:
+    running = series("vllm:num_requests_running", [(100, 1), (115, 4), (130, 9)])
+    assert pod_samples(matrix(running, WAITING))["default", "a"].sample.at == 115
+
+
+def test_pod_without_queue_is_not_heard_of() -> None:
+    assert pod_samples(matrix(RUNNING)) == {}
+
+
+def test_first_scrape_tells_no_rate() -> None:
+    one = [
+        series("vllm:num_requests_running", [(100, 1)], pod="b"),
+        series("vllm:num_requests_waiting", [(100, 1)], pod="b"),
+    ]
+    found = pod_samples(matrix(*one))["default", "b"]
+    assert (found.sample.finished_per_s, found.interval_s) == (None, 0.0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [None, [], {}, {"resultType": "vector", "result": []}, matrix({"metric": {}, "values": []}), matrix({})],
+    ids=["null", "list", "empty", "vector", "no labels", "no series"],
+)
+def test_answers_in_other_forms_are_errors(data: object) -> None:
+    with pytest.raises(MetricsError, match="answers"):
+        pod_samples(data)
+
+
+def test_query_quotes_what_it_is_given() -> None:
+    assert query(["a.b", "c"]).endswith('namespace=~"a\\\\.b|c",pod!=""}[2m]')

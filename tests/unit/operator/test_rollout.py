@@ -1,0 +1,185 @@
+"""Whether a rollout surges or lets an old pod go first, and when it goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.manifests.pod import pod_template
+from dragoman_operator.core.observed import DEPLOYMENT, Observed
+from dragoman_operator.core.plan import plan
+from dragoman_operator.core.rollback import digest, kept, needs_history
+from dragoman_operator.core.rollout import (
+    PATIENCE_S,
+    REPLACE,
+    SURGE,
+    TEMPLATE_HASH,
+    patience_left_s,
+    strategy,
+)
+from dragoman_operator.core.status import status_of
+
+MakeTd = Callable[..., TranslationDeployment]
+MakeObserved = Callable[..., Observed]
+MakePod = Callable[..., dict[str, Any]]
+Pods = list[dict[str, Any]]
+
+
+def stamp(now: datetime, ago_s: float) -> str:
+    return (now - timedelta(seconds=ago_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def of_template(pod: dict[str, Any], name: str, now: datetime, age_s: float = 300) -> dict[str, Any]:
+    created = stamp(now, age_s)
+    pod["metadata"] |= {"labels": {TEMPLATE_HASH: name}, "creationTimestamp": created}
+    return pod
+
+
+def placeless(pod: dict[str, Any], now: datetime, for_s: float) -> dict[str, Any]:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod["status"]["conditions"] = [{**condition, "lastTransitionTime": stamp(now, for_s)}]
+    return pod
+
+
+def failing(pod: dict[str, Any], restarts: int) -> dict[str, Any]:
+    ended = {"terminated": {"exitCode": 1, "message": "no such model"}}
+    pod["status"]["containerStatuses"] = [
+        {"name": "engine", "image": "i", "ready": False, "restartCount": restarts, "lastState": ended}
+    ]
+    return pod
+
+
+@pytest.fixture
+def mixed(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> Callable[..., Observed]:
+    """An old pod that serves, and a new one that looks for a node."""
+
+    def build(searching_s: float, update: dict[str, object] | None = None, **td: Any) -> Observed:
+        observed = make_observed(make_td(**td))
+        old = of_template(make_pod("old", ready=True), "old", observed.now)
+        new = placeless(of_template(make_pod("new"), "new", observed.now), observed.now, searching_s)
+        if update:
+            observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(update)
+        return replace(observed, pods=(old, new))
+
+    return build
+
+
+def update_of(td: TranslationDeployment, observed: Observed) -> object:
+    return strategy(td.spec.rollout, observed)["rollingUpdate"]
+
+
+def test_auto_surges_until_a_new_pod_has_long_found_no_node(
+    make_td: MakeTd, mixed: Callable[..., Observed]
+) -> None:
+    td = make_td()
+    assert update_of(td, mixed(PATIENCE_S - 1)) == SURGE
+    assert patience_left_s(mixed(PATIENCE_S - 1)) == 1
+    assert update_of(td, mixed(PATIENCE_S)) == REPLACE
+
+
+def test_replacing_goes_on_until_the_rollout_is_over(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+    assert update_of(make_td(), mixed(0, REPLACE)) == REPLACE
+    over = mixed(0, REPLACE)
+    assert update_of(make_td(), replace(over, pods=over.pods[:1])) == SURGE
+
+
+def test_a_pod_without_a_node_is_no_rollout_by_itself(
+    make_td: MakeTd, mixed: Callable[..., Observed]
+) -> None:
+    observed = mixed(1000)
+    for pod in observed.pods:
+        pod["metadata"]["labels"][TEMPLATE_HASH] = "same"
+    assert update_of(make_td(), observed) == SURGE
+    assert patience_left_s(observed) is None
+
+
+def test_old_pods_that_are_leaving_do_not_count(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+    observed = mixed(1000)
+    observed.pods[0]["metadata"]["deletionTimestamp"] = stamp(observed.now, 1)
+    assert update_of(make_td(), observed) == SURGE
+
+
+def test_a_quota_that_refuses_one_pod_more_is_no_room(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    message = 'pods "demo-2" is forbidden: exceeded quota: gpus'
+    failure = {"type": "ReplicaFailure", "status": "True", "message": message}
+    assert update_of(make_td(), make_observed(make_td(), conditions=[failure])) == REPLACE
+
+
+@pytest.mark.parametrize(("surge", "update"), [("Always", SURGE), ("Never", REPLACE)])
+def test_a_spec_that_decides_is_followed(
+    make_td: MakeTd, mixed: Callable[..., Observed], surge: str, update: object
+) -> None:
+    assert update_of(make_td(rollout={"surge": surge}), mixed(1000)) == update
+
+
+def former(name: str) -> dict[str, Any]:
+    labels = {TEMPLATE_HASH: name, "app": "x"}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {"template": {"metadata": {"labels": labels}, "spec": {}}},
+    }
+
+
+def replaced(mixed: Callable[..., Observed], make_pod: MakePod, restarts: int) -> Observed:
+    observed = mixed(0, REPLACE)
+    new = failing(of_template(make_pod("new"), "new", observed.now), restarts)
+    status = {"rollout": {"goodTemplate": "old"}}
+    return replace(observed, pods=(new,), replica_sets=(former("old"), former("new")), status=status)
+
+
+def test_a_replacement_that_fails_again_and_again_goes_back(
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+) -> None:
+    td = make_td()
+    template = pod_template(td, images.of(td))
+    once = replaced(mixed, make_pod, restarts=0)
+    assert needs_history(once, once.status)
+    assert kept(template, once, once.status) is None
+    twice = replaced(mixed, make_pod, restarts=1)
+    found = kept(template, twice, twice.status)
+    assert found is not None
+    assert found.template["metadata"]["labels"] == {"app": "x"}
+    assert found.reason == "no such model"
+
+    planned = plan(td, images, twice)
+    (change,) = planned.changes
+    assert change.manifest is not None
+    assert change.manifest["spec"]["template"]["spec"] == {}
+    status = status_of(td, twice, planned, twice.status)
+    assert status["rollout"] == {
+        "goodTemplate": "old",
+        "failedTemplate": digest(template),
+        "reason": "no such model",
+    }
+    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("True", "RolledBack")
+
+    later = replace(twice, pods=(), status=status)
+    assert kept(template, later, later.status) is not None
+    edited = make_td(engine={"maxNumSeqs": 9})
+    assert kept(pod_template(edited, images.of(edited)), later, later.status) is None
+
+
+def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+) -> None:
+    td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
+    observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
+    assert kept(pod_template(td, images.of(td)), observed, observed.status) is None
+
+
+def test_a_version_is_good_once_all_its_pods_are_ready(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+) -> None:
+    td = make_td(replicas=1)
+    observed = make_observed(td, updatedReplicas=1)
+    half = replace(observed, pods=(of_template(make_pod("a"), "first", observed.now),))
+    assert "rollout" not in status_of(td, half, plan(td, images, half), {})
+    whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
+    assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"goodTemplate": "first"}

@@ -1,0 +1,283 @@
+"""The autoscaler's tick: what it reads, decides, publishes and remembers; its parts are stand-ins."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.autoscale import ReplicaSample
+from dragoman_operator.core.engine_pods import EnginePod
+from dragoman_operator.core.observed import Key, Kind
+from dragoman_operator.core.router_load import TotalLoad
+from dragoman_operator.core.scaled import Scaled, pack, status_fields, unpack, worth_publishing
+from dragoman_operator.scaling import Autoscaler
+from dragoman_operator.sources import Heard
+
+DEMO = Key("default", "demo")
+T0 = 1_767_323_045.0
+TICK_S = 5.0
+
+MakeTd = Callable[..., TranslationDeployment]
+
+
+class World:
+    """A clock, the pods that there are, what they say, and what the routers say."""
+
+    def __init__(self) -> None:
+        self.now = T0 + 1000
+        self.ready = 1
+        self.each = ReplicaSample(None, 0.0, 0.0)
+        self.heard_of = 10_000
+        self.failure: str | None = None
+        self.broken = False
+        self.load_ = TotalLoad()
+        self.marked: list[Key] = []
+        self.changed: list[tuple[int, int]] = []
+        self.autoscaler = Autoscaler(
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            self.marked.append,
+            (),
+            "system",
+            TICK_S,
+            lambda key, before, scaled: self.changed.append((before, scaled.replicas)),
+            lambda: self.now,
+        )
+
+    # The API server.
+    async def select(
+        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        if namespace == "system":
+            return []
+        condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:35Z"}
+        return [
+            {
+                "metadata": {
+                    "name": f"demo-{number}",
+                    "namespace": "default",
+                    "uid": str(number),
+                    "creationTimestamp": "2026-01-02T03:04:05Z",
+                    "labels": {"dragoman.io/deployment": "demo"},
+                },
+                "status": {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]},
+            }
+            for number in range(self.ready)
+        ]
+
+    # The source.
+    def begin(self, keys: Iterable[Key], uids: object) -> None:
+        assert set(keys) <= {DEMO}
+
+    def named(self, td: TranslationDeployment) -> str:
+        return "a stand-in"
+
+    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> Heard:
+        if self.broken:
+            raise RuntimeError("a defect")
+        said = pods[: self.heard_of]
+        samples = {pod.uid: replace(self.each, at=self.now) for pod in said}
+        problems = {pod.name: "no answer within 2 s" for pod in pods[self.heard_of :]}
+        return Heard(samples, problems, self.failure)
+
+    # The routers.
+    def follow(self, addresses: object) -> None:
+        return None
+
+    def load(self, key: Key) -> TotalLoad:
+        return self.load_
+
+    async def ticks(self, times: int = 1) -> Scaled:
+        for _ in range(times):
+            self.now += TICK_S
+            await self.autoscaler.tick()
+        return self.autoscaler.latest()[DEMO]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def internal(make_td: MakeTd, **scaling: Any) -> TranslationDeployment:
+    return make_td(replicas=1, autoscaling={"minReplicas": 1, "maxReplicas": 4, **scaling})
+
+
+async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td: MakeTd) -> None:
+    td = internal(make_td)
+    began = world.autoscaler.view(td, {}, None)
+    assert began is not None
+    assert (began.replicas, began.rule, began.metrics) == (1, "Resumed", None)
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    scaled = await world.ticks()
+    assert (scaled.replicas, scaled.rule) == (4, "Load")
+    assert world.autoscaler.view(td, {}, None) == scaled
+    assert world.marked == [DEMO]
+    assert world.changed == [(1, 4)]
+    assert scaled.metrics is not None
+    assert scaled.metrics.message == "1 of 1 ready replicas give metrics"
+    assert scaled.time_to_ready_s == 30
+
+
+async def test_figures_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td), {}, None)
+    await world.ticks(2)
+    world.marked.clear()
+    await world.ticks(60)
+    # The first minute has no window yet, so that one rule takes over from another.
+    assert 4 <= len(world.marked) <= 7
+
+
+async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: MakeTd) -> None:
+    td = internal(make_td)
+    world.autoscaler.view(td, {}, None)
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    before = await world.ticks(3)
+    fields = status_fields(before).model_copy(update={"mode": "Internal"})
+    status = {
+        "desiredReplicas": before.replicas,
+        "scaling": fields.model_dump(mode="json", by_alias=True, exclude_none=True),
+    }
+    after = World()
+    after.now = world.now
+    resumed = after.autoscaler.view(td, status, {"spec": {"replicas": 9}})
+    assert resumed is not None
+    assert (resumed.replicas, resumed.rule, resumed.time_to_ready_s) == (4, "Resumed", 30)
+    assert resumed.history.watched_since == before.history.watched_since
+    after.each = world.each
+    world.ready = after.ready = 4
+    assert (await after.ticks()).replicas == (await world.ticks()).replicas == 4
+
+
+async def test_first_sight_of_a_deployment_that_runs_keeps_its_replicas(
+    world: World, make_td: MakeTd
+) -> None:
+    scaled = world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    assert scaled is not None
+    assert scaled.replicas == 3
+    other_mode = {"desiredReplicas": 4, "scaling": {"mode": "External"}}
+    world.autoscaler.forget(DEMO)
+    scaled = world.autoscaler.view(internal(make_td), other_mode, {"spec": {"replicas": 2}})
+    assert scaled is not None
+    assert scaled.replicas == 2
+
+
+async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.ready = 3
+    await world.ticks()
+    world.marked.clear()
+    world.heard_of = 1
+    scaled = await world.ticks()
+    assert (scaled.replicas, scaled.rule) == (3, "MetricsMissing")
+    assert scaled.metrics is not None
+    assert not scaled.metrics.available
+    assert "2 of 3 ready replicas give no metrics" in scaled.metrics.message
+    assert "demo-1: no answer within 2 s" in scaled.metrics.message
+    assert world.marked == [DEMO]
+    world.heard_of = 3
+    scaled = await world.ticks()
+    assert scaled.metrics is not None
+    assert scaled.metrics.available
+
+
+async def test_source_that_fails_for_long_is_named_even_without_replicas(
+    world: World, make_td: MakeTd
+) -> None:
+    world.autoscaler.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.ready, world.failure = 0, "http://prom:9090: cannot be reached"
+    scaled = await world.ticks(3)
+    assert scaled.metrics is not None
+    assert scaled.metrics.available
+    scaled = await world.ticks()
+    assert scaled.metrics is not None
+    assert (scaled.metrics.available, scaled.metrics.reason) == (False, "MetricsSourceFails")
+    assert "http://prom:9090: cannot be reached" in scaled.metrics.message
+    world.failure = None
+    scaled = await world.ticks()
+    assert scaled.metrics is not None
+    assert scaled.metrics.available
+
+
+async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.ready = 0
+    await world.ticks()
+    world.marked.clear()
+    world.load_ = TotalLoad(held=1, routers=1)
+    world.autoscaler.wake(DEMO)
+    scaled = world.autoscaler.latest()[DEMO]
+    assert (scaled.replicas, scaled.rule) == (1, "Wake")
+    assert world.marked == [DEMO]
+    world.autoscaler.wake(DEMO)
+    world.autoscaler.wake(Key("default", "unknown"))
+    assert world.autoscaler.latest()[DEMO] is scaled
+
+
+async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
+    world.load_ = TotalLoad(silent=1)
+    assert (await world.ticks(100)).replicas == 1
+    world.load_ = TotalLoad(routers=1)
+    scaled = await world.ticks()
+    assert (scaled.replicas, scaled.rule) == (0, "Idle")
+
+
+async def test_defect_in_one_look_costs_nothing_else(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.broken = True
+    assert (await world.ticks()).replicas == 3
+
+
+async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td), {}, None)
+    await world.ticks(3)
+    world.now -= 3600
+    assert (await world.ticks(2)).replicas == 1
+
+
+@pytest.mark.parametrize("mode", ["Off", "External", "HPA", "KEDA"])
+async def test_other_modes_are_not_its_business(world: World, make_td: MakeTd, mode: str) -> None:
+    world.autoscaler.view(internal(make_td), {}, None)
+    assert world.autoscaler.view(internal(make_td, mode=mode), {}, None) is None
+    await world.autoscaler.tick()
+    assert world.autoscaler.latest() == {}
+    # KEDA reads from our metrics what routers hold.
+    assert world.autoscaler.loads() == {DEMO: TotalLoad()}
+    world.autoscaler.forget(DEMO)
+    assert world.autoscaler.loads() == {}
+
+
+async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -> None:
+    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.ready = 3
+    world.autoscaler.view(internal(make_td, maxReplicas=2), {}, None)
+    scaled = await world.ticks()
+    assert (scaled.replicas, scaled.rule) == (2, "Bounds")
+
+
+@pytest.mark.parametrize(
+    "word", [None, "", "!", "AAAA", "eJwrSS0uAQAEXQHB"], ids=["none", "empty", "odd", "no zip", "no JSON"]
+)
+def test_spoilt_memory_is_an_empty_one(word: str | None) -> None:
+    assert unpack(word) == unpack(pack(unpack(word)))
+    assert unpack(word).points == ()
+
+
+async def test_memory_stays_small(world: World, make_td: MakeTd) -> None:
+    td = internal(make_td)
+    world.autoscaler.view(td, {}, None)
+    for number in range(400):
+        world.each = ReplicaSample(None, 1.0 + number % 7, 3.0 * (number % 5), 0.1, 4.321 + number % 3)
+        scaled = await world.ticks()
+    assert len(pack(scaled.history)) < 4096
+    assert unpack(pack(scaled.history)) == copy.deepcopy(unpack(pack(scaled.history)))
+    shown = replace(scaled, at=scaled.at - 59)
+    assert not worth_publishing(scaled, shown)
+    assert worth_publishing(scaled, replace(shown, ready=2))

@@ -1,0 +1,335 @@
+"""The sources against servers of their kind, on loopback addresses of their own as pods have them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from dragoman_contract.http import ENGINE_PORT, ROUTER_ADMIN_PORT
+from dragoman_operator.core.engine_pods import EnginePod
+from dragoman_operator.core.observed import Key
+from dragoman_operator.core.router_load import TotalLoad
+from dragoman_operator.sources import PodMetrics, Prometheus, Routers
+from dragoman_operator.sources import pods as pods_module
+from dragoman_operator.sources import routers as routers_module
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+PAGE = (
+    'vllm:num_requests_running{{model_name="demo"}} {0}\nvllm:num_requests_waiting{{model_name="demo"}} {1}\n'
+)
+DEMO = Key("default", "demo")
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        yield session
+
+
+@asynccontextmanager
+async def served(address: str, port: int, path: str, handler: Handler) -> AsyncIterator[None]:
+    app = web.Application()
+    app.router.add_route("*", path, handler)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, address, port).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def engine(address: str, handler: Handler) -> Any:
+    return served(address, ENGINE_PORT, "/metrics", handler)
+
+
+def answering(running: int, waiting: int) -> Handler:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text=PAGE.format(running, waiting))
+
+    return page
+
+
+async def never(_: web.Request) -> web.Response:
+    await asyncio.sleep(60)
+    raise AssertionError("nobody waits that long")
+
+
+def pod(name: str, address: str, ready: bool = True) -> EnginePod:
+    return EnginePod(f"uid-{name}", "default", name, "demo", address, ready, 0.0, 0.0, 0)
+
+
+async def test_ready_pods_are_read_and_the_others_left_in_peace(http: aiohttp.ClientSession) -> None:
+    metrics = PodMetrics(http, 2.0)
+    async with engine("127.77.0.1", answering(3, 4)):
+        heard = await metrics.read(
+            [pod("a", "127.77.0.1"), pod("b", "127.77.0.2", ready=False), pod("c", "127.77.0.3")]
+        )
+    sample = heard.samples["uid-a"]
+    assert (sample.running, sample.waiting) == (3, 4)
+    assert heard.samples.keys() == {"uid-a"}
+    assert heard.problems == {"c": "cannot be reached: Connection refused"}
+
+
+async def test_silent_pod_keeps_its_last_sample_with_its_time(http: aiohttp.ClientSession) -> None:
+    now = [100.0]
+    metrics = PodMetrics(http, 2.0, lambda: now[0])
+    async with engine("127.77.0.1", answering(3, 4)):
+        await metrics.read([pod("a", "127.77.0.1")])
+    now[0] = 105.0
+    heard = await metrics.read([pod("a", "127.77.0.1")])
+    assert heard.samples["uid-a"].at == 100.0
+    assert heard.problems.keys() == {"a"}
+    metrics.keep(set())
+    assert (await metrics.read([pod("a", "127.77.0.1")])).samples == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "problem"),
+    [
+        (500, "", "/metrics answers 500"),
+        (302, "", "/metrics answers 302"),
+        (200, "<html>", "is this a vLLM?"),
+        (200, "x" * (9 << 20), "more than 8 MiB"),
+    ],
+    ids=["error", "redirect", "page", "endless"],
+)
+async def test_bad_answers_are_problems(
+    http: aiohttp.ClientSession, status: int, text: str, problem: str
+) -> None:
+    async def bad(_: web.Request) -> web.Response:
+        return web.Response(status=status, text=text)
+
+    async with engine("127.77.0.1", bad):
+        heard = await PodMetrics(http, 5.0).read([pod("a", "127.77.0.1")])
+    assert problem in heard.problems["a"]
+    assert heard.samples == {}
+
+
+async def test_slow_pods_delay_nobody_else(
+    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred that never answer, more than are read at once, and one that does."""
+    monkeypatch.setattr(pods_module, "AT_ONCE", 32)
+    metrics = PodMetrics(http, 0.5)
+    slow = [pod(f"slow-{number}", f"127.77.1.{number}") for number in range(1, 101)]
+    async with AsyncExitStack() as stack:
+        for each in slow:
+            await stack.enter_async_context(engine(each.address, never))
+        await stack.enter_async_context(engine("127.77.0.1", answering(1, 1)))
+        for _ in range(4):  # each time as many of them are found out as are read at once
+            await metrics.read(slow)
+        reading = asyncio.create_task(metrics.read(slow))
+        await asyncio.sleep(0)
+        began = time.monotonic()
+        heard = await metrics.read([pod("a", "127.77.0.1")])
+        quick_s = time.monotonic() - began
+        assert heard.samples["uid-a"].running == 1
+        assert not reading.done()
+        heard = await reading
+    assert quick_s < 0.45
+    assert set(heard.problems.values()) == {
+        "no answer within 0.5 s",
+        "not asked: too many others do not answer",
+    }
+
+
+def matrix(*series: tuple[str, str, float, float]) -> dict[str, Any]:
+    result = [
+        {"metric": {"__name__": name, "namespace": "default", "pod": pod}, "values": [[at, str(value)]]}
+        for name, pod, at, value in series
+    ]
+    return {"status": "success", "data": {"resultType": "matrix", "result": result}}
+
+
+PROMETHEUS = "http://user:secret@127.77.2.1:9090/prom/"
+SAYS = matrix(("vllm:num_requests_running", "a", 50.0, 2), ("vllm:num_requests_waiting", "a", 50.0, 9))
+
+
+def prometheus(handler: Handler) -> Any:
+    return served("127.77.2.1", 9090, "/prom/api/v1/query", handler)
+
+
+async def test_prometheus_is_asked_once_for_all(http: aiohttp.ClientSession) -> None:
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(((await request.post())["query"], request.headers.get("Authorization")))
+        return web.json_response(SAYS)
+
+    source = Prometheus(http, PROMETHEUS.replace("user:secret@", ""), "token", 2.0)
+    async with prometheus(answer):
+        namespaces = frozenset({"default", "other"})
+        pods = [pod("a", "127.77.0.1"), pod("b", "127.77.0.2")]
+        first, _ = await asyncio.gather(source.read(pods, namespaces), source.read(pods, namespaces))
+    ((query, authorization),) = asked
+    assert 'namespace=~"default|other"' in query
+    assert authorization == "Bearer token"
+    sample = first.samples["uid-a"]
+    assert (sample.at, sample.running, sample.waiting) == (50.0, 2, 9)
+    assert 'namespace="default", pod="b"' in first.problems["b"]
+    assert first.failure is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "problem"),
+    [
+        (200, "<html>a secret page</html>", "answers 200 and is no Prometheus"),
+        (401, "Unauthorized", "answers 401 and is no Prometheus"),
+        (400, json.dumps({"status": "error", "error": "bad query"}), "answers 400: bad query"),
+        (200, json.dumps({"status": "success", "data": {"resultType": "vector"}}), "instead of a matrix"),
+        (302, "", "answers 302"),
+    ],
+    ids=["page", "refused", "query", "vector", "redirect"],
+)
+async def test_wrong_prometheus_is_named_and_its_page_not_repeated(
+    http: aiohttp.ClientSession, status: int, body: str, problem: str
+) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=status, text=body)
+
+    async with prometheus(answer):
+        heard = await Prometheus(http, PROMETHEUS, None, 2.0).read(
+            [pod("a", "127.77.0.1")], frozenset({"default"})
+        )
+    assert heard.failure is not None
+    assert heard.failure.startswith("http://127.77.2.1:9090/prom: ")
+    assert problem in heard.failure
+    assert "secret" not in heard.failure
+
+
+async def test_prometheus_that_is_gone_leaves_old_samples(http: aiohttp.ClientSession) -> None:
+    now = [100.0]
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(SAYS)
+
+    source = Prometheus(http, PROMETHEUS, None, 2.0, lambda: now[0])
+    pods, namespaces = [pod("a", "127.77.0.1")], frozenset({"default"})
+    async with prometheus(answer):
+        await source.read(pods, namespaces)
+    now[0] += 5
+    heard = await source.read(pods, namespaces)
+    assert heard.failure == "http://127.77.2.1:9090/prom: cannot be reached: Connection refused"
+    assert heard.samples["uid-a"].at == 50.0
+
+
+class Router:
+    """A stand-in that says what it is told to, line by line, and beats in between."""
+
+    def __init__(self) -> None:
+        self.watchers: set[asyncio.Queue[bytes]] = set()
+        self.line = b'{"deployments": {}}\n'
+        self.silent = False
+        self.asked = 0
+
+    def say(self, **loads: dict[str, float]) -> None:
+        named = {f"default/{name}": load for name, load in loads.items()}
+        self.line = json.dumps({"deployments": named, "draining": False, "later": 1}).encode() + b"\n"
+        for watcher in self.watchers:
+            watcher.put_nowait(self.line)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        assert request.query["watch"] == "1"
+        response = web.StreamResponse()
+        await response.prepare(request)
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        queue.put_nowait(self.line)
+        self.watchers.add(queue)
+        self.asked += 1
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(0.05):
+                        line = await queue.get()
+                except TimeoutError:
+                    line = self.line
+                if not self.silent:
+                    await response.write(line)
+        finally:
+            self.watchers.discard(queue)
+
+
+def router(address: str, handler: Handler) -> Any:
+    return served(address, ROUTER_ADMIN_PORT, "/load", handler)
+
+
+async def until(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    async with asyncio.timeout(timeout_s):
+        while True:
+            if holds():
+                return
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def followed(
+    http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Routers, list[Key]]]:
+    monkeypatch.setattr(routers_module, "SILENCE_S", 0.5)
+    held: list[Key] = []
+    routers = Routers(http, held.append)
+    yield routers, held
+    await routers.aclose()
+
+
+async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[Key]]) -> None:
+    routers, held = followed
+    first, second = Router(), Router()
+    async with router("127.77.3.1", first.serve), router("127.77.3.2", second.serve):
+        routers.follow({"1": "127.77.3.1", "2": "127.77.3.2"})
+        await until(lambda: routers.load(DEMO).routers == 2)
+        assert held == []
+        first.say(demo={"held": 2, "oldest_held_s": 1.5, "in_flight": 4})
+        second.say(demo={"held": 1, "oldest_held_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
+        await until(lambda: routers.load(DEMO) == TotalLoad(3, 3.5, 5, 2, 0))
+        assert set(held) == {DEMO}
+        routers.follow({"1": "127.77.3.1"})
+        assert routers.load(DEMO) == TotalLoad(2, 1.5, 4, 1, 0)
+
+
+async def test_silent_router_is_not_taken_for_an_idle_one(followed: tuple[Routers, list[Key]]) -> None:
+    routers, _ = followed
+    standin = Router()
+    async with router("127.77.3.1", standin.serve):
+        routers.follow({"1": "127.77.3.1"})
+        assert routers.load(DEMO) == TotalLoad(silent=1)
+        standin.say(demo={"held": 2})
+        await until(lambda: routers.load(DEMO).held == 2)
+        standin.silent = True
+        await until(lambda: routers.load(DEMO) == TotalLoad(silent=1))
+        standin.silent = False
+        await until(lambda: routers.load(DEMO).held == 2)
+
+
+async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers, list[Key]]) -> None:
+    routers, _ = followed
+    routers.follow({"1": "127.77.3.1"})
+    for held in (1, 2):
+        standin = Router()
+        standin.say(demo={"held": held})
+        async with router("127.77.3.1", standin.serve):
+            await until(lambda held=held: routers.load(DEMO).held == held, 10.0)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "line", [b"<html>\n", b'{"deployments": {"default/demo": {"held": -1}}}\n', b"x" * (5 << 20)]
+)
+async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key]], line: bytes) -> None:
+    routers, held = followed
+    standin = Router()
+    standin.line = line
+    async with router("127.77.3.1", standin.serve):
+        routers.follow({"1": "127.77.3.1"})
+        await until(lambda: standin.asked >= 3)
+        assert routers.load(DEMO) == TotalLoad(silent=1)
+    assert held == []
