@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from contextlib import suppress
@@ -13,11 +14,15 @@ from prometheus_client import REGISTRY
 from dragoman_service.app import create_app
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.scripted import ScriptedEngine, script_from
+from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.errors import EngineDeadError, ServiceError, SettingsError, StartError
+from dragoman_service.gpu import gpus
 from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.loop_lag import LoopLag
 from dragoman_service.prompts import prompt_family
 from dragoman_service.server import Pod, listen
 from dragoman_service.settings import Settings, read_settings, termination_log
+from dragoman_service.telemetry import tracing
 
 log = logging.getLogger("dragoman_service")
 
@@ -46,10 +51,21 @@ def main(argv: list[str]) -> int:
 async def _serve(settings: Settings) -> None:
     engine = _engine(settings)
     lifecycle = Lifecycle()
-    app = create_app(settings, engine, lifecycle, REGISTRY)
+    lag = LoopLag()
+    traces = tracing(settings.traces_endpoint, settings.name)
+    app = create_app(settings, engine, lifecycle, lag, REGISTRY, traces)
+    found = gpus()
+    if found is not None:
+        REGISTRY.register(found)
+    watching = asyncio.create_task(lag.watch())
     with listen(settings.host, settings.port) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
-        await Pod(app, engine, lifecycle, settings.drain_timeout_s).run(listening)
+        pod = Pod(app, engine, lifecycle, settings.drain_timeout_s, settings.lame_duck_s)
+        try:
+            await pod.run(listening)
+        finally:
+            watching.cancel()
+            await in_daemon_thread(traces.close)
 
 
 def _engine(settings: Settings) -> Engine:

@@ -8,51 +8,83 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from dragoman_service.dialects import native
+from dragoman_service.accounting import Accounting
+from dragoman_service.admission import Admission, Bounds
+from dragoman_service.answering import Answering
+from dragoman_service.dialects import native, openapi
+from dragoman_service.dialects.azure.routes import azure_routes
+from dragoman_service.dialects.deepl.dialect import DeepL
+from dragoman_service.dialects.deepl.routes import deepl_routes
+from dragoman_service.dialects.deepl.usage import Usage
+from dragoman_service.dialects.google.routes import google_routes
+from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
+from dragoman_service.dialects.openai.routes import openai_routes
+from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError
+from dragoman_service.glossaries.opening import open_store
 from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.loop_lag import LoopLag
 from dragoman_service.metrics import Metrics
-from dragoman_service.probes import probe_routes
-from dragoman_service.prompts import prompt_family
+from dragoman_service.probes import Tolerance, probe_routes
+from dragoman_service.routers import RouterWatch, router_routes
+from dragoman_service.scheduling import ShortestFirst
 from dragoman_service.settings import Settings
-from dragoman_service.translate import Translator
+from dragoman_service.telemetry import Tracing
+from dragoman_service.translate import translator_of
 
 log = logging.getLogger(__name__)
 
 
 def create_app(
-    settings: Settings, engine: Engine, lifecycle: Lifecycle, registry: CollectorRegistry
+    settings: Settings,
+    engine: Engine,
+    lifecycle: Lifecycle,
+    lag: LoopLag,
+    registry: CollectorRegistry,
+    tracing: Tracing,
 ) -> FastAPI:
     """The pod's HTTP application; it neither loads the engine nor closes it.
+
+    Its `state.warm_up` is awaited beside the engine's load.
 
     Args:
         settings: What is served, and within which limits.
         engine: What generates.
         lifecycle: Tells whether requests are taken; driven by whoever runs the application.
+        lag: Of the event loop, for the metrics.
         registry: Where the engine keeps its metrics, and the pod its own.
+        tracing: Traces requests.
 
     Raises:
         PromptTemplateError: The prompt family cannot be used.
+        SettingsError: The directory for glossaries cannot be used.
     """
-    translator = Translator(
-        engine=engine,
-        family=prompt_family(settings.prompt_family, settings.prompt_template),
-        languages=settings.languages,
-        timeout_s=settings.request_timeout_s,
-    )
-    metrics = Metrics(registry, lifecycle, settings.name)
+    bounds = Bounds(settings.max_queued_requests, settings.max_queued_tokens, settings.refuse_late)
+    admission = Admission(bounds, engine, settings.request_timeout_s)
+    shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
+    metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
+    translator = translator_of(settings, tracing.engine(engine), metrics)
+    metrics.watch(lifecycle, admission, engine.pulse, lag)
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
-    app.include_router(probe_routes(lifecycle, engine, registry))
-    app.include_router(
-        native.native_routes(
-            translator,
-            lifecycle,
-            metrics,
-            max_body_bytes=settings.max_body_bytes,
-            max_texts=settings.max_texts,
-        )
+    app.state.warm_up = translator.warm_up
+    tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
+    app.include_router(probe_routes(lifecycle, engine, admission, registry, tolerance))
+    app.add_middleware(RouterWatch, lifecycle=lifecycle)
+    app.include_router(router_routes(lifecycle))
+    accounting = Accounting(metrics, tracing, shortest)
+    answering = Answering(
+        translator, lifecycle, admission, accounting, settings.max_body_bytes, settings.max_texts
     )
+    app.include_router(azure_routes(answering, settings.name))
+    app.include_router(translate_routes(answering))
+    app.include_router(libretranslate_routes(answering))
+    glossaries = open_store(settings.glossary_dir, settings.cache_dir)
+    deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts)
+    app.include_router(deepl_routes(answering, deepl))
+    app.include_router(openai_routes(answering, settings.name))
+    app.include_router(google_routes(answering))
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _unforeseen)
     return app

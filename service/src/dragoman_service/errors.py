@@ -64,6 +64,52 @@ class TextTooLongError(CallerError):
     code = "text_too_long"
 
 
+class UnsupportedWishError(CallerError):
+    """The model's prompt family cannot do what was asked for: a glossary, a tone, instructions, a context."""
+
+    code = "unsupported_wish"
+
+
+class InvalidGlossaryError(CallerError):
+    """A glossary cannot be kept as it is; the message names the entry."""
+
+    code = "invalid_glossary"
+
+
+class UnknownGlossaryError(CallerError):
+    """There is no glossary of this id."""
+
+    code = "unknown_glossary"
+
+
+class UnknownDictionaryError(CallerError):
+    """A glossary has nothing for this pair of languages."""
+
+    code = "unknown_dictionary"
+
+
+class UnsupportedFileError(CallerError):
+    """Files of this kind are not translated."""
+
+    code = "unsupported_file"
+
+
+class BrokenFileError(CallerError):
+    """A file is not what its name says, or is larger unpacked than is read."""
+
+    code = "broken_file"
+
+
+class QuotaError(CallerError):
+    """A quota is used up."""
+
+    code = "quota_exceeded"
+
+
+class StoreFullError(QuotaError):
+    """There are as many glossaries as are kept."""
+
+
 class CapacityError(ServiceError):
     """The pod cannot take the request now; the same request may succeed later or on another replica.
 
@@ -72,11 +118,29 @@ class CapacityError(ServiceError):
         retry_after_s: Seconds after which asking again makes sense, at least 1.
     """
 
-    code = "overloaded"
+    code = "no_capacity"
+    begun: ClassVar[bool] = False
+    """Whether work had begun when it was raised: a router then may not take asking again for free."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class OverloadedError(CapacityError):
+    """The pod has taken on as much as it may.
+
+    Args:
+        message: What keeps the request from being taken.
+        retry_after_s: Seconds after which asking again makes sense, at least 1.
+        reason: Which bound it is: a label of metrics.
+    """
+
+    code = "overloaded"
+
+    def __init__(self, message: str, retry_after_s: int = 1, reason: str = "engine") -> None:
+        super().__init__(message, retry_after_s)
+        self.reason = reason
 
 
 class NotReadyError(CapacityError):
@@ -91,10 +155,22 @@ class DrainingError(CapacityError):
     code = "draining"
 
 
+class CutShortError(DrainingError):
+    """The drain's time was up before a request that had been taken was finished."""
+
+    begun = True
+
+
 class DeadlineExceededError(ServiceError):
     """The translation was not finished within the request's time limit."""
 
     code = "timeout"
+
+
+class GlossaryStoreError(ServiceError):
+    """Glossaries cannot be read or kept: the place where they live is broken, full or gone."""
+
+    code = "glossary_store_failed"
 
 
 class EngineError(ServiceError):
@@ -119,6 +195,12 @@ class EmptyOutputError(EngineError):
     """The model ended without a word."""
 
     code = "output_empty"
+
+
+class UnreliableTranslationError(EngineError):
+    """A guard doubts the translation after a retry too, and the caller asked to fail then."""
+
+    code = "unreliable_translation"
 
 
 class EngineDeadError(EngineError):

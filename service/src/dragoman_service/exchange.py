@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from dragoman_service.errors import BodyTooLargeError, DrainingError
+from dragoman_service.errors import BodyTooLargeError, CutShortError, DeadlineExceededError
 from dragoman_service.lifecycle import Lifecycle
 
 Result = TypeVar("Result")
@@ -48,9 +48,12 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 async def while_connected(
-    request: Request, lifecycle: Lifecycle, work: Coroutine[Any, Any, Result]
+    request: Request,
+    lifecycle: Lifecycle,
+    work: Coroutine[Any, Any, Result],
+    time_left_s: float | None = None,
 ) -> Result:
-    """The result of `work`, which is cancelled as soon as the client is gone, or the pod has to go.
+    """The result of `work`, which is cancelled once the client is gone, its time is up, or the pod has to go.
 
     Neither uvicorn nor FastAPI cancels a handler whose client left; nobody else would free its place.
 
@@ -58,21 +61,28 @@ async def while_connected(
         request: Whose body has been read to its end.
         lifecycle: Tells when a drain has run out of time.
         work: What is done for it.
+        time_left_s: Seconds until the client gives up; None is no limit.
 
     Raises:
+        DeadlineExceededError: It took longer.
         ClientGoneError: The client left first.
-        DrainingError: The drain's time was up first.
+        CutShortError: The drain's time was up first.
     """
     working = asyncio.ensure_future(work)
     watching = asyncio.ensure_future(_disconnected(request))
     try:
         watched = (working, watching, lifecycle.given_up)
-        await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(watched, timeout=time_left_s, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         if watching.done():
             raise ClientGoneError
-        raise DrainingError("this replica had to leave before the translation was finished; ask again")
+        if not lifecycle.given_up.done():
+            raise DeadlineExceededError(
+                f"the translation was not finished within {time_left_s:g} s and was given up; send less text at "
+                "once, or allow more time"
+            )
+        raise CutShortError("this replica had to leave before the translation was finished; ask again")
     finally:
         watching.cancel()
         if not working.done():

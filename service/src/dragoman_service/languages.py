@@ -11,7 +11,7 @@ from functools import lru_cache
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
-from dragoman_contract.languages import Languages, is_tag, serves
+from dragoman_contract.languages import ANY, Languages, is_tag, serves
 from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
 
 CHINESE = frozenset({"zh", "cmn"})
@@ -48,6 +48,10 @@ class Pair:
     target: Language
 
 
+UNKNOWN = Language("und", "und", "unknown", "未知")
+"""The source of a text whose language is yet to be detected."""
+
+
 @lru_cache(maxsize=4096)
 def language(tag: str) -> Language:
     """The language of a BCP-47 tag.
@@ -77,11 +81,11 @@ def language(tag: str) -> Language:
     )
 
 
-def pair(source_lang: str, target_lang: str, served: tuple[Languages, ...]) -> Pair:
+def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...]) -> Pair:
     """The pair that a request asks for, if it is served.
 
     Args:
-        source_lang: BCP-47 tag of the text.
+        source_lang: BCP-47 tag of the text; None where it is yet to be detected, which gives `UNKNOWN`.
         target_lang: BCP-47 tag of the translation.
         served: The deployment's pairs; empty means every pair.
 
@@ -89,6 +93,8 @@ def pair(source_lang: str, target_lang: str, served: tuple[Languages, ...]) -> P
         UnknownLanguageError: A tag is none, or names no language.
         UnsupportedPairError: With the pairs that are served.
     """
+    if source_lang is None:
+        return Pair(UNKNOWN, _served_target(language(target_lang), target_lang, served))
     asked = Pair(language(source_lang), language(target_lang))
     if not (serves(served, source_lang, target_lang) or serves(served, asked.source.tag, asked.target.tag)):
         raise UnsupportedPairError(
@@ -97,6 +103,30 @@ def pair(source_lang: str, target_lang: str, served: tuple[Languages, ...]) -> P
     if asked.source.tag == asked.target.tag:
         raise UnsupportedPairError(f"source_lang and target_lang are both {asked.source.tag}")
     return asked
+
+
+def sources(target: Language, served: tuple[Languages, ...]) -> tuple[str, ...]:
+    """Tags of the languages that are translated into `target`; empty means every language."""
+    found = [entry.source for entry in served if serves((entry,), _any_of(entry), target.tag)]
+    return () if ANY in found else tuple(dict.fromkeys(found))
+
+
+def _any_of(entry: Languages) -> str:
+    """A source that an entry covers."""
+    return "und" if entry.source == ANY else entry.source
+
+
+def _served_target(target: Language, asked: str, served: tuple[Languages, ...]) -> Language:
+    if any(serves((entry,), _any_of(entry), tag) for entry in served for tag in (asked, target.tag)):
+        return target
+    if not served:
+        return target
+    raise UnsupportedPairError(f"nothing is translated into {target.tag} here; served are {listing(served)}")
+
+
+def script(tag: str) -> str | None:
+    """The script that a language is written in: `zh-TW` is Hant, `sr` Cyrl; None if it is not known."""
+    return langcodes.Language.get(tag).maximize().script
 
 
 def listing(served: tuple[Languages, ...], most: int = 20) -> str:

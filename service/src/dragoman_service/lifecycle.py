@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dragoman_service.draining import Routers
 from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
 
 
@@ -22,6 +23,8 @@ class Phase(StrEnum):
     COMPILING = "compiling"
     WARMING_UP = "warming-up"
     READY = "ready"
+    LEAVING = "leaving"
+    """Still takes requests, and wants to get none: a lame duck."""
     DRAINING = "draining"
     FAILED = "failed"
 
@@ -55,6 +58,10 @@ class Lifecycle:
         self._idle = asyncio.Event()
         self._idle.set()
         self._given_up: asyncio.Future[None] | None = None
+        self.released = asyncio.Event()
+        """Set once nobody will send this pod a request any more: ends the time as a lame duck."""
+        self.routers = Routers(clock)
+        """Those that have sent requests."""
 
     @property
     def progress(self) -> Progress:
@@ -83,7 +90,7 @@ class Lifecycle:
 
     def report(self, progress: Progress) -> None:
         """Take note of how far the start has come; too late once the pod is ready, draining or failed."""
-        if self.phase not in (Phase.READY, Phase.DRAINING, Phase.FAILED):
+        if self.phase not in (Phase.READY, Phase.LEAVING, Phase.DRAINING, Phase.FAILED):
             self._progress = progress
 
     def ready(self) -> None:
@@ -93,6 +100,21 @@ class Lifecycle:
         self._ready_after_s = self._clock() - self._began_s
         self._progress = Progress(Phase.READY, 1.0)
 
+    def leave(self) -> None:
+        """Go on admitting, and say that this will end soon; before the engine is ready it changes nothing."""
+        if self.phase is Phase.READY:
+            self._progress = Progress(Phase.LEAVING)
+            self._release()
+
+    def drained(self, router: str) -> None:
+        """A router confirms that it sends nothing new; it may do so before this pod is told to end."""
+        self.routers.drained(router)
+        self._release()
+
+    def _release(self) -> None:
+        if self.phase is Phase.LEAVING and self.routers.may_stop:
+            self.released.set()
+
     def drain(self) -> None:
         """Admit nothing from now on."""
         if self.phase is not Phase.FAILED:
@@ -101,6 +123,11 @@ class Lifecycle:
     def fail(self) -> None:
         """The engine did not start, or died; the pod can only be restarted."""
         self._progress = Progress(Phase.FAILED)
+
+    @property
+    def parting_headers(self) -> dict[str, str]:
+        """What an answer says beside its own while the pod is about to leave: ask elsewhere next time."""
+        return {"Connection": "close"} if self.phase is Phase.LEAVING else {}
 
     @contextmanager
     def admit(self) -> Iterator[None]:
@@ -112,7 +139,7 @@ class Lifecycle:
             EngineDeadError: After `fail`.
         """
         match self.phase:
-            case Phase.READY:
+            case Phase.READY | Phase.LEAVING:
                 pass
             case Phase.DRAINING:
                 raise DrainingError("this replica is shutting down; ask another one")

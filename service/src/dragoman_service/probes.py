@@ -2,45 +2,93 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_service.admission import Admission
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import EngineDeadError
 from dragoman_service.lifecycle import Lifecycle, Phase
 
 
-def probe_routes(lifecycle: Lifecycle, engine: Engine, registry: CollectorRegistry) -> APIRouter:
+@dataclass(frozen=True)
+class Tolerance:
+    """What a pod puts up with and still calls itself well.
+
+    Args:
+        wedged_after_s: Seconds without an engine step, with work to do, after which it is not alive.
+        unready_when_overloaded: Whether it is unready while it refuses requests for load.
+    """
+
+    wedged_after_s: float
+    unready_when_overloaded: bool = False
+
+
+def ailment(phase: Phase, stalled_s: float, tolerance: Tolerance) -> str | None:
+    """Why only a restart helps, in words; None where none is needed."""
+    if phase is Phase.FAILED:
+        return "the engine is gone"
+    if stalled_s > tolerance.wedged_after_s:
+        return f"the engine has had work for {stalled_s:.0f} s and has done none of it"
+    return None
+
+
+def hindrance(phase: Phase, stalled_s: float, full: bool, tolerance: Tolerance) -> str | None:
+    """Why no requests should be sent here, in words; None where they should."""
+    ill = ailment(phase, stalled_s, tolerance)
+    if ill is not None:
+        return ill
+    if phase is Phase.LEAVING:
+        return "this replica is about to leave"
+    if phase is not Phase.READY:
+        return f"the phase is {phase}"
+    if full and tolerance.unready_when_overloaded:
+        return "this replica has as much as it may take on"
+    return None
+
+
+def probe_routes(
+    lifecycle: Lifecycle,
+    engine: Engine,
+    admission: Admission,
+    registry: CollectorRegistry,
+    tolerance: Tolerance,
+) -> APIRouter:
     """`/livez`, `/readyz`, `/startupz` and `/metrics`.
 
     Args:
         lifecycle: The phase.
-        engine: Asked whether it lives.
+        engine: Asked whether it lives, and gets on with its work.
+        admission: Asked whether it takes more.
         registry: What `/metrics` shows.
+        tolerance: See there.
     """
     router = APIRouter()
 
     @router.get(LIVE_PATH)
     async def live() -> Response:
-        """503 once only a restart helps: the engine is dead."""
-        if lifecycle.phase is Phase.READY:
+        """503 once only a restart helps: the engine is dead, or stuck."""
+        if lifecycle.phase in (Phase.READY, Phase.LEAVING):
             try:
                 await engine.check()
             except EngineDeadError:
                 lifecycle.fail()
-        return _state(lifecycle, lifecycle.phase is not Phase.FAILED)
+        return _state(lifecycle, ailment(lifecycle.phase, engine.pulse.stalled_s, tolerance))
 
     @router.get(READY_PATH)
     async def ready() -> Response:
-        """200 while requests are taken: not before the model is loaded, not once a drain has begun."""
-        return _state(lifecycle, lifecycle.phase is Phase.READY)
+        """200 while requests should come: not before the model is loaded, not once the pod is to leave."""
+        full = lifecycle.phase is Phase.READY and admission.full
+        return _state(lifecycle, hindrance(lifecycle.phase, engine.pulse.stalled_s, full, tolerance))
 
     @router.get(STARTUP_PATH)
     async def startup() -> Response:
         """503 with the phase and its progress until the model is loaded."""
-        return _state(lifecycle, lifecycle.started)
+        return _state(lifecycle, None if lifecycle.started else f"the phase is {lifecycle.phase}")
 
     @router.get(METRICS_PATH)
     async def metrics() -> Response:
@@ -50,7 +98,7 @@ def probe_routes(lifecycle: Lifecycle, engine: Engine, registry: CollectorRegist
     return router
 
 
-def _state(lifecycle: Lifecycle, fine: bool) -> Response:
+def _state(lifecycle: Lifecycle, why_not: str | None) -> Response:
     progress = lifecycle.progress
     return JSONResponse(
         {
@@ -58,6 +106,7 @@ def _state(lifecycle: Lifecycle, fine: bool) -> Response:
             "progress": progress.share_ratio,
             "elapsed_s": round(lifecycle.start_s, 1),
             "in_flight": lifecycle.in_flight,
+            "reason": why_not,
         },
-        200 if fine else 503,
+        200 if why_not is None else 503,
     )

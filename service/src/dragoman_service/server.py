@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import uvicorn
 from fastapi import FastAPI
@@ -53,16 +53,27 @@ class Pod:
     """One engine behind one HTTP server, from start to end.
 
     Args:
-        app: What answers.
+        app: What answers; its `state.warm_up` is called while the engine loads.
         engine: Loaded beside the server, closed after it.
         lifecycle: Told about every step.
         drain_timeout_s: Seconds that requests in flight get on SIGTERM.
+        lame_duck_s: Seconds before that in which requests are still taken, unless all routers confirm earlier;
+            None: as long as the contract says where a router has been heard from, else not at all.
     """
 
-    def __init__(self, app: FastAPI, engine: Engine, lifecycle: Lifecycle, drain_timeout_s: float) -> None:
+    def __init__(
+        self,
+        app: FastAPI,
+        engine: Engine,
+        lifecycle: Lifecycle,
+        drain_timeout_s: float,
+        lame_duck_s: float | None = None,
+    ) -> None:
         self._engine = engine
+        self._warm_up: Callable[[], Awaitable[None]] = app.state.warm_up
         self._lifecycle = lifecycle
         self._drain_timeout_s = drain_timeout_s
+        self._lame_duck_s = lame_duck_s
         self._end = asyncio.Event()
         self._server = _Server(
             uvicorn.Config(
@@ -98,6 +109,7 @@ class Pod:
             await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 raise StartError("the HTTP server ended by itself; the log above has the reason")
+            await self._leave()
             await self._drain()
             await self._engine.check()
         finally:
@@ -111,7 +123,7 @@ class Pod:
             loop.call_soon_threadsafe(self._lifecycle.report, progress)
 
         try:
-            await self._engine.load(report)
+            await asyncio.gather(self._engine.load(report), self._warm_up())
         except StartError:
             self._lifecycle.fail()
             raise
@@ -121,8 +133,19 @@ class Pod:
     def _end_asked(self) -> None:
         if self._end.is_set():
             self._drain_timeout_s = 0
+            self._lifecycle.released.set()
             self._server.force_exit = True
         self._end.set()
+
+    async def _leave(self) -> None:
+        """Be unready and serve on, until those who choose among replicas can have noticed."""
+        self._lifecycle.leave()
+        limit_s = self._lifecycle.routers.lame_duck_s(self._lame_duck_s)
+        if self._lifecycle.phase is Phase.LEAVING and limit_s:
+            log.info("leaving within %g s, or once all routers have confirmed", limit_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    await self._lifecycle.released.wait()
 
     async def _drain(self) -> None:
         if self._lifecycle.phase is not Phase.FAILED:

@@ -19,6 +19,7 @@ from pydantic_settings import SettingsError as PydanticSettingsError
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
+from dragoman_contract.routing import LAME_DUCK_S
 from dragoman_service.errors import SettingsError
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
@@ -52,6 +53,14 @@ class Settings(BaseSettings):
     languages: tuple[Languages, ...] = Field(
         (), description='JSON such as [{"source":"en","targets":["de"]}]; none listed: every pair'
     )
+    split: Literal["lines", "sentences", "no-lines", "none"] | None = Field(
+        None,
+        description="what ends a segment of plain text unless a request says; default: as the model wants it",
+    )
+    glossary: Path | None = Field(
+        None, description="file of terms, YAML or .tsv, read again when it changes; requests' own terms win"
+    )
+    cache_bytes: int = Field(0, ge=0, description="memory for translated segments to answer from again")
 
     engine: Literal["vllm", "scripted"] = Field(
         "vllm", description="scripted answers deterministically without a model, for tests and benches"
@@ -72,15 +81,49 @@ class Settings(BaseSettings):
     host: str = Field("0.0.0.0", description="address to listen on")
     port: int = Field(ENGINE_PORT, ge=1, le=65535, description="port to listen on")
     request_timeout_s: float = Field(30, gt=0, description="seconds after which a request is given up")
+    max_queued_requests: int | None = Field(
+        None, ge=0, description="requests that may wait for the engine; default: 8 for each that runs"
+    )
+    max_queued_tokens: int | None = Field(
+        None, ge=0, description="tokens that may wait for the engine; default: as many as it runs at once"
+    )
+    refuse_late: bool = Field(
+        True, description="refuse at once what the measured pace says will miss its time limit"
+    )
+    scheduling_policy: Literal["fcfs", "shortest"] = Field(
+        "fcfs", description="first come, first served, or short texts before long ones, which age"
+    )
+    wedged_after_s: float = Field(
+        120, gt=0, description="seconds without progress, with work to do, after which the pod is not alive"
+    )
+    unready_when_overloaded: bool = Field(
+        False, description="turn unready while new requests are refused for load"
+    )
+    lame_duck_s: float | None = Field(
+        None,
+        ge=0,
+        description="most seconds after SIGTERM that requests are still taken, while unready; "
+        f"default: {LAME_DUCK_S:g} where a router asks, else 0",
+    )
+    otlp_endpoint: str | None = Field(
+        None, description="OTLP/HTTP collector for traces, such as http://otel:4318; default: OTEL_*, or none"
+    )
     drain_timeout_s: float = Field(60, ge=0, description="seconds that requests in flight get on SIGTERM")
     max_body_bytes: int = Field(1024 * 1024, ge=1024, description="largest request body that is read")
     max_texts: int = Field(1024, ge=1, description="texts that one request may carry")
+    max_characters: int | None = Field(
+        None, ge=0, description="characters translated over DeepL's API until it answers 456; default: no end"
+    )
 
     termination_log: Path | None = Field(
         None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"
     )
     cache_dir: Path | None = Field(
         None, description="weights go under it at huggingface/, compiled kernels at vllm/"
+    )
+    glossary_dir: Path | None = Field(
+        None,
+        description="directory of callers' glossaries; default: glossaries/ under cache-dir, else memory",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe to log")
 
@@ -104,6 +147,20 @@ class Settings(BaseSettings):
         ):
             raise ValueError("max-num-batched-tokens must be at least max-num-seqs")
         return self
+
+    @property
+    def traces_endpoint(self) -> str | None:
+        """Where traces are sent, path and all: by the flag, else as OpenTelemetry's own variables say; or None.
+
+        Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/
+        """
+        if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+            return None
+        exact = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+        if self.otlp_endpoint is None and exact:
+            return exact
+        base = self.otlp_endpoint or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+        return f"{base.rstrip('/')}/v1/traces" if base else None
 
     @property
     def name(self) -> str:

@@ -74,3 +74,10 @@ def test_a_container_s_limit_counts_in_whole_cpus(cpu_max: str, cpus: int) -> No
 @pytest.mark.parametrize("cpu_max", ["max 100000", "", "x y"])
 def test_no_limit_is_a_large_number(cpu_max: str) -> None:
     assert limited_cpus(cpu_max) > 1000
+
+
+def test_vllm_s_own_spans_go_where_the_pod_s_go(make_settings: MakeSettings) -> None:
+    added = environment(make_settings(otlp_endpoint="http://otel:4318", served_name="x"), REPORT, 4, {})
+    assert added["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
+    assert added["OTEL_SERVICE_NAME"] == "x"
+    assert not [name for name in environment(make_settings(), REPORT, 4, {}) if name.startswith("OTEL")]

@@ -70,3 +70,18 @@ def test_a_failed_request_gives_its_place_back() -> None:
     with pytest.raises(ZeroDivisionError), lifecycle.admit():
         raise ZeroDivisionError
     assert lifecycle.in_flight == 0
+
+
+def test_a_pod_that_is_about_to_leave_still_admits() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.leave()
+    assert lifecycle.phase is Phase.STARTING
+    lifecycle.ready()
+    assert lifecycle.parting_headers == {}
+    lifecycle.leave()
+    with lifecycle.admit():
+        assert lifecycle.phase is Phase.LEAVING
+    lifecycle.report(Progress(Phase.LOADING))
+    assert lifecycle.phase is Phase.LEAVING
+    lifecycle.drain()
+    assert lifecycle.phase is Phase.DRAINING

@@ -1,53 +1,126 @@
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_service.admission import Admission, Bounds
+from dragoman_service.costs import Cost
+from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.errors import DrainingError, MalformedRequestError, OverloadedError
+from dragoman_service.gpu import GPUs
 from dragoman_service.languages import Pair, language
 from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.loop_lag import LoopLag
 from dragoman_service.metrics import MOST_PAIRS, Metrics
+from dragoman_service.translate import Origin
 
 TAGS = ("en", "de", "fr", "ne", "es", "it", "nl", "pt", "pl")
+PAIR = Pair(language("en"), language("pt-br"))
 
 
-def test_requests_are_counted_by_pair_and_outcome() -> None:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry, Lifecycle(), "m")
-    pair = Pair(language("en"), language("pt-br"))
-    metrics.translated(pair, texts=3, latency_s=0.2)
-    metrics.refused(pair, "timeout")
-    metrics.refused(None, "malformed_request")
+class Counted:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.metrics = Metrics(self.registry, "m")
 
-    def count(source: str, target: str, outcome: str) -> float | None:
-        labels = {"model_name": "m", "source": source, "target": target, "outcome": outcome}
-        return registry.get_sample_value("dragoman_requests_total", labels)
-
-    assert count("en", "pt-BR", "ok") == 1
-    assert count("en", "pt-BR", "timeout") == 1
-    assert count("other", "other", "malformed_request") == 1
-    assert registry.get_sample_value("dragoman_texts_total", {"model_name": "m"}) == 3
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"dragoman_{name}", {"model_name": "m", **labels})
 
 
-def test_a_caller_cannot_make_series_without_end() -> None:
-    registry = CollectorRegistry()
-    metrics = Metrics(registry, Lifecycle(), "m")
+def test_requests_are_counted_by_dialect_pair_and_outcome() -> None:
+    counted = Counted()
+    counted.metrics.translated(PAIR, texts=3, latency_s=0.2, dialect="native")
+    counted.metrics.left(PAIR, "native")
+    counted.metrics.refused(None, MalformedRequestError("x"), "deepl")
+    asked = {"dialect": "native", "source": "en", "target": "pt-BR"}
+    assert counted.value("requests_total", **asked, outcome="ok") == 1
+    assert counted.value("requests_total", **asked, outcome="disconnected") == 1
+    nowhere = {"dialect": "deepl", "source": "other", "target": "other"}
+    assert counted.value("requests_total", **nowhere, outcome="malformed_request") == 1
+    assert counted.value("request_seconds_count", **asked) == 1
+    assert counted.value("texts_total") == 3
+
+
+def test_refusals_for_load_have_their_reason() -> None:
+    counted = Counted()
+    assert counted.value("admission_refusals_total", reason="tokens") == 0
+    counted.metrics.refused(None, OverloadedError("x", 1, "tokens"), "native")
+    counted.metrics.refused(None, DrainingError("x"), "native")
+    counted.metrics.refused(None, MalformedRequestError("x"), "native")
+    assert counted.value("admission_refusals_total", reason="tokens") == 1
+    assert counted.value("admission_refusals_total", reason="draining") == 1
+    assert counted.value("admission_refusals_total", reason="malformed_request") is None
+
+
+def test_the_core_s_work_is_counted() -> None:
+    learned: list[Any] = []
+    counted = Counted()
+    metrics = Metrics(counted.registry.__class__(), "m", lambda *told: learned.append(told))
+    metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
+    assert learned == [(PAIR, 40, 12)]
+    counted.metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
+    counted.metrics.finding("copied", Origin())
+    counted.metrics.retried(Origin())
+    counted.metrics.untouched(Origin())
+    counted.metrics.reused("cache", Origin())
+    pair = {"source": "en", "target": "pt-BR"}
+    assert counted.value("segments_total", **pair) == 1
+    assert counted.value("segment_seconds_sum", **pair) == 0.5
+    assert counted.value("prompt_tokens_total", **pair) == 40
+    assert counted.value("output_tokens_total", **pair) == 12
+    assert counted.value("guard_findings_total", guard="copied") == 1
+    assert counted.value("segment_retries_total") == 1
+    assert counted.value("untouched_segments_total") == 1
+    assert counted.value("reused_segments_total", how="cache") == 1
+
+
+@pytest.mark.parametrize("name", ["dragoman_requests", "dragoman_request_seconds"])
+def test_a_caller_cannot_make_series_without_end(name: str) -> None:
+    counted = Counted()
     pairs = [Pair(language(a), language(b)) for a in TAGS for b in TAGS]
     for pair in pairs:
-        metrics.refused(pair, "timeout")
+        counted.metrics.translated(pair, 1, 0.1, "native")
+    suffix = "_total" if name == "dragoman_requests" else "_count"
     series = [
         sample.labels
-        for family in registry.collect()
-        if family.name == "dragoman_requests"
+        for family in counted.registry.collect()
+        if family.name == name
         for sample in family.samples
-        if sample.name.endswith("_total")
+        if sample.name.endswith(suffix)
     ]
     assert len(pairs) > MOST_PAIRS
     assert len(series) == MOST_PAIRS + 1
 
 
 def test_gauges_follow_the_pod() -> None:
-    registry = CollectorRegistry()
+    counted = Counted()
     lifecycle = Lifecycle()
-    Metrics(registry, lifecycle, "m")
+    engine = ScriptedEngine(Script(), "m", CollectorRegistry())
+    admission = Admission(Bounds(), engine, 30)
+    counted.metrics.watch(lifecycle, admission, engine.pulse, LoopLag())
     lifecycle.ready()
-    with lifecycle.admit():
-        assert registry.get_sample_value("dragoman_requests_in_flight", {"model_name": "m"}) == 1
-    assert registry.get_sample_value("dragoman_phase", {"model_name": "m", "phase": "ready"}) == 1
-    assert registry.get_sample_value("dragoman_phase", {"model_name": "m", "phase": "loading"}) == 0
+    with lifecycle.admit(), admission.admit(Cost(123, 1), 30):
+        assert counted.value("requests_in_flight") == 1
+        assert counted.value("admitted_tokens") == 123
+    assert counted.value("phase", phase="ready") == 1
+    assert counted.value("phase", phase="loading") == 0
+    assert counted.value("service_tokens_per_second") == 0
+    assert counted.value("engine_stalled_seconds") == 0
+    assert counted.value("event_loop_lag_seconds") == 0
+
+
+def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
+    counted = Counted()
+    engine = ScriptedEngine(Script(), "m", CollectorRegistry())
+    counted.metrics.watch(Lifecycle(), Admission(Bounds(), engine, 30), engine.pulse, LoopLag())
+    counted.registry.register(GPUs(SimpleNamespace(), {}))
+    shown = {
+        family.name + ("_total" if family.type == "counter" else "") for family in counted.registry.collect()
+    }
+    page = Path(__file__).parents[3] / "docs" / "engine-pod.md"
+    listed = re.findall(r"^\| `(dragoman_\w+)` \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    assert set(listed) == shown

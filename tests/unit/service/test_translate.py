@@ -16,7 +16,8 @@ from dragoman_service.errors import (
     UnsupportedPairError,
 )
 from dragoman_service.prompts import prompt_family
-from dragoman_service.translate import MOST_SIDE_BY_SIDE, Translation, Translator
+from dragoman_service.translate import MOST_SIDE_BY_SIDE, Translator
+from dragoman_service.translation import TranslationRequest
 
 
 def make_translator(timeout_s: float = 30.0, **script: Any) -> Translator:
@@ -25,8 +26,8 @@ def make_translator(timeout_s: float = 30.0, **script: Any) -> Translator:
     return Translator(engine, prompt_family("chatml-generic"), served, timeout_s)
 
 
-def asked(*texts: str, target_lang: str = "de") -> Translation:
-    return Translation(texts, "en", target_lang)
+def asked(*texts: str, target_lang: str = "de") -> TranslationRequest:
+    return TranslationRequest(texts, target_lang, "en")
 
 
 async def settled() -> None:
@@ -36,22 +37,23 @@ async def settled() -> None:
 
 
 async def test_texts_are_answered_in_their_order() -> None:
-    assert await make_translator().translate(asked("ab", "cd", "ef")) == ["ba", "dc", "fe"]
+    results = await make_translator().translate(asked("ab", "cd", "ef"))
+    assert [result.text for result in results] == ["ba", "dc", "fe"]
 
 
 async def test_texts_run_side_by_side() -> None:
     translator = make_translator(first_token_s=0.2, timeout_s=1)
-    assert len(await translator.translate(asked(*["ab"] * 10))) == 10
+    assert len(await translator.translate(asked(*(f"a{number}b" for number in range(10))))) == 10
 
 
 async def test_a_long_list_does_not_take_the_whole_engine() -> None:
     translator = make_translator(first_token_s=60, max_num_seqs=1000)
-    task = asyncio.create_task(translator.translate(asked(*["ab"] * 300)))
+    task = asyncio.create_task(translator.translate(asked(*(f"a{number}b" for number in range(300)))))
     await settled()
-    assert translator.engine._running == MOST_SIDE_BY_SIDE  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == MOST_SIDE_BY_SIDE  # type: ignore[attr-defined]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert len(await make_translator().translate(asked(*["ab"] * 300))) == 300
+    assert len(await make_translator().translate(asked(*(f"a{number}b" for number in range(300))))) == 300
 
 
 @pytest.mark.parametrize(
@@ -77,25 +79,25 @@ async def test_what_takes_too_long_is_given_up_and_aborted() -> None:
     translator = make_translator(timeout_s=0.05, first_token_s=60)
     with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
         await translator.translate(asked("a", "b"))
-    assert translator.engine._running == 0  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
 
 
 async def test_one_failed_text_fails_the_request_and_aborts_the_others() -> None:
     translator = make_translator(fail_every=2, max_num_seqs=8)
     with pytest.raises(GenerationError):
         await translator.translate(asked("a", "b", "c"))
-    assert translator.engine._running == 0  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
 
 
 async def test_a_cancelled_request_aborts_its_generations() -> None:
     translator = make_translator(first_token_s=60)
     task = asyncio.create_task(translator.translate(asked("a", "b")))
     await settled()
-    assert translator.engine._running == 2  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == 2  # type: ignore[attr-defined]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert translator.engine._running == 0  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
 
 
 class Answering(ScriptedEngine):
@@ -105,7 +107,7 @@ class Answering(ScriptedEngine):
         super().__init__(Script(), "m", CollectorRegistry())
         self._chunks = chunks
 
-    async def generate(self, *_: Any) -> Any:
+    async def generate(self, *_: Any, **__: Any) -> Any:
         for chunk in self._chunks:
             yield chunk
 
@@ -129,4 +131,4 @@ async def test_an_output_that_is_no_translation_is_an_error(
 
 async def test_chunks_are_joined_and_trimmed() -> None:
     translator = Translator(Answering(Chunk(" Hal"), Chunk("lo\n", Finish.STOP)), prompt_family("alma"))
-    assert await translator.translate(asked("a")) == ["Hallo"]
+    assert [result.text for result in await translator.translate(asked("a"))] == ["Hallo"]

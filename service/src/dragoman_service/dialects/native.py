@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_service.dialects.bodies import read_json
+from dragoman_service.dialects.events import event
+from dragoman_service.dialects.headers import headers_for
 from dragoman_service.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,
     DeadlineExceededError,
-    DrainingError,
     EmptyTextError,
     EngineDeadError,
     InvalidFieldError,
@@ -23,12 +25,19 @@ from dragoman_service.errors import (
     ServiceError,
     TextTooLongError,
     TruncatedOutputError,
+    UnreliableTranslationError,
 )
-from dragoman_service.exchange import ClientGoneError, read_body, while_connected
-from dragoman_service.languages import Pair
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.metrics import Metrics
-from dragoman_service.translate import Translation, Translator
+from dragoman_service.text.glossary import Term
+from dragoman_service.text.preparation import Format
+from dragoman_service.translation import (
+    Delta,
+    Formality,
+    OnFinding,
+    Split,
+    TranslationRequest,
+    TranslationResult,
+)
+from dragoman_service.work import EVENT_STREAM, Call
 
 STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (MalformedRequestError, 400),
@@ -40,15 +49,25 @@ STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (EngineDeadError, 503),
     (DeadlineExceededError, 504),
     (TruncatedOutputError, 502),
+    (UnreliableTranslationError, 502),
     (ServiceError, 500),
 )
 """The first class that fits an error gives its status."""
 
-MOST_COMPLAINTS = 5
-"""A list of wrong items must not make an answer as long as the request."""
+AUTO = "auto"
+"""Asks for the source language to be detected, as leaving it out does."""
 
-CLIENT_CLOSED_REQUEST = 499
-"""What nginx logs for a client that left; nobody receives it."""
+Tag = Annotated[str, StringConstraints(max_length=35)]
+
+
+class NativeTerm(BaseModel):
+    """One entry of a glossary."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    source: str = Field(min_length=1, pattern=r"\S", description="as it stands in the text")
+    target: str = Field(min_length=1, pattern=r"\S", description="its one right translation")
+    case_sensitive: bool = Field(False, description="whether the source is matched only as it is written")
 
 
 class TranslateRequest(BaseModel):
@@ -57,22 +76,82 @@ class TranslateRequest(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     text: str | list[str] = Field(description="one text, or several")
-    source_lang: Annotated[str, StringConstraints(max_length=35)] = Field(
-        description='BCP-47 tag of the text, such as "en"'
+    target_lang: Tag = Field(description='BCP-47 tag of the translation, such as "de" or "zh-Hant"')
+    source_lang: Tag | None = Field(
+        None, description='BCP-47 tag of the text, such as "en"; left out or "auto": detected, text by text'
     )
-    target_lang: Annotated[str, StringConstraints(max_length=35)] = Field(
-        description='BCP-47 tag of the translation, such as "de" or "zh-Hant"'
+    format: Format = Field(Format.PLAIN, description="how the text is written")
+    terms: list[NativeTerm] = Field(default_factory=list, description="glossary of this request")
+    formality: Formality = Field(Formality.DEFAULT, description="tone, where the language has one")
+    context: str = Field("", description="text that helps to understand and is not translated")
+    instructions: list[str] = Field(default_factory=list, description="wishes in words")
+    alternatives: int = Field(0, ge=0, le=9, description="further translations of each text")
+    ignore_tags: list[str] = Field(default_factory=list, description="elements that are not translated")
+    split: Split | None = Field(None, description="what may end a segment; default: as the pod is set up")
+    ignore_unsupported: bool = Field(
+        False, description="drop, with a warning, a wish that the model cannot fulfil, rather than refuse"
     )
+    on_finding: OnFinding = Field(
+        OnFinding.FLAG,
+        description="what becomes of a translation that a guard doubts: a warning, or an error",
+    )
+    timeout_s: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="seconds after which the caller gives up"
+    )
+    details: bool = Field(False, description="answer with details even where nothing calls for them")
+    stream: bool = Field(False, description="answer with server-sent events")
+
+    @property
+    def detects(self) -> bool:
+        """Whether the source language is to be found out."""
+        return self.source_lang in (None, AUTO)
+
+
+class NativeWarning(BaseModel):
+    """Something to know about a translation that was given all the same."""
+
+    code: str = Field(description="stable name: a guard's, `untouched` or `ignored`")
+    detail: str = Field(description="in words, none of them the text's")
+    segment: int | None = Field(None, description="index of the segment it is about")
+
+
+class Details(BaseModel):
+    """What is known of one text's translation."""
+
+    source_lang: str = Field(description="BCP-47 tag of the text, as asked or as detected")
+    confidence: float | None = Field(None, ge=0, le=1, description="of the detection, if there was one")
+    alternatives: list[str] = Field(default_factory=list, description="further translations")
+    warnings: list[NativeWarning] = Field(default_factory=list)
+    segments: int = Field(ge=0, description="how many segments it was made of")
+    prompt_tokens: int = Field(ge=0, description="tokens that the model read")
+    output_tokens: int = Field(ge=0, description="tokens that the model wrote")
 
 
 class TranslateResponse(BaseModel):
     """Its answer: one translation where one text was sent, else as many as texts."""
 
     translation: str | list[str]
+    details: list[Details] | None = Field(
+        None,
+        description="one for each text; there if asked for, or with a detected language, alternatives or warnings",
+    )
 
 
-def parse(body: bytes, max_texts: int) -> tuple[Translation, bool]:
-    """What a body asks for, and whether it asked with a list.
+class ErrorBody(BaseModel):
+    """What went wrong."""
+
+    code: str = Field(description="stable name of the cause")
+    message: str = Field(description="what is wrong and what to do about it")
+
+
+class ErrorResponse(BaseModel):
+    """Every answer that is no success."""
+
+    error: ErrorBody
+
+
+def parse(body: bytes, max_texts: int) -> TranslateRequest:
+    """What a body says.
 
     Args:
         body: As it came.
@@ -82,48 +161,30 @@ def parse(body: bytes, max_texts: int) -> tuple[Translation, bool]:
         MalformedRequestError: It is not UTF-8, or not JSON.
         InvalidFieldError: It is JSON, but not of this shape; the fields are named.
     """
-    try:
-        document = body.decode()
-    except UnicodeDecodeError as error:
-        raise MalformedRequestError(f"the body is not UTF-8 (byte {error.start})") from None
-    try:
-        asked = TranslateRequest.model_validate_json(document)
-    except ValidationError as error:
-        raise _refusal(error) from None
-    several = isinstance(asked.text, list)
-    texts = tuple(asked.text) if isinstance(asked.text, list) else (asked.text,)
-    if len(texts) > max_texts:
-        raise InvalidFieldError(f"text: {len(texts)} texts in one request; send at most {max_texts}")
-    return Translation(texts, asked.source_lang, asked.target_lang), several
+    asked = read_json(body, TranslateRequest)
+    if isinstance(asked.text, list) and len(asked.text) > max_texts:
+        raise InvalidFieldError(f"text: {len(asked.text)} texts in one request; send at most {max_texts}")
+    return asked
 
 
-def _refusal(error: ValidationError) -> CallerError:
-    problems = error.errors(include_url=False, include_input=False)
-    if problems[0]["type"] == "json_invalid":
-        return MalformedRequestError(f"the body is not JSON: {problems[0]['ctx']['error']}")
-    if not problems[0]["loc"]:
-        return InvalidFieldError("the body must be a JSON object with text, source_lang and target_lang")
-    complaints = dict.fromkeys(_complaint(found["type"], found["msg"], found["loc"]) for found in problems)
-    return InvalidFieldError("; ".join([said for said in complaints if said][:MOST_COMPLAINTS]))
-
-
-def _complaint(kind: str, message: str, place: tuple[int | str, ...]) -> str:
-    """One problem in words, or nothing where another problem says it better."""
-    field, *inner = place
-    # A union reports its members as elements of the path: `text.str`, `text.list[str]`, `text.list[str].0`.
-    item = next((f"[{part}]" for part in inner if isinstance(part, int)), "")
-    match kind:
-        case "missing":
-            return f"{field} is required"
-        case "extra_forbidden":
-            return f"{str(field)[:40]!r} is no field of this request"
-        case "string_type" if field == "text" and not item:
-            return "text must be a string or a list of strings"
-        case "string_type":
-            return f"{field}{item} must be a string"
-        case "list_type":
-            return ""
-    return f"{field}{item}: {message}"
+def wanted(asked: TranslateRequest) -> TranslationRequest:
+    """The same in the core's terms."""
+    return TranslationRequest(
+        texts=tuple(asked.text) if isinstance(asked.text, list) else (asked.text,),
+        target_lang=asked.target_lang,
+        source_lang=None if asked.detects else asked.source_lang,
+        format=asked.format,
+        split=asked.split,
+        terms=tuple(Term(term.source, term.target, term.case_sensitive) for term in asked.terms),
+        formality=asked.formality,
+        context=asked.context,
+        instructions=tuple(asked.instructions),
+        alternatives=asked.alternatives,
+        ignore_tags=frozenset(asked.ignore_tags),
+        ignore_unsupported=asked.ignore_unsupported,
+        on_finding=asked.on_finding,
+        timeout_s=asked.timeout_s,
+    )
 
 
 def status_of(error: ServiceError) -> int:
@@ -133,12 +194,7 @@ def status_of(error: ServiceError) -> int:
 
 def render_error(error: ServiceError) -> Response:
     """The answer for an error: `{"error": {"code", "message"}}`."""
-    headers = {}
-    if isinstance(error, CapacityError):
-        headers["Retry-After"] = str(error.retry_after_s)
-    if isinstance(error, DrainingError | EngineDeadError | BodyTooLargeError):
-        headers["Connection"] = "close"
-    return error_body(error.code, str(error), status_of(error), headers)
+    return error_body(error.code, str(error), status_of(error), headers_for(error))
 
 
 def error_body(code: str, message: str, status: int, headers: dict[str, str] | None = None) -> Response:
@@ -146,63 +202,100 @@ def error_body(code: str, message: str, status: int, headers: dict[str, str] | N
     return JSONResponse({"error": {"code": code, "message": message}}, status, headers)
 
 
-def render(translations: list[str], several: bool) -> Response:
+def answered(asked: TranslateRequest, results: Sequence[TranslationResult]) -> dict[str, Any]:
     """The answer for translations."""
-    return JSONResponse({"translation": translations if several else translations[0]})
+    translations = [result.text for result in results]
+    answer: dict[str, Any] = {
+        "translation": translations if isinstance(asked.text, list) else translations[0]
+    }
+    if asked.details or asked.detects or any(each.alternatives or each.warnings for each in results):
+        answer["details"] = [_details(result) for result in results]
+    return answer
 
 
-def native_routes(
-    translator: Translator,
-    lifecycle: Lifecycle,
-    metrics: Metrics,
-    *,
-    max_body_bytes: int,
-    max_texts: int,
-) -> APIRouter:
-    """The dialect's routes.
+def _details(result: TranslationResult) -> dict[str, Any]:
+    warnings = [
+        NativeWarning(code=each.code, detail=each.detail, segment=each.segment) for each in result.warnings
+    ]
+    return Details(
+        source_lang=result.source_lang,
+        confidence=result.confidence,
+        alternatives=list(result.alternatives),
+        warnings=warnings,
+        segments=result.segments,
+        prompt_tokens=result.prompt_tokens,
+        output_tokens=result.output_tokens,
+    ).model_dump(exclude_none=True)
+
+
+@dataclass
+class NativeEvents:
+    """A streamed translation: `delta` events, then one `result` that is the whole answer, or one `error`.
 
     Args:
-        translator: The core.
-        lifecycle: Admits requests.
-        metrics: Counts them.
-        max_body_bytes: Largest body that is read.
+        asked: The request.
+        results: Of the texts that are complete, by their index.
+    """
+
+    asked: TranslateRequest
+    results: dict[int, TranslationResult] = field(default_factory=dict)
+
+    def delta(self, delta: Delta) -> bytes:
+        """What came of one text."""
+        if delta.result is not None:
+            self.results[delta.index] = delta.result
+        return event({"index": delta.index, "text": delta.text}, "delta") if delta.text else b""
+
+    def end(self) -> bytes:
+        """The answer as it would have been without streaming."""
+        return event(answered(self.asked, [self.results[index] for index in sorted(self.results)]), "result")
+
+    def failed(self, error: ServiceError) -> bytes:
+        """The error's body as it would have been without streaming."""
+        return event({"error": {"code": error.code, "message": str(error)}}, "error")
+
+
+@dataclass(frozen=True)
+class Native:
+    """The dialect.
+
+    Args:
         max_texts: Most texts in one request.
     """
-    router = APIRouter()
 
-    @router.post(TRANSLATE_PATH, response_model=TranslateResponse, openapi_extra=_REQUEST_BODY)
-    async def translate(request: Request) -> Response:
-        """Translate one text or several."""
-        began_s = time.monotonic()
-        pair: Pair | None = None
-        try:
-            body = await read_body(request, max_body_bytes)
-            began_s = time.monotonic()
-            with lifecycle.admit():
-                asked, several = parse(body, max_texts)
-                pair = translator.check(asked)
-                translations = await while_connected(request, lifecycle, translator.translate(asked))
-        except ServiceError as error:
-            metrics.refused(pair, error.code)
-            return render_error(error)
-        except ClientGoneError:
-            metrics.refused(pair, "disconnected")
-            return Response(status_code=CLIENT_CLOSED_REQUEST)
-        metrics.translated(pair, len(translations), time.monotonic() - began_s)
-        return render(translations, several)
+    max_texts: int
+    name: str = "native"
 
-    return router
+    def read(self, request: Request, body: bytes) -> Call:
+        """See `parse`."""
+        del request
+        asked = parse(body, self.max_texts)
+        return Call(
+            (wanted(asked),),
+            lambda results: JSONResponse(answered(asked, results[0])),
+            NativeEvents(asked) if asked.stream else None,
+        )
+
+    def refuse(self, error: ServiceError) -> Response:
+        """See `render_error`."""
+        return render_error(error)
 
 
-_REQUEST_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": TranslateRequest.model_json_schema()}},
-    },
-    "responses": {
-        str(status): {
-            "description": " or ".join(sorted(cause.code for cause, at in STATUSES if at == status))
-        }
-        for status in sorted({status for _, status in STATUSES})
-    },
-}
+def codes_by_status() -> dict[int, str]:
+    """For each status of an error, the codes that come with it."""
+
+    def below(root: type[ServiceError]) -> list[type[ServiceError]]:
+        return [root, *(each for child in root.__subclasses__() for each in below(child))]
+
+    codes: dict[int, set[str]] = {}
+    for cause in below(ServiceError):
+        status = next(status for known, status in STATUSES if issubclass(cause, known))
+        codes.setdefault(status, set()).add(cause.code)
+    return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}
+
+
+STREAM_DESCRIPTION = (
+    "`delta` events with `{index, text}`, then a `result` event with what the JSON answer would have been, or an "
+    "`error` event"
+)
+EVENT_CONTENT = {EVENT_STREAM: {"schema": {"type": "string", "description": STREAM_DESCRIPTION}}}

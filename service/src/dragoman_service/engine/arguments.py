@@ -55,5 +55,7 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
         "tensor_parallel_size": settings.tensor_parallel_size,
         "quantization": settings.quantization,
         "dtype": settings.dtype,
+        "otlp_traces_endpoint": settings.traces_endpoint,
+        "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
     }
     return merged(typed, settings.engine_args, known)

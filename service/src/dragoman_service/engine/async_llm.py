@@ -16,9 +16,10 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,15 @@ from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.child import failure, logging_config, read_report
 from dragoman_service.engine.environment import cpu_arguments, environment, usable_cpus
 from dragoman_service.engine.failure import reason
-from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt, Report
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Finish, Framing, Prompt, Report
+from dragoman_service.engine.pulse import Pulse
 from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.engine.tokens import Tokens
 from dragoman_service.errors import (
-    CapacityError,
     EngineDeadError,
     GenerationError,
     ModelLoadError,
+    OverloadedError,
     StartError,
 )
 from dragoman_service.lifecycle import Phase, Progress
@@ -70,7 +72,9 @@ class AsyncLLMEngine:
         self._llm: Any = None
         self._tokens: Tokens
         self._max_model_len = 0
-        self._generating = 0
+        self._by_priority = False
+        self._capacity = Capacity(0, 0)
+        self._pulse = Pulse()
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = threading.Event()
@@ -96,25 +100,59 @@ class AsyncLLMEngine:
         finally:
             following.cancel()
 
-    async def generate(self, prompt: Prompt, decoding: Decoding, request_id: str) -> AsyncGenerator[Chunk]:
+    @property
+    def capacity(self) -> Capacity:
+        """As vLLM settled it; nothing until the model is loaded."""
+        return self._capacity
+
+    @property
+    def pulse(self) -> Pulse:
+        """A step is one of vLLM's scheduler."""
+        return self._pulse
+
+    @property
+    def max_model_len(self) -> int:
+        """As vLLM settled it; 0 until the model is loaded."""
+        return self._max_model_len
+
+    def count_tokens(self, text: str) -> int:
+        """By the model's own tokenizer."""
+        return self._tokens.count(text)
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        request_id: str,
+        *,
+        priority: int = 0,
+        trace_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Chunk]:
         """Answer one prompt; vLLM aborts it when the generator is closed."""
         from vllm.v1.engine.exceptions import EngineDeadError as VLLMDeadError
 
         token_ids, segment_tokens = await self._tokens.encode(prompt)
         budget = output_budget(
-            len(token_ids), segment_tokens, self._max_model_len, decoding.max_prompt_tokens
+            len(token_ids),
+            segment_tokens,
+            self._max_model_len,
+            decoding.max_prompt_tokens,
+            decoding.max_tokens,
         )
         outputs = self._llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
-            self._sampling(decoding, min(budget, decoding.max_tokens or budget)),
+            self._sampling(decoding, budget),
             request_id,
+            # vLLM refuses a priority where it schedules first come, first served.
+            priority=priority if self._by_priority else 0,
+            trace_headers=trace_headers,
         )
-        self._generating += 1
         self._idle.clear()
         try:
-            async with aclosing(outputs):
-                async for output in outputs:
-                    yield _chunk(output, len(token_ids))
+            with self._pulse.generation():
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        yield _chunk(output, len(token_ids))
         except VLLMDeadError as error:
             raise self._death() from error
         except GenerationError:
@@ -122,8 +160,7 @@ class AsyncLLMEngine:
         except Exception as error:
             raise _translated(error) from error
         finally:
-            self._generating -= 1
-            if not self._generating:
+            if not self._pulse.generating:
                 self._idle.set()
 
     async def check(self) -> None:
@@ -176,8 +213,10 @@ class AsyncLLMEngine:
         self._go_on()
         # Kept in no local variable: frames of an import can outlive it, and AsyncLLM must be collected
         # before the interpreter ends.
-        self._llm = _started(arguments)
+        self._llm = _started(arguments, self._pulse)
+        self._capacity = _capacity(self._llm.vllm_config)
         self._max_model_len = self._llm.model_config.max_model_len
+        self._by_priority = self._llm.vllm_config.scheduler_config.policy == "priority"
         self._tokens = Tokens(self._llm.get_tokenizer())
         self._tokens.check(self._framing)
 
@@ -248,19 +287,62 @@ class AsyncLLMEngine:
             stop=list(stop),
             stop_token_ids=list(stop_token_ids),
             max_tokens=max_tokens,
+            seed=decoding.seed,
+            presence_penalty=decoding.presence_penalty,
+            frequency_penalty=decoding.frequency_penalty,
             output_kind=RequestOutputKind.DELTA if decoding.stream else RequestOutputKind.FINAL_ONLY,
+            **(_repetition_detection() if decoding.stop_on_repetition else {}),
         )
 
 
-def _started(arguments: dict[str, Any]) -> Any:
+def _started(arguments: dict[str, Any], pulse: Pulse) -> Any:
     """AsyncLLM with its processes up; the defaults are those of vLLM's own API server."""
     from vllm import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
     from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.metrics.loggers import StatLoggerBase
+
+    class Steps(StatLoggerBase):  # type: ignore[misc]
+        """Tells the pulse of each step; what vLLM hands over beside it may change from release to release."""
+
+        def __init__(self, *_config: Any, **_more: Any) -> None:
+            """Nothing to keep."""
+
+        def record(self, *_stats: Any, **_more: Any) -> None:
+            """A step is over."""
+            pulse.step()
+
+        def log_engine_initialized(self) -> None:
+            """Nothing to say."""
 
     return AsyncLLM.from_engine_args(
-        AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER
+        AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER, stat_loggers=[Steps]
     )
+
+
+def _capacity(config: Any) -> Capacity:
+    """What vLLM runs side by side: its sequences, and no more tokens than its KV cache holds."""
+    sequences = config.scheduler_config.max_num_seqs
+    cache = config.cache_config
+    # The first is right for every kind of attention; releases before it have the second.
+    held = getattr(cache, "kv_cache_size_tokens", None) or (cache.num_gpu_blocks or 0) * cache.block_size
+    longest = sequences * config.model_config.max_model_len
+    return Capacity(sequences, min(held, longest) if held else longest)
+
+
+@cache
+def _repetition_detection() -> dict[str, Any]:
+    """What ends loops in the engine; nothing in releases that cannot (0.20 and later can).
+
+    Twelve times the same up to 10 tokens: shorter runs stand in texts ("ha ha ha"), and vLLM's scheduler looks
+    for each length of pattern at each token.
+    """
+    from vllm import sampling_params
+
+    detection = getattr(sampling_params, "RepetitionDetectionParams", None)
+    if detection is None:
+        return {}
+    return {"repetition_detection": detection(max_pattern_size=10, min_pattern_size=1, min_count=12)}
 
 
 def _chunk(output: Any, prompt_tokens: int) -> Chunk:
@@ -275,5 +357,5 @@ def _chunk(output: Any, prompt_tokens: int) -> Chunk:
 def _translated(error: Exception) -> Exception:
     # Releases that can refuse for load raise an error that carries 503 (0.29 and later).
     if getattr(error, "http_status", None) == 503:
-        return CapacityError("the engine's queue is full")
+        return OverloadedError("the engine's queue is full")
     return GenerationError(f"vLLM failed on this request: {type(error).__name__}")

@@ -42,6 +42,12 @@ def environment(
         "VLLM_LOGGING_CONFIG_PATH": str(report_config),
         "TOKENIZERS_PARALLELISM": "false",
     }
+    if settings.traces_endpoint is not None:
+        # As the pod's own spans go; vLLM's default is gRPC.
+        wanted["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] = "http/protobuf"
+        wanted["OTEL_SERVICE_NAME"] = settings.name
+        # A collector that is gone shall not hold up the end of the pod.
+        wanted["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] = "5"
     if settings.cache_dir is not None:
         wanted["HF_HOME"] = str(settings.cache_dir / "huggingface")
         wanted["VLLM_CACHE_ROOT"] = str(settings.cache_dir / "vllm")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from dragoman_service.engine.pulse import Pulse
 from dragoman_service.lifecycle import Progress
 
 Report = Callable[[Progress], None]
@@ -33,12 +34,18 @@ class Prompt:
         segment: The text to translate, as it stands in the instruction.
         framing: How the instruction becomes what the model reads.
         template_args: Variables for the chat template.
+        turns: Turns before the instruction, each a role (`system`, `user`, `assistant`) and what it says;
+            only in a chat template.
+        quoted: Spans of the instruction that are callers' words, as start and end offsets: special tokens
+            in them do not act. None is all of it.
     """
 
     instruction: str
     segment: str
     framing: Framing = Framing.CHAT
     template_args: dict[str, Any] = field(default_factory=dict)
+    turns: tuple[tuple[str, str], ...] = ()
+    quoted: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,10 @@ class Decoding:
         max_tokens: Most tokens of output; None leaves it to the engine, which fits it to the segment.
         max_prompt_tokens: Longest prompt that the model was made for, where that is less than its context.
         stream: Yield text as it comes rather than once, at the end.
+        seed: Makes sampling repeatable; None leaves it to chance.
+        presence_penalty: From -2 to 2; 0 is none.
+        frequency_penalty: From -2 to 2; 0 is none.
+        stop_on_repetition: End an output that is caught in a loop, where the engine can.
     """
 
     temperature: float = 0.0
@@ -66,6 +77,10 @@ class Decoding:
     max_tokens: int | None = None
     max_prompt_tokens: int | None = None
     stream: bool = False
+    seed: int | None = None
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    stop_on_repetition: bool = True
 
 
 class Finish(StrEnum):
@@ -75,6 +90,8 @@ class Finish(StrEnum):
     """The model ended it."""
     LENGTH = "length"
     """It ran into `max_tokens`."""
+    REPETITION = "repetition"
+    """The engine ended it, for it repeated itself."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +111,40 @@ class Chunk:
     output_tokens: int = 0
 
 
+@dataclass(frozen=True)
+class Capacity:
+    """What an engine runs side by side; more waits.
+
+    Args:
+        sequences: Generations.
+        tokens: Tokens of their prompts and outputs together.
+    """
+
+    sequences: int
+    tokens: int
+
+
 class Engine(Protocol):
     """Generates text, many requests side by side."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """What it runs side by side; known once it is loaded."""
+        ...
+
+    @property
+    def pulse(self) -> Pulse:
+        """What it has to do, and whether it gets on with it."""
+        ...
+
+    @property
+    def max_model_len(self) -> int:
+        """Tokens of prompt and output together that the model holds; 0 until it is loaded."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text as it stands in a prompt; quick, and callable from any thread once loaded."""
+        ...
 
     async def load(self, report: Report) -> None:
         """Get ready; returns once `generate` may be called.
@@ -108,13 +157,23 @@ class Engine(Protocol):
         """
         ...
 
-    def generate(self, prompt: Prompt, decoding: Decoding, request_id: str) -> AsyncGenerator[Chunk]:
+    def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        request_id: str,
+        *,
+        priority: int = 0,
+        trace_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Chunk]:
         """Answer one prompt; closing the generator aborts it and frees its place.
 
         Args:
             prompt: The instruction.
             decoding: How to answer.
             request_id: Unique among those in flight.
+            priority: Lower goes first, where the engine schedules by priority; else it is not looked at.
+            trace_headers: W3C trace context that the engine's own spans belong to.
 
         Raises:
             TextTooLongError: Prompt and output do not fit.

@@ -1,4 +1,4 @@
-"""An engine without a model, for tests and benches: it answers every segment with its reverse.
+"""An engine without a model, for tests and benches: it answers a segment as told, else with its reverse.
 
 It keeps vLLM's promises (a place per sequence and a queue before them, abort on close) and vLLM's metric
 names, at a pace that is set, so that everything around an engine can be tried without one.
@@ -7,14 +7,17 @@ names, at a pace that is set, so that everything around an engine can be tried w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, fields
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from dragoman_service.engine.arguments import merged
 from dragoman_service.engine.budget import output_budget
-from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt, Report
+from dragoman_service.engine.places import Places
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Finish, Prompt, Report
+from dragoman_service.engine.pulse import Pulse
 from dragoman_service.errors import (
     EngineDeadError,
     GenerationError,
@@ -42,6 +45,9 @@ class Script:
         max_model_len: Tokens of prompt and output together.
         fail_every: Every so many generations one fails; 0 is none.
         die_after: The engine dies at this many generations; 0 is never.
+        wedge_after: The engine goes on living without doing anything from this many generations on; 0 is never.
+        scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
+        answers: Answers by segment.
     """
 
     load_s: float = 0.0
@@ -53,6 +59,9 @@ class Script:
     max_model_len: int = 4096
     fail_every: int = 0
     die_after: int = 0
+    wedge_after: int = 0
+    scheduling_policy: str = "fcfs"
+    answers: dict[str, str] = field(default_factory=dict)
 
 
 def script_from(settings: Settings) -> Script:
@@ -61,7 +70,11 @@ def script_from(settings: Settings) -> Script:
     Raises:
         SettingsError: An engine argument is unknown, set twice, or of the wrong type.
     """
-    typed = {"max_num_seqs": settings.max_num_seqs, "max_model_len": settings.max_model_len}
+    typed = {
+        "max_num_seqs": settings.max_num_seqs,
+        "max_model_len": settings.max_model_len,
+        "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
+    }
     defaults = Script()
     arguments = merged(typed, settings.engine_args, [known.name for known in fields(Script)])
     for name, value in arguments.items():
@@ -82,12 +95,13 @@ class ScriptedEngine:
 
     def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
         self._script = script
-        self._places = asyncio.Semaphore(script.max_num_seqs)
-        self._running = self._waiting = self._held_tokens = self._generations = 0
-        self._dead = False
+        self._places = Places(script.max_num_seqs, script.scheduling_policy == "priority")
+        self._held_tokens = self._generations = 0
+        self._dead = self._wedged = False
+        self._pulse = Pulse()
         for name, about, read in (
-            ("vllm:num_requests_running", "Requests in the running batch", lambda: self._running),
-            ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._waiting),
+            ("vllm:num_requests_running", "Requests in the running batch", lambda: self._places.running),
+            ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._places.waiting),
             ("vllm:kv_cache_usage_perc", "KV cache usage, 1 is all", self._kv_usage_ratio),
         ):
             gauge = Gauge(name, about, ["model_name", "engine"], registry=registry)
@@ -101,26 +115,58 @@ class ScriptedEngine:
         if self._script.fail_load:
             raise ModelLoadError(self._script.fail_load)
 
-    async def generate(self, prompt: Prompt, decoding: Decoding, request_id: str) -> AsyncGenerator[Chunk]:
+    @property
+    def capacity(self) -> Capacity:
+        """As many sequences as the script says, each as long as it says."""
+        return Capacity(self._script.max_num_seqs, self._script.max_num_seqs * self._script.max_model_len)
+
+    @property
+    def pulse(self) -> Pulse:
+        """A step is a token, or a whole output where it is not streamed."""
+        return self._pulse
+
+    @property
+    def max_model_len(self) -> int:
+        """As the script says."""
+        return self._script.max_model_len
+
+    def count_tokens(self, text: str) -> int:
+        """A token for every four characters."""
+        return _tokens(text)
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        request_id: str,
+        *,
+        priority: int = 0,
+        trace_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Chunk]:
         """Answer with the segment's reverse, at the script's pace."""
-        del request_id
+        del request_id, trace_headers
         await self.check()
         prompt_tokens = _tokens(prompt.instruction)
         segment_tokens = _tokens(prompt.segment)
-        budget = output_budget(prompt_tokens, segment_tokens, self._script.max_model_len)
-        answer = prompt.segment.strip()[::-1]
-        length = min(segment_tokens, decoding.max_tokens or budget)
-        async with self._place(prompt_tokens + length):
-            await asyncio.sleep(self._script.first_token_s)
-            self._fail_by_script()
-            if decoding.stream:
-                for start in range(0, len(answer), CHARS_PER_TOKEN):
-                    await asyncio.sleep(self._token_s())
-                    yield Chunk(answer[start : start + CHARS_PER_TOKEN])
-                answer = ""
-            else:
-                await asyncio.sleep(self._token_s() * length)
-        finish = Finish.STOP if length == segment_tokens else Finish.LENGTH
+        budget = output_budget(
+            prompt_tokens, segment_tokens, self._script.max_model_len, max_tokens=decoding.max_tokens
+        )
+        segment = prompt.segment.strip()
+        answer = self._script.answers.get(segment, segment[::-1])
+        wanted = _tokens(answer)
+        length = min(wanted, budget)
+        with self._pulse.generation():
+            async with self._place(prompt_tokens + length, priority):
+                self._fail_by_script()
+                await self._work(self._script.first_token_s)
+                if decoding.stream:
+                    for start in range(0, len(answer), CHARS_PER_TOKEN):
+                        await self._work(self._token_s())
+                        yield Chunk(answer[start : start + CHARS_PER_TOKEN])
+                    answer = ""
+                else:
+                    await self._work(self._token_s() * length)
+        finish = Finish.STOP if length == wanted else Finish.LENGTH
         yield Chunk(answer[: length * CHARS_PER_TOKEN], finish, prompt_tokens, length)
 
     async def check(self) -> None:
@@ -132,43 +178,36 @@ class ScriptedEngine:
         """Nothing to stop."""
         del drain_s
 
-    def _place(self, tokens: int) -> _Place:
-        return _Place(self, tokens)
+    @asynccontextmanager
+    async def _place(self, tokens: int, priority: int) -> AsyncIterator[None]:
+        async with self._places.one(priority):
+            self._held_tokens += tokens
+            try:
+                yield
+            finally:
+                self._held_tokens -= tokens
+
+    async def _work(self, seconds: float) -> None:
+        """Take this long; for ever once the script says so."""
+        await asyncio.sleep(seconds)
+        if self._wedged:
+            await asyncio.get_running_loop().create_future()
+        self._pulse.step()
 
     def _token_s(self) -> float:
-        return self._script.token_s * (1 + self._script.slowdown_ratio * max(0, self._running - 1))
+        return self._script.token_s * (1 + self._script.slowdown_ratio * max(0, self._places.running - 1))
 
     def _kv_usage_ratio(self) -> float:
         return min(1.0, self._held_tokens / (self._script.max_num_seqs * self._script.max_model_len))
 
     def _fail_by_script(self) -> None:
         self._generations += 1
+        self._wedged = 0 < self._script.wedge_after <= self._generations
         if self._script.die_after and self._generations >= self._script.die_after:
             self._dead = True
             raise EngineDeadError("the engine died, as its script says")
         if self._script.fail_every and self._generations % self._script.fail_every == 0:
             raise GenerationError("this generation failed, as the script says")
-
-
-class _Place:
-    """One sequence's place in the engine, waited for on entry and freed on exit."""
-
-    def __init__(self, engine: ScriptedEngine, tokens: int) -> None:
-        self._engine, self._tokens = engine, tokens
-
-    async def __aenter__(self) -> None:
-        self._engine._waiting += 1
-        try:
-            await self._engine._places.acquire()
-        finally:
-            self._engine._waiting -= 1
-        self._engine._running += 1
-        self._engine._held_tokens += self._tokens
-
-    async def __aexit__(self, *error: object) -> None:
-        self._engine._places.release()
-        self._engine._running -= 1
-        self._engine._held_tokens -= self._tokens
 
 
 def _tokens(text: str) -> int:

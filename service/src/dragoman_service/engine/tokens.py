@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
-from dragoman_service.errors import GenerationError, PromptTemplateError
+from dragoman_service.engine.special_tokens import MARK, acting_tokens, marked
+from dragoman_service.errors import GenerationError, InvalidFieldError, PromptTemplateError
 
 INLINE_CHARS = 20_000
 """Longer instructions are encoded in a thread: this many take about 5 ms, during which nothing else runs."""
@@ -27,6 +29,10 @@ class Tokens:
         # A tokenizer is not safe to use from two threads at once.
         self._in_thread = copy.deepcopy(tokenizer)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize")
+        # The Rust tokenizer beneath takes callers from any thread, and a tenth of the time.
+        self._counting = getattr(self._in_thread, "backend_tokenizer", None)
+        self._counting_alone = threading.Lock()
+        self._acting = acting_tokens(tokenizer)
         self.has_chat_template = bool(getattr(tokenizer, "chat_template", None))
         self.stops = lru_cache(maxsize=64)(self._stops)
 
@@ -48,11 +54,20 @@ class Tokens:
                 f"{error}; use the prompt family that the model was made for"
             ) from error
 
+    def count(self, text: str) -> int:
+        """Tokens of a text by itself."""
+        text = _readable(text)
+        if self._counting is not None:
+            return len(self._counting.encode(text, add_special_tokens=False))
+        with self._counting_alone:
+            return len(self._in_thread.encode(text, add_special_tokens=False))
+
     async def encode(self, prompt: Prompt) -> tuple[list[int], int]:
         """Token ids of a prompt, and how many tokens its segment has.
 
         Raises:
             GenerationError: The chat template does not take the instruction.
+            InvalidFieldError: It does not take the turns before the instruction.
         """
         if len(prompt.instruction) <= INLINE_CHARS:
             return self._encode(self._tokenizer, prompt)
@@ -60,21 +75,38 @@ class Tokens:
         return await loop.run_in_executor(self._thread, self._encode, self._in_thread, prompt)
 
     def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
-        segment_tokens = len(tokenizer.encode(prompt.segment, add_special_tokens=False))
+        segment_tokens = self.count(prompt.segment)
+        instruction = marked(_readable(prompt.instruction), self._acting, prompt.quoted)
         if not self._in_chat(prompt.framing):
-            return list(tokenizer.encode(prompt.instruction)), segment_tokens
+            return self._pieces(tokenizer, instruction, add_special_tokens=True), segment_tokens
+        turns = [
+            {"role": role, "content": marked(_readable(content), self._acting, None)}
+            for role, content in prompt.turns
+        ]
         try:
             framed = tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt.instruction}],
+                [*turns, {"role": "user", "content": instruction}],
                 tokenize=False,
                 add_generation_prompt=True,
                 **prompt.template_args,
             )
         except Exception as error:
             # A template is a program of the model's publisher, which may raise anything.
+            if prompt.turns:
+                raise InvalidFieldError(
+                    f"the model's chat template does not take these turns: {error}"
+                ) from error
             raise GenerationError(f"the model's chat template failed: {error}") from error
         # The template writes the special tokens itself.
-        return list(tokenizer.encode(framed, add_special_tokens=False)), segment_tokens
+        return self._pieces(tokenizer, framed, add_special_tokens=False), segment_tokens
+
+    def _pieces(self, tokenizer: Any, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Token ids of a text, of what stands between its marks piece by piece."""
+        first, *others = text.split(MARK)
+        ids = list(tokenizer.encode(first, add_special_tokens=add_special_tokens))
+        for piece in others:
+            ids += tokenizer.encode(piece, add_special_tokens=False)
+        return ids
 
     def _in_chat(self, framing: Framing) -> bool:
         return framing is Framing.CHAT or (framing is Framing.CHAT_IF_ANY and self.has_chat_template)
@@ -91,3 +123,12 @@ class Tokens:
         }
         strings = tuple(text for text in decoding.stop if text not in special)
         return strings, decoding.stop_token_ids + tuple(special.values())
+
+
+def _readable(text: str) -> str:
+    """`text` without lone surrogates, which JSON can carry and no tokenizer takes; of the same length."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text

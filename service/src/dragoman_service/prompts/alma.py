@@ -11,4 +11,5 @@ FAMILY = PromptFamily(
     name="alma",
     template="Translate this from {source} to {target}:\n{source}: {text}\n{target}:",
     framing=Framing.RAW,
+    by_sentence=True,
 )

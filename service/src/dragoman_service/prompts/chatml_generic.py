@@ -2,10 +2,14 @@
 
 from dragoman_service.engine.protocol import Decoding
 from dragoman_service.prompts.family import PromptFamily
+from dragoman_service.prompts.wishes import said_before
+
+TEMPLATE = "Translate the following text from {source} into {target}.\n{source}: {text}\n{target}:"
 
 FAMILY = PromptFamily(
     name="chatml-generic",
-    template="Translate the following text from {source} into {target}.\n{source}: {text}\n{target}:",
+    template=TEMPLATE,
+    extras=said_before(TEMPLATE),
     decoding=Decoding(stop=("<|im_end|>",)),
     # Models that can think before they answer, such as Qwen3, are told not to; others ignore it.
     template_args={"enable_thinking": False},

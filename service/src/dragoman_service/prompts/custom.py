@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman_service.engine.protocol import Framing
 from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts.family import PLACEHOLDER, PromptFamily
+from dragoman_service.prompts.wishes import said_before
 
 ALLOWED = ("text", "source", "target", "source_code", "target_code")
 
@@ -26,4 +27,6 @@ def custom_family(template: str) -> PromptFamily:
         raise PromptTemplateError(f"the prompt template has {{{unknown[0]}}}; known are {known}")
     if "text" not in named:
         raise PromptTemplateError(f"the prompt template lacks {{text}}; known are {known}")
-    return PromptFamily(name="custom", template=template, framing=Framing.CHAT_IF_ANY)
+    return PromptFamily(
+        name="custom", template=template, framing=Framing.CHAT_IF_ANY, extras=said_before(template)
+    )

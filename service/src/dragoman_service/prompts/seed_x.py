@@ -11,4 +11,5 @@ FAMILY = PromptFamily(
     template="Translate the following {source} sentence into {target}:\n{text} <{target_subtag}>",
     decoding=Decoding(temperature=0.0),
     framing=Framing.RAW,
+    by_sentence=True,
 )

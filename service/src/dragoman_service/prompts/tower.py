@@ -5,10 +5,15 @@ Source: https://huggingface.co/Unbabel/Tower-Plus-9B and .../TowerInstruct-7B-v0
 
 from dragoman_service.engine.protocol import Decoding
 from dragoman_service.prompts.family import PromptFamily
+from dragoman_service.prompts.wishes import said_before
+
+PLUS_TEMPLATE = "Translate the following {source} source text to {target}:\n{source}: {text}\n{target}: "
 
 TOWER_PLUS = PromptFamily(
     name="tower-plus",
-    template="Translate the following {source} source text to {target}:\n{source}: {text}\n{target}: ",
+    template=PLUS_TEMPLATE,
+    # Trained to follow instructions in general, beside translation.
+    extras=said_before(PLUS_TEMPLATE),
     decoding=Decoding(stop=("<end_of_turn>", "<|im_end|>", "<|eot_id|>")),
 )
 """Its sizes are built on different base models, hence the ends of turn of all of them."""

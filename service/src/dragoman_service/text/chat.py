@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import langcodes
 import regex
 
@@ -57,6 +59,7 @@ ORDER = regex.compile(
     r"|игнорируй|忽略.{0,20}(?:指令|指示|说明)|不要翻译|(?:指示|命令)を無視|निर्देश.{0,30}(?:बेवास्ता|अनदेखा|नज़रअंदाज़)|تجاهل.{0,20}التعليمات",
     regex.IGNORECASE | regex.DOTALL,
 )
+DEMANDED = regex.compile(r"[\"'“‘«„「]([^\"'”’»“」]{1,80})[\"'”’»“」]")
 WIDE = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]+")
 QUOTES = {
     '"': '"',
@@ -84,13 +87,14 @@ def has_preamble(source: str, output: str, target_lang: str) -> bool:
     What has its counterpart in the source is part of the translation.
     """
     head = output[:300]
-    if CHATTER.search(head) and not LABEL.search(source[:300]):
+    if ":" in head or "：" in head:
+        if CHATTER.search(head) and not LABEL.search(source[:300]):
+            return True
+        if _names_target(head, target_lang) and ":" not in source[:80] and "：" not in source[:80]:
+            return True
+    if "\n" in output and "\n" not in source.strip() and NOTE.search(output):
         return True
-    if _names_target(head, target_lang) and ":" not in source[:80] and "：" not in source[:80]:
-        return True
-    if NOTE.search(output) and "\n" not in source.strip():
-        return True
-    if REFUSAL.search(head) and not SORRY.search(source):
+    if REFUSAL.match(head) and not SORRY.search(source):
         return True
     return (_quoted(output) and not _quoted(source)) or ("```" in output and "```" not in source)
 
@@ -101,9 +105,9 @@ def obeys(source: str, output: str) -> bool:
     A translation of such a text is about as long as the text; an obedient answer is short, or is the text
     that was asked for.
     """
-    if not ORDER.search(source):
+    if not (weight(output) < 0.45 * weight(source) or _is_demanded(source, output)):
         return False
-    return weight(output) < 0.45 * weight(source) or _is_demanded(source, output)
+    return ORDER.search(source) is not None
 
 
 def weight(text: str) -> float:
@@ -113,15 +117,22 @@ def weight(text: str) -> float:
 
 
 def _is_demanded(source: str, output: str) -> bool:
-    demanded = regex.findall(r"[\"'“‘«„「]([^\"'”’»“」]{1,80})[\"'”’»“」]", source)
+    demanded = DEMANDED.findall(source)
     return any(output.strip(" .!\"'").casefold() == each.strip(" .!").casefold() for each in demanded)
 
 
 def _names_target(head: str, target_lang: str) -> bool:
-    language = langcodes.Language.get(langcodes.Language.get(target_lang).language or "und")
-    names = {language.display_name("en").lower(), language.autonym().lower()}
     label = head.partition(":")[0].partition("：")[0].strip(" *#[(").lower()
-    return label != head.strip().lower() and label.removeprefix("in ").removesuffix(" version") in names
+    return label != head.strip().lower() and label.removeprefix("in ").removesuffix(" version") in _names(
+        target_lang
+    )
+
+
+@lru_cache(maxsize=256)
+def _names(tag: str) -> frozenset[str]:
+    """What a language is called, in English and in itself."""
+    language = langcodes.Language.get(langcodes.Language.get(tag).language or "und")
+    return frozenset({language.display_name("en").lower(), language.autonym().lower()})
 
 
 def _quoted(text: str) -> bool:

@@ -69,6 +69,12 @@ def shares(text: str) -> dict[str, float]:
     return {str(code): float(share) for code, share in _identifier().rank(sample)}
 
 
+def likeliest(text: str) -> str:
+    """The label of the model that `shares` would have first, in half the time; empty without letters."""
+    sample = NOISE.sub(" ", text[:MOST_CHARS])
+    return str(_identifier().classify(sample)[0]) if scripts_of_text(sample) else ""
+
+
 def label(tag: str) -> str:
     """The model's name of a language: its primary subtag, `no` for all of Norwegian but `nn`."""
     code = tag.split("-")[0].lower()
@@ -90,7 +96,9 @@ def detect(text: str, among: Iterable[str] = ()) -> Detection:
     letters = scripts_of_text(sample)
     if not letters:
         return NOTHING
-    wanted = {label(tag): tag for tag in among}
+    wanted: dict[str, str] = {}
+    for tag in among:
+        wanted.setdefault(label(tag), tag)
     ranked = [(code, share) for code, share in shares(text).items() if not wanted or code in wanted]
     if not ranked:
         return NOTHING

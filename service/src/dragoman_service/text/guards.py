@@ -9,7 +9,7 @@ from enum import StrEnum
 import regex
 
 from dragoman_service.text import chat, fidelity
-from dragoman_service.text.detection import shares
+from dragoman_service.text.detection import likeliest, shares
 from dragoman_service.text.markers import MarkerStyle, compiled
 from dragoman_service.text.numbers import changed_numbers
 
@@ -56,6 +56,7 @@ class Expectation:
         finish: Why the engine stopped: `stop`, `length` or `repetition`.
         style: Of the markers in both texts, which `restoring.verify` checks; None where there are none.
         shares: How likely a text is in each language.
+        likeliest: Which of them is first; spares `shares` in most cases.
     """
 
     source_lang: str
@@ -63,6 +64,7 @@ class Expectation:
     finish: str = "stop"
     style: MarkerStyle | None = None
     shares: Callable[[str], Mapping[str, float]] = shares
+    likeliest: Callable[[str], str] = likeliest
 
 
 def cleaned(output: str) -> str:
@@ -115,5 +117,7 @@ def _language_findings(source: str, output: str, expected: Expectation) -> Itera
         yield Finding(Guard.UNTRANSLATED, "the answer is the source again")
     if fidelity.in_wrong_script(source, output, expected.target_lang):
         yield Finding(Guard.WRONG_SCRIPT, f"not the script of {expected.target_lang}")
-    elif not copied and fidelity.in_wrong_language(output, expected.target_lang, expected.shares(output)):
+    elif not copied and fidelity.in_wrong_language(
+        output, expected.target_lang, expected.shares, expected.likeliest
+    ):
         yield Finding(Guard.WRONG_LANGUAGE, f"not {expected.target_lang}")

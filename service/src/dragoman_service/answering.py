@@ -1,0 +1,185 @@
+"""From a dialect's bytes to its answer: what the routes of every dialect do, once.
+
+A dialect reads a request into a piece of `Work` and renders its results and errors; everything between is
+the same for all: the bounded body, admission, the client that may leave, streaming, counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import ExitStack, aclosing
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from dragoman_contract.routing import REFUSALS, REFUSED_HEADER
+from dragoman_service.accounting import Account, Accounting
+from dragoman_service.admission import TIMEOUT_HEADER, Admission
+from dragoman_service.costs import cost_of
+from dragoman_service.errors import CapacityError, ServiceError
+from dragoman_service.exchange import ClientGoneError, read_body, while_connected
+from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.translate import Translator
+from dragoman_service.work import EVENT_STREAM, Dialect, Refusing, Work
+
+CLIENT_CLOSED_REQUEST = 499
+"""What nginx logs for a client that left; nobody receives it."""
+
+
+def refusal(dialect: Refusing, error: ServiceError) -> Response:
+    """An error in a dialect's words, marked for routers where the pod did not begin what was asked.
+
+    Args:
+        dialect: Words it.
+        error: What kept the request from being answered.
+    """
+    response = dialect.refuse(error)
+    if isinstance(error, CapacityError) and not error.begun and error.code in REFUSALS:
+        response.headers[REFUSED_HEADER] = error.code
+    return response
+
+
+@dataclass(frozen=True)
+class Answering:
+    """What the routes of all dialects share.
+
+    Args:
+        translator: The core.
+        lifecycle: Tells whether requests are taken at all.
+        admission: Tells whether there is room for one more.
+        accounting: Counts and traces them.
+        max_body_bytes: Largest body that is read.
+        max_texts: Most texts in one request.
+    """
+
+    translator: Translator
+    lifecycle: Lifecycle
+    admission: Admission
+    accounting: Accounting
+    max_body_bytes: int
+    max_texts: int
+
+    async def answer(self, request: Request, dialect: Dialect, max_body_bytes: int | None = None) -> Response:
+        """Answer a request that wants the engine, on a path that one dialect has to itself."""
+        return await self.translate(request, lambda *_: dialect, max_body_bytes)
+
+    async def translate(
+        self,
+        request: Request,
+        choose: Callable[[Request, bytes], Dialect],
+        max_body_bytes: int | None = None,
+    ) -> Response:
+        """Answer a request that wants the engine.
+
+        Args:
+            request: Whose body has not been read.
+            choose: Tells the dialect by the request's shape; for an empty body too, should reading fail.
+            max_body_bytes: Largest body that is read, where it is not that of all routes.
+        """
+        dialect = choose(request, b"")
+        with ExitStack() as held:
+            account = held.enter_context(self.accounting.request(dialect.name, request.headers))
+            try:
+                body = await read_body(request, max_body_bytes or self.max_body_bytes)
+                dialect = choose(request, body)
+                account.received(dialect.name)
+                held.enter_context(self.lifecycle.admit())
+                read = dialect.read(request, body)
+                work = await read if isinstance(read, Awaitable) else read
+                time_left_s = self.admission.time_limit_s(request.headers.get(TIMEOUT_HEADER))
+                place = held.enter_context(self.admission.admit(cost_of(work.texts), time_left_s))
+                account.admitted(place, len(work.texts))
+                account.pair = work.check(self.translator)
+                translator = self.translator.on_behalf_of(account.origin)
+                if work.streams:
+                    stream = work.stream(translator)
+                    return _Streamed(
+                        self, request, dialect, work, stream, account, held.pop_all(), time_left_s
+                    )
+                response = await while_connected(
+                    request, self.lifecycle, work.answer(translator), time_left_s
+                )
+            except ServiceError as error:
+                account.refused(error)
+                return refusal(dialect, error)
+            except ClientGoneError:
+                account.left()
+                return Response(status_code=CLIENT_CLOSED_REQUEST)
+            account.translated()
+            response.headers.update(self.lifecycle.parting_headers)
+            return response
+
+    async def inform(
+        self, request: Request, dialect: Refusing, reply: Callable[[bytes], Awaitable[Response]]
+    ) -> Response:
+        """Answer a request that does not need the engine, such as for detection or languages.
+
+        Args:
+            request: Whose body has not been read.
+            dialect: Words the errors.
+            reply: Makes the answer of the body; what it raises as `ServiceError` is refused.
+        """
+        try:
+            return await reply(await read_body(request, self.max_body_bytes))
+        except ServiceError as error:
+            return refusal(dialect, error)
+        except ClientGoneError:
+            return Response(status_code=CLIENT_CLOSED_REQUEST)
+
+
+class _Streamed(Response):
+    """An answer whose events are sent as they come.
+
+    An error before the first event is an answer with a status of its own; one after it, an event. All is
+    done in one task, which holds the request's place until the last byte is out.
+    """
+
+    media_type = EVENT_STREAM
+
+    def __init__(
+        self,
+        answering: Answering,
+        request: Request,
+        dialect: Dialect,
+        work: Work,
+        stream: AsyncGenerator[bytes],
+        account: Account,
+        held: ExitStack,
+        time_left_s: float,
+    ) -> None:
+        parting = answering.lifecycle.parting_headers
+        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"} | parting)
+        del self.headers["content-length"]
+        self._lifecycle, self._request, self._dialect = answering.lifecycle, request, dialect
+        self._work, self._stream, self._account = work, stream, account
+        self._held, self._time_left_s = held, time_left_s
+        self._begun = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, and let go of the place whatever happens."""
+        with self._held:
+            try:
+                await while_connected(self._request, self._lifecycle, self._sent(send), self._time_left_s)
+            except ServiceError as error:
+                self._account.refused(error)
+                if not self._begun:
+                    await refusal(self._dialect, error)(scope, receive, send)
+                    return
+                await send({"type": "http.response.body", "body": self._work.failed(error)})
+            except ClientGoneError:
+                self._account.left()
+            else:
+                self._account.translated()
+
+    async def _sent(self, send: Send) -> None:
+        async with aclosing(self._stream) as events:
+            async for event in events:
+                if not self._begun:
+                    self._begun = True
+                    start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+                    await send(start)
+                if event:
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,31 @@
+"""Texts with nothing to translate: in the lists of some APIs they are answered with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dragoman_service.translation import TranslationResult
+
+UNDETERMINED = "und"
+
+
+def not_blank(texts: Iterable[str]) -> tuple[str, ...]:
+    """Those that the core is asked for."""
+    return tuple(text for text in texts if text.strip())
+
+
+def put_back(
+    texts: Sequence[str], results: Iterable[TranslationResult], source_lang: str | None
+) -> list[TranslationResult]:
+    """The results, and between them the blank texts as they were.
+
+    Args:
+        texts: All.
+        results: Of those of them that are not blank, in the same order.
+        source_lang: What was asked for.
+    """
+    coming = iter(results)
+    return [
+        next(coming) if text.strip() else TranslationResult(text, source_lang or UNDETERMINED, segments=0)
+        for text in texts
+    ]

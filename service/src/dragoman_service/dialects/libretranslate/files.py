@@ -1,0 +1,144 @@
+"""`POST /translate_file`: a file in a form, translated and kept until its URL is fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from fastapi import Request, Response
+
+from dragoman_service.dialects.blanks import not_blank, put_back
+from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
+from dragoman_service.dialects.libretranslate.dialect import render_error, respond
+from dragoman_service.dialects.libretranslate.fields import missing, read_fields
+from dragoman_service.dialects.offered import offered
+from dragoman_service.errors import InvalidFieldError, ServiceError
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.kinds import reader_for
+from dragoman_service.files.shelf import Shelf
+from dragoman_service.languages import Pair
+from dragoman_service.text.detection import NOTHING, detect
+from dragoman_service.translate import Translator
+from dragoman_service.translation import TranslationRequest
+
+UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
+"""What a file's name is freed from, so that it is the same in every header and on every disk."""
+
+MOST_NAME_CHARS = 100
+SAMPLED_TEXTS = 200
+"""A file's language is detected from its first texts."""
+
+
+@dataclass(frozen=True)
+class FileWork:
+    """One file to translate.
+
+    Args:
+        document: The file, read.
+        asked: Its texts that are not blank, and what for; None where it has none.
+        texts: Their words, without the markup that the engine never sees.
+        name: For the one who saves it.
+        base_url: Of this request, with a slash at its end.
+        shelf: Where it will wait.
+    """
+
+    document: FileDocument
+    asked: TranslationRequest | None
+    texts: Sequence[str]
+    name: str
+    base_url: str
+    shelf: Shelf
+    streams: bool = False
+
+    def check(self, translator: Translator) -> Pair | None:
+        """The pair asked for.
+
+        Raises:
+            CallerError: It is not served.
+        """
+        return translator.check(self.asked) if self.asked else None
+
+    async def answer(self, translator: Translator) -> Response:
+        """Translate the file and say where it waits."""
+        results = await translator.translate(self.asked) if self.asked else []
+        translations = [result.text for result in put_back(self.document.texts, results, None)]
+        content = await asyncio.to_thread(self.document.rebuild, translations)
+        key = f"{uuid.uuid4()}.{self.name}"
+        self.shelf.put(key, self.name, content)
+        return respond({"translatedFileUrl": f"{self.base_url}download_file/{key}"})
+
+    async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
+        """Never asked for."""
+        del translator
+        raise NotImplementedError
+        yield b""
+
+    def failed(self, error: ServiceError) -> bytes:
+        """Never asked for."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LibreTranslateFiles:
+    """The dialect's part for files.
+
+    Args:
+        translator: Whose languages a file is detected among.
+        shelf: Where translated files wait.
+    """
+
+    translator: Translator
+    shelf: Shelf
+    name: str = "libretranslate"
+
+    async def read(self, request: Request, body: bytes) -> FileWork:
+        """What a request asks for; the file is read in a thread.
+
+        Raises:
+            CallerError: It cannot be answered as it is.
+        """
+        return await asyncio.to_thread(self._read, request, body)
+
+    def refuse(self, error: ServiceError) -> Response:
+        """As for texts."""
+        return render_error(error)
+
+    def _read(self, request: Request, body: bytes) -> FileWork:
+        fields = read_fields(request, body)
+        source, target = fields.required("source"), to_tag(fields.required("target"))
+        upload = fields.files.get("file")
+        if upload is None:
+            raise missing("file")
+        if not upload.name:
+            raise InvalidFieldError("Invalid request: empty file")
+        document = reader_for(upload.name)(upload.content)
+        texts = not_blank(document.texts)
+        words = document.words()
+        asked = TranslationRequest(
+            texts=texts,
+            target_lang=target,
+            source_lang=to_tag(source) if source.lower() != AUTO else self._detected(words),
+            format=document.format,
+            ignore_tags=document.ignore_tags,
+            splitting_tags=document.splitting_tags,
+            non_splitting_tags=document.non_splitting_tags,
+        )
+        name = translated_name(upload.name, target)
+        return FileWork(document, asked if texts else None, words, name, str(request.base_url), self.shelf)
+
+    def _detected(self, words: Sequence[str]) -> str | None:
+        """One language for the file: its texts may be too short to tell theirs."""
+        sample = "\n".join(words[:SAMPLED_TEXTS])
+        found = detect(sample, offered(self.translator.languages).sources)
+        return None if found == NOTHING else found.tag
+
+
+def translated_name(name: str, target: str) -> str:
+    """What the translation of a file is called: `letter.docx` in German is `letter_de.docx`."""
+    path = PurePath(name.replace("\\", "/"))
+    stem = UNSAFE.sub("_", path.stem).strip("._")[:MOST_NAME_CHARS] or "file"
+    return f"{stem}_{UNSAFE.sub('_', target)[:35]}{path.suffix.lower()}"

@@ -1,0 +1,88 @@
+"""The languages that a pod offers, for APIs that list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import langcodes
+from langcodes.tag_parser import LanguageTagError
+
+from dragoman_contract.languages import ANY, Languages
+
+_COMMON = (
+    "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu ha he hi hr hu hy id ig is it "
+    "ja ka kk km kn ko ky la lb lo lt lv mg mk ml mn mr ms mt my nb ne nl nn or pa pl ps pt pt-BR pt-PT ro ru "
+    "rw si sk sl sn so sq sr st sv sw ta te tg th tk fil tr tt ug uk ur uz vi xh yo yue zh-Hans zh-Hant zu"
+)
+COMMON = tuple(_COMMON.split())
+"""What is listed where every language is served: those that can also be detected, without dialects."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What can be translated.
+
+    Args:
+        sources: BCP-47 tags, each once.
+        targets: For each source, what it can become.
+    """
+
+    sources: tuple[str, ...]
+    targets: dict[str, tuple[str, ...]]
+
+    @property
+    def all_targets(self) -> tuple[str, ...]:
+        """What any source can become, each once."""
+        return _once(target for source in self.sources for target in self.targets[source])
+
+    @property
+    def all_languages(self) -> tuple[str, ...]:
+        """Every source and target, each once."""
+        return _once((*self.sources, *self.all_targets))
+
+
+def offered(served: tuple[Languages, ...]) -> Offered:
+    """What a deployment's pairs come to, with "any" written out.
+
+    Args:
+        served: Its pairs; empty means every pair.
+    """
+    entries = served or (Languages(source=ANY, targets=(ANY,)),)
+    named = _once(tag for entry in entries for tag in (entry.source, *entry.targets) if tag != ANY)
+    universe = _once((*named, *COMMON))
+
+    def written_out(tags: Iterable[str]) -> tuple[str, ...]:
+        return _once(each for tag in tags for each in (universe if tag == ANY else (tag,)))
+
+    targets = {
+        source: _once(
+            target
+            for entry in entries
+            if entry.source in (source, ANY)
+            for target in written_out(entry.targets)
+            if target != source
+        )
+        for source in written_out(entry.source for entry in entries)
+    }
+    return Offered(tuple(source for source in targets if targets[source]), targets)
+
+
+@lru_cache(maxsize=8192)
+def name_in(tag: str, locale: str) -> str:
+    """A language's name, in English where the locale is none.
+
+    Args:
+        tag: BCP-47 tag of the language.
+        locale: BCP-47 tag of the language that the name is in, from anywhere.
+    """
+    language = langcodes.Language.get(tag)
+    try:
+        return str(language.display_name(locale))
+    except (LanguageTagError, LookupError, ValueError, TypeError):
+        return str(language.display_name("en"))
+
+
+def _once(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tags))

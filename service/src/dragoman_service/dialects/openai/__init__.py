@@ -1,0 +1,1 @@
+"""OpenAI's chat completions and models, and Qwen-MT's translation options."""

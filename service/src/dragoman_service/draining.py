@@ -1,0 +1,100 @@
+"""When a pod that was told to end may stop serving: the pod's half of `dragoman_contract.routing`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from dragoman_contract.routing import LAME_DUCK_S, ROUTER_SEEN_S
+
+ON_THE_WAY_S = 1.0
+"""Requests that a router sent before its confirmation may arrive so much after it; later ones take it back."""
+
+MOST_ROUTERS = 256
+"""So many are remembered: who asks a pod can make names up."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a pod knows of one router.
+
+    Args:
+        heard_s: When its last request came, in monotonic seconds.
+        drained_s: When it confirmed that nothing new will come, or None.
+    """
+
+    heard_s: float
+    drained_s: float | None = None
+
+    def lately(self, now_s: float) -> bool:
+        """Whether it was heard from within `ROUTER_SEEN_S`."""
+        return now_s - self.heard_s <= ROUTER_SEEN_S
+
+    @property
+    def drained(self) -> bool:
+        """Whether nothing new will come from it."""
+        return self.drained_s is not None and self.heard_s <= self.drained_s + ON_THE_WAY_S
+
+
+def may_stop(routers: Collection[Seen], now_s: float) -> bool:
+    """Whether a pod that was told to end may stop serving before its time as a lame duck is up.
+
+    Args:
+        routers: All that it knows.
+        now_s: Monotonic seconds.
+
+    Returns:
+        True once each router heard from lately has confirmed. False where none is known: who else asks the pod
+        never confirms.
+    """
+    awaited = [router for router in routers if router.lately(now_s)]
+    return all(router.drained for router in awaited) and any(router.drained for router in routers)
+
+
+def lame_duck_s(asked_s: float | None, routers: Collection[Seen], now_s: float) -> float:
+    """Longest time in seconds that a pod which was told to end goes on taking requests.
+
+    Args:
+        asked_s: What it was set to; None is the contract's time where there are routers, and none elsewhere.
+        routers: All that it knows.
+        now_s: Monotonic seconds.
+    """
+    if asked_s is not None:
+        return asked_s
+    return LAME_DUCK_S if any(router.lately(now_s) for router in routers) else 0.0
+
+
+class Routers:
+    """The routers that a pod has heard from; used from the event loop alone.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, Seen] = {}
+
+    def heard(self, name: str) -> None:
+        """A request came by this router."""
+        before = self._seen.pop(name, None)
+        now_s = self._clock()
+        # Put last, so that the first is the one that was silent for longest.
+        self._seen[name] = Seen(now_s) if before is None else replace(before, heard_s=now_s)
+        if len(self._seen) > MOST_ROUTERS:
+            del self._seen[next(iter(self._seen))]
+
+    def drained(self, name: str) -> None:
+        """This router confirms that nothing new will come from it."""
+        self.heard(name)
+        self._seen[name] = replace(self._seen[name], drained_s=self._clock())
+
+    @property
+    def may_stop(self) -> bool:
+        """See the function."""
+        return may_stop(self._seen.values(), self._clock())
+
+    def lame_duck_s(self, asked_s: float | None) -> float:
+        """See the function."""
+        return lame_duck_s(asked_s, self._seen.values(), self._clock())

@@ -1,0 +1,1 @@
+"""Files as texts to translate, and the way back. Pure: bytes in, bytes out; no HTTP, no event loop."""

@@ -1,0 +1,102 @@
+"""Office documents and books as what they are: zip archives of XML, read within bounds and written again."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from dragoman_service.errors import BrokenFileError
+
+MOST_UNPACKED_BYTES = 64 * 1024 * 1024
+"""A kilobyte can unpack to a megabyte; this is what all entries together may have."""
+
+MOST_ENTRIES = 10_000
+
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(EOFError, OSError, ValueError, RuntimeError),
+)
+"""What zipfile raises for archives that are cut off, encrypted, or otherwise wrong."""
+
+
+class Archive:
+    """A zip archive in memory.
+
+    Args:
+        content: Its bytes.
+
+    Raises:
+        BrokenFileError: It is none, or unpacks to more than is read.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+        except UNREADABLE:
+            raise BrokenFileError("the file is no document of this kind: it cannot be unpacked") from None
+        entries = self._zip.infolist()
+        if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > MOST_UNPACKED_BYTES:
+            raise BrokenFileError(f"the file unpacks to more than {MOST_UNPACKED_BYTES} bytes; split it")
+        self.names = tuple(dict.fromkeys(entry.filename for entry in entries))
+
+    def size_bytes(self, names: Iterable[str]) -> int:
+        """What these entries have together, unpacked."""
+        return sum(self._zip.getinfo(name).file_size for name in names)
+
+    def part(self, name: str) -> bytes:
+        """One entry, unpacked.
+
+        Raises:
+            BrokenFileError: It is missing, cut off or encrypted.
+        """
+        try:
+            return self._zip.read(name)
+        except (*UNREADABLE, KeyError):
+            raise BrokenFileError(f"the file is damaged or encrypted: {name[:80]!r} cannot be read") from None
+
+    def replacing(self, parts: Mapping[str, bytes]) -> bytes:
+        """The archive with some entries replaced; order and compression of all stay as they were.
+
+        Raises:
+            BrokenFileError: An entry cannot be read.
+        """
+        written = io.BytesIO()
+        with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in self.names:
+                entry = self._zip.getinfo(name)
+                stored = entry.compress_type == zipfile.ZIP_STORED
+                copied = zipfile.ZipInfo(name, entry.date_time)
+                copied.external_attr = entry.external_attr
+                copied.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+                archive.writestr(copied, parts[name] if name in parts else self.part(name))
+        return written.getvalue()
+
+
+def parsed(content: bytes) -> etree._Element:
+    """The root of an XML part.
+
+    Entities are not expanded and nothing is fetched; a part with a document type, which no office document
+    has, is refused.
+
+    Raises:
+        BrokenFileError: It is not well-formed.
+    """
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        raise BrokenFileError("the file is damaged: a part of it is not well-formed XML") from None
+    if root.getroottree().docinfo.doctype:
+        raise BrokenFileError("the file has a document type, which documents of this kind do not have")
+    return root
+
+
+def serialized(root: etree._Element) -> bytes:
+    """The part that `parsed` read."""
+    return bytes(etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True))

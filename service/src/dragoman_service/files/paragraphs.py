@@ -1,0 +1,154 @@
+"""Paragraphs of Word and PowerPoint as texts with tags, and the way back.
+
+The format that most of a paragraph has is plain text, others are `<g id="…">text</g>`, and what is no text
+(a break, a picture, a field) is `<x id="…"/>`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from lxml import etree  # type: ignore[import-untyped]
+
+from dragoman_service.files.pieces import Box, Fixed, Piece, Text, pieces_of, texts_of, words_of
+
+SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+
+
+@dataclass
+class Paragraph:
+    """One paragraph.
+
+    Args:
+        element: `w:p` or `a:p`.
+        before: What stands before the text and is not shown to the model.
+        pieces: The text.
+        after: What stands behind it.
+    """
+
+    element: etree._Element
+    before: Sequence[Piece]
+    pieces: Sequence[Piece]
+    after: Sequence[Piece]
+    _marked: list[Piece] = field(default_factory=list)
+
+    @property
+    def plain(self) -> str:
+        """Its words alone."""
+        return "".join(words_of(self.pieces))
+
+    def written(self) -> str:
+        """As text with tags; characters that XML reserves are escaped."""
+        self._marked = []
+        return "".join(self._write(piece, self._common().look) for piece in self.pieces)
+
+    def replace(self, translation: str) -> bool:
+        """Put a translation in the place of the text.
+
+        Args:
+            translation: Of what `written` gave.
+
+        Returns:
+            False where tags were lost, doubled, invented or moved out of order: nothing is changed then.
+        """
+        try:
+            tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+        except (etree.XMLSyntaxError, ValueError):
+            return False
+        if not self._kept(tree):
+            return False
+        before = _placed(self.before)
+        built = list(self._built(tree, self._common()))
+        after = _placed(self.after)
+        _fill(self.element, [*before, *built, *after])
+        return True
+
+    def _common(self) -> Text:
+        """The format of most of the text."""
+        sizes: Counter[bytes] = Counter()
+        first: dict[bytes, Text] = {}
+        for text in texts_of(self.pieces):
+            sizes[text.look] += len(text.text)
+            first.setdefault(text.look, text)
+        return first[max(sizes, key=lambda look: sizes[look])]
+
+    def _write(self, piece: Piece, common: bytes) -> str:
+        if isinstance(piece, Text) and piece.look == common:
+            return escape(piece.text)
+        number = len(self._marked)
+        self._marked.append(piece)
+        match piece:
+            case Fixed():
+                return f'<x id="{number}"/>'
+            case Box():
+                inner = "".join(self._write(each, common) for each in piece.pieces)
+            case Text():
+                inner = escape(piece.text)
+        return f'<g id="{number}">{inner}</g>'
+
+    def _kept(self, tree: etree._Element) -> bool:
+        """Whether all tags are there once, and those whose order counts in order."""
+        found = [(str(node.tag), node.get("id") or "") for node in tree.iterdescendants()]
+        wanted = [
+            ("x" if isinstance(piece, Fixed) else "g", str(number))
+            for number, piece in enumerate(self._marked)
+        ]
+        fixed = [tag for tag in found if tag[0] == "x"]
+        return sorted(found) == sorted(wanted) and fixed == [tag for tag in wanted if tag[0] == "x"]
+
+    def _built(self, node: etree._Element, look: Text) -> Iterator[etree._Element]:
+        """The elements that a part of the translation becomes."""
+        if node.text:
+            yield self._run(node.text, look)
+        for child in node:
+            piece = self._marked[int(child.get("id"))]
+            match piece:
+                case Fixed():
+                    yield from piece.placed()
+                case Text():
+                    yield from self._built(child, piece)
+                case Box():
+                    _fill(piece.inner, list(self._built(child, look)))
+                    yield piece.element
+            if child.tail:
+                yield self._run(child.tail, look)
+
+    def _run(self, text: str, look: Text) -> etree._Element:
+        namespace = etree.QName(self.element).namespace
+        run = etree.Element(f"{{{namespace}}}r")
+        if look.properties is not None:
+            run.append(deepcopy(look.properties))
+        shown = etree.SubElement(run, f"{{{namespace}}}t")
+        shown.text = text
+        if "wordprocessingml" in namespace:
+            shown.set(SPACE, "preserve")
+        return run
+
+
+def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
+    """The paragraphs of a part that have words in them, those within text boxes too."""
+    for element in list(root.iter("{*}p")):
+        namespace = etree.QName(element).namespace or ""
+        if "wordprocessingml" not in namespace and "drawingml" not in namespace:
+            continue
+        pieces = pieces_of(element)
+        shown = [index for index, piece in enumerate(pieces) if not isinstance(piece, Fixed)]
+        first, after = (shown[0], shown[-1] + 1) if shown else (0, 0)
+        paragraph = Paragraph(element, pieces[:first], pieces[first:after], pieces[after:])
+        if any(map(str.isalpha, paragraph.plain)):
+            yield paragraph
+
+
+def _placed(pieces: Sequence[Piece]) -> list[etree._Element]:
+    return [each for piece in pieces if isinstance(piece, Fixed) for each in piece.placed()]
+
+
+def _fill(element: etree._Element, content: Sequence[etree._Element]) -> None:
+    """Make these the element's only children."""
+    for child in list(element):
+        element.remove(child)
+    element.extend(content)

@@ -1,0 +1,193 @@
+"""What a paragraph of Word or PowerPoint is made of: text of one format, boxes of it, and what is no text.
+
+Runs are cut at random by spelling marks and revisions; neighbours that look the same are one here.
+
+Source: ECMA-376-1:2016, sections 17.3 (WordprocessingML) and 21.1.2 (DrawingML).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+from lxml import etree  # type: ignore[import-untyped]
+
+DROPPED = frozenset({"proofErr", "lastRenderedPageBreak"})
+"""Notes of the program that wrote the file about the text as it was."""
+
+BOXES = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"})
+"""Elements with runs in them, which stay together."""
+
+INVISIBLE = frozenset({"lang", "noProof"})
+INVISIBLE_ATTRIBUTES = frozenset({"lang", "altLang", "dirty", "err", "smtClean"})
+"""Properties of a run that nobody sees."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text of one format.
+
+    Args:
+        text: What is read.
+        look: Equal for texts that look the same.
+        properties: The element that says how, None where it is the paragraph's own look.
+    """
+
+    text: str
+    look: bytes
+    properties: etree._Element | None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An element that comes back as it is.
+
+    Args:
+        element: The element.
+        run: The run in which it stood: it gets one of its own, which looks the same.
+    """
+
+    element: etree._Element
+    run: etree._Element | None = None
+
+    def placed(self) -> etree._Element:
+        """The element to put into the paragraph."""
+        if self.run is None:
+            return self.element
+        alone = etree.Element(self.run.tag, dict(self.run.attrib))
+        properties = self.run.find("{*}rPr")
+        if properties is not None:
+            alone.append(deepcopy(properties))
+        alone.append(self.element)
+        return alone
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What is no text.
+
+    Args:
+        kept: Elements that stand side by side.
+    """
+
+    kept: tuple[Kept, ...]
+
+    def placed(self) -> list[etree._Element]:
+        """The elements to put into the paragraph."""
+        return [each.placed() for each in self.kept]
+
+
+@dataclass(frozen=True)
+class Box:
+    """An element with pieces in it, such as a link.
+
+    Args:
+        element: The element.
+        inner: The one of its descendants, or itself, that holds the pieces.
+        pieces: What is in it.
+    """
+
+    element: etree._Element
+    inner: etree._Element
+    pieces: tuple[Piece, ...]
+
+
+Piece = Text | Fixed | Box
+
+
+def pieces_of(parent: etree._Element) -> list[Piece]:
+    """What an element's children are, neighbours of one kind together.
+
+    Args:
+        parent: `w:p`, `a:p` or a box; it is left as it is.
+    """
+    found: list[Piece] = []
+    field_depth = 0
+    for child in parent:
+        name = etree.QName(child).localname if isinstance(child.tag, str) else ""
+        if name in DROPPED or not name:
+            continue
+        if name != "r" or field_depth or _field_change(child):
+            # A field, from its beginning to its end, shows what the program computes.
+            box = _box(child) if name in BOXES and not field_depth else None
+            _add(found, box or Fixed((Kept(child),)))
+            field_depth = max(0, field_depth + _field_change(child))
+        else:
+            for piece in _run_pieces(child):
+                _add(found, piece)
+    return found
+
+
+def _field_change(element: etree._Element) -> int:
+    kinds = [value for mark in element.iterchildren("{*}fldChar") for value in mark.attrib.values()]
+    return kinds.count("begin") - kinds.count("end")
+
+
+def _box(element: etree._Element) -> Box | None:
+    inner = element if etree.QName(element).localname != "sdt" else element.find("{*}sdtContent")
+    if inner is None or inner.find("{*}p") is not None:
+        return None
+    pieces = tuple(pieces_of(inner))
+    return Box(element, inner, pieces) if any(texts_of(pieces)) else None
+
+
+def _run_pieces(run: etree._Element) -> Iterator[Piece]:
+    properties = run.find("{*}rPr")
+    look = _look(properties)
+    for child in run:
+        name = etree.QName(child).localname if isinstance(child.tag, str) else ""
+        if name == "t":
+            if child.text:
+                yield Text(child.text, look, properties)
+        elif name and name != "rPr" and name not in DROPPED:
+            yield Fixed((Kept(child, run),))
+
+
+def _look(properties: etree._Element | None) -> bytes:
+    """What makes two runs look the same."""
+    if properties is None:
+        return b""
+    seen = deepcopy(properties)
+    seen.tail = None
+    for child in list(seen):
+        if not isinstance(child.tag, str) or etree.QName(child).localname in INVISIBLE:
+            seen.remove(child)
+    for name in INVISIBLE_ATTRIBUTES & set(seen.attrib):
+        del seen.attrib[name]
+    return bytes(etree.tostring(seen, method="c14n")) if len(seen) or seen.attrib else b""
+
+
+def _add(found: list[Piece], piece: Piece) -> None:
+    last = found[-1] if found else None
+    if (
+        isinstance(last, Text)
+        and isinstance(piece, Text)
+        and (last.look == piece.look or piece.text.isspace())
+    ):
+        found[-1] = Text(last.text + piece.text, last.look, last.properties)
+    elif isinstance(last, Fixed) and isinstance(piece, Fixed):
+        found[-1] = Fixed((*last.kept, *piece.kept))
+    else:
+        found.append(piece)
+
+
+def texts_of(pieces: Sequence[Piece]) -> Iterator[Text]:
+    """The texts among pieces, those in boxes too."""
+    for piece in pieces:
+        if isinstance(piece, Text):
+            yield piece
+        elif isinstance(piece, Box):
+            yield from texts_of(piece.pieces)
+
+
+def words_of(pieces: Sequence[Piece]) -> Iterator[str]:
+    """What is read of pieces, with a blank for what is no text."""
+    for piece in pieces:
+        match piece:
+            case Text():
+                yield piece.text
+            case Fixed():
+                yield " "
+            case Box():
+                yield from words_of(piece.pieces)

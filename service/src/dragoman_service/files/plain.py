@@ -1,0 +1,82 @@
+"""Text and HTML files: one text each, written back in the encoding in which it came."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from dragoman_service.errors import BrokenFileError
+from dragoman_service.files.document import FileDocument
+from dragoman_service.text.preparation import Format
+
+BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""UTF-32 before UTF-16, whose mark is the beginning of its own."""
+
+CHARSET = re.compile(rb"""<meta\s[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:\-]{1,40})""", re.IGNORECASE)
+"""Source: https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding"""
+
+PRESCAN_BYTES = 1024
+
+ENCODINGS = re.compile(
+    r"utf-8|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|gb\w+|big5\w*|euc_\w+|shift_jis\w*|iso2022_\w+|tis-620|mac-\w+"
+)
+"""Those of Python's codecs that HTML files are written in."""
+
+
+def read_text(content: bytes) -> FileDocument:
+    """A text file: UTF-8, or UTF-16 or UTF-32 with a byte order mark.
+
+    Raises:
+        BrokenFileError: It is neither.
+    """
+    encoding = _marked_encoding(content) or "utf-8"
+    text = decoded(content, encoding)
+    return FileDocument((text,), Format.PLAIN, lambda texts: texts[0].encode(encoding))
+
+
+def read_html(content: bytes) -> FileDocument:
+    """An HTML file, in the encoding that its byte order mark or `<meta charset>` names, else UTF-8.
+
+    Characters of a translation that this encoding lacks are written as character references.
+
+    Raises:
+        BrokenFileError: It is not in that encoding, or nobody knows it.
+    """
+    named = CHARSET.search(content, 0, PRESCAN_BYTES)
+    encoding = _marked_encoding(content) or _known_encoding(named[1].decode() if named else "utf-8")
+    text = decoded(content, encoding)
+    return FileDocument((text,), Format.HTML, lambda texts: texts[0].encode(encoding, "xmlcharrefreplace"))
+
+
+def decoded(content: bytes, encoding: str) -> str:
+    """A file's text.
+
+    Raises:
+        BrokenFileError: It is not in this encoding.
+    """
+    try:
+        return content.decode(encoding)
+    except UnicodeError:
+        raise BrokenFileError(f"the file is not {encoding}; save it as UTF-8") from None
+
+
+def _marked_encoding(content: bytes) -> str | None:
+    return next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
+
+
+def _known_encoding(named: str) -> str:
+    try:
+        name = codecs.lookup(named).name
+    except LookupError:
+        name = ""
+    if not ENCODINGS.fullmatch(name):
+        raise BrokenFileError(
+            f"the file names an encoding that is not known here, {named!r}; save it as UTF-8"
+        )
+    return name

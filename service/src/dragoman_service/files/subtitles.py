@@ -1,0 +1,149 @@
+"""SubRip subtitles: numbers and times stay, what is said between them is translated.
+
+Lines of a cue that are one sentence become one text, and its translation gets as many lines again; what
+different people say (lines that begin with a dash) and ended sentences stay apart. The few tags that
+players know are kept as HTML; all else is escaped on the way and comes back as it was.
+
+Source: https://www.matroska.org/technical/subtitles.html#srt-subtitles
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.plain import decoded
+from dragoman_service.text.preparation import Format
+
+TIMES = re.compile(r"\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}.*")
+TAG = re.compile(r"(</?(?:i|b|u|s|font(?:\s[^<>]*)?)>)", re.IGNORECASE)
+POSITION = re.compile(r"\{\\[^{}]*\}")
+"""Where a player shows a cue, as in `{\\an8}`."""
+
+SAYS = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
+"""How a line begins that somebody else says."""
+ENDS = re.compile(r"[.!?…。！？।:♪][\"'”’»)\]]*(?:</[a-z]+>)*\s*$", re.IGNORECASE)
+"""How a line ends that the next does not continue."""
+
+SPACES = re.compile(r"\s+")
+LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
+"""A model's own would end a cue."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Lines that are one text: `lines[first:after]`, and what stands before the text of the first."""
+
+    first: int
+    after: int
+    prefix: str
+
+
+def read_subtitles(content: bytes) -> FileDocument:
+    """A file of subtitles, in UTF-8 or UTF-16 with a byte order mark.
+
+    Raises:
+        BrokenFileError: It is in another encoding.
+    """
+    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    encoding = "utf-16" if wide else ("utf-8-sig" if content.startswith(b"\xef\xbb\xbf") else "utf-8")
+    lines = re.split(r"(\r\n|\r|\n)", decoded(content, encoding))
+    spoken, breaks = lines[::2], lines[1::2]
+    groups = _groups(spoken)
+    texts = tuple(_as_html(_joined(spoken, group)) for group in groups)
+
+    def rebuild(translations: Sequence[str]) -> bytes:
+        said: list[str | None] = list(spoken)
+        for group, translation in zip(groups, translations, strict=True):
+            lines = _wrapped(_from_html(LINE_BREAKS.sub(" ", translation)), group.after - group.first)
+            lines[0] = group.prefix + lines[0]
+            left_over = group.after - group.first - len(lines)
+            said[group.first : group.after] = [*lines, *[None] * left_over]
+        ends = [*breaks, ""]
+        return "".join(line + end for line, end in zip(said, ends, strict=True) if line is not None).encode(
+            encoding
+        )
+
+    return FileDocument(texts, Format.HTML, rebuild)
+
+
+def _groups(lines: Sequence[str]) -> list[_Group]:
+    groups: list[_Group] = []
+    in_cue = continues = False
+    for index, line in enumerate(lines):
+        if TIMES.fullmatch(line):
+            in_cue, continues = True, False
+            continue
+        if not line.strip():
+            in_cue = in_cue and index + 1 < len(lines) and not _begins_cue(lines, index + 1)
+            continues = False
+            continue
+        if not in_cue:
+            continue
+        if continues and not SAYS.match(line):
+            groups[-1] = _Group(groups[-1].first, index + 1, groups[-1].prefix)
+        else:
+            groups.append(_Group(index, index + 1, _prefix(line)))
+        continues = not ENDS.search(line)
+    return [group for group in groups if any(map(str.isalpha, _joined(lines, group)))]
+
+
+def _begins_cue(lines: Sequence[str], index: int) -> bool:
+    """Whether a cue's number and times stand here: else an empty line belongs to the cue before."""
+    following = lines[index : index + 2]
+    return not following[0].strip() or any(TIMES.fullmatch(line) for line in following)
+
+
+def _prefix(line: str) -> str:
+    """The player's position and the dash, which the model shall not see."""
+    position = POSITION.match(line)
+    start = position.end() if position else 0
+    says = SAYS.match(line, start)
+    return line[: says.end()] if says and "<" not in says[0] else line[:start]
+
+
+def _joined(lines: Sequence[str], group: _Group) -> str:
+    first, *others = lines[group.first : group.after]
+    return " ".join([first.removeprefix(group.prefix), *(line.strip() for line in others)])
+
+
+def _as_html(text: str) -> str:
+    """Escape all but tags."""
+    return "".join(
+        part if index % 2 else html.escape(part, quote=False) for index, part in enumerate(TAG.split(text))
+    )
+
+
+def _from_html(text: str) -> str:
+    """The way back."""
+    return "".join(part if index % 2 else html.unescape(part) for index, part in enumerate(TAG.split(text)))
+
+
+def _wrapped(text: str, count: int) -> list[str]:
+    """Break a text into `count` lines of about the same length, or fewer where it has no more words."""
+    places = _places(text) if count > 1 else []
+    cuts: list[tuple[int, int]] = []
+    for number in range(1, count):
+        near = bisect(places, (len(text) * number // count, 0))
+        found = places[max(near - 1, 0) : near + 1]
+        if found:
+            cuts.append(min(found, key=lambda place: abs(place[0] - len(text) * number // count)))
+    starts = [0, *(after for _, after in dict.fromkeys(cuts))]
+    ends = [*(before for before, _ in dict.fromkeys(cuts)), len(text)]
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _places(text: str) -> list[tuple[int, int]]:
+    """Where a text may be broken: blanks between words, outside tags."""
+    places: list[tuple[int, int]] = []
+    position = 0
+    for index, part in enumerate(TAG.split(text)):
+        if not index % 2:
+            found = [(position + blank.start(), position + blank.end()) for blank in SPACES.finditer(part)]
+            places += [(start, end) for start, end in found if start > 0 and end < len(text)]
+        position += len(part)
+    return places

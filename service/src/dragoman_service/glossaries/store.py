@@ -1,0 +1,124 @@
+"""Where glossaries live, as those who use them see it; and the store that forgets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from dragoman_service.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
+from dragoman_service.glossaries.values import StoredGlossary
+
+MOST_GLOSSARIES = 1000
+"""What DeepL keeps for one account."""
+
+Change = Callable[[StoredGlossary], StoredGlossary]
+"""Makes the next state of a glossary of its present one; keeps its id. May run more than once, where a store
+finds that somebody else was faster."""
+
+
+class GlossaryStore(Protocol):
+    """Keeps glossaries; every method may be called side by side."""
+
+    async def add(self, glossary: StoredGlossary) -> None:
+        """Keep a new glossary.
+
+        Raises:
+            InvalidGlossaryError: It exceeds a bound.
+            StoreFullError: There are too many.
+            GlossaryStoreError: It could not be kept.
+        """
+        ...
+
+    async def get(self, glossary_id: str) -> StoredGlossary:
+        """One glossary.
+
+        Raises:
+            UnknownGlossaryError: There is none of this id.
+            GlossaryStoreError: It could not be read.
+        """
+        ...
+
+    async def all(self) -> Sequence[StoredGlossary]:
+        """Every glossary, the oldest first.
+
+        Raises:
+            GlossaryStoreError: They could not be read.
+        """
+        ...
+
+    async def change(self, glossary_id: str, change: Change) -> StoredGlossary:
+        """Replace a glossary by what `change` makes of it; nothing happens where that raises.
+
+        Raises:
+            UnknownGlossaryError: There is none of this id.
+            InvalidGlossaryError: It would exceed a bound.
+            GlossaryStoreError: It could not be kept.
+        """
+        ...
+
+    async def remove(self, glossary_id: str) -> None:
+        """Forget a glossary.
+
+        Raises:
+            UnknownGlossaryError: There is none of this id.
+            GlossaryStoreError: It could not be removed.
+        """
+        ...
+
+
+class MemoryStore:
+    """Keeps glossaries until the process ends."""
+
+    def __init__(self) -> None:
+        self._glossaries: dict[str, StoredGlossary] = {}
+
+    async def add(self, glossary: StoredGlossary) -> None:
+        """See `GlossaryStore.add`."""
+        if len(self._glossaries) >= MOST_GLOSSARIES:
+            raise full()
+        self._glossaries[glossary.glossary_id] = glossary.checked()
+
+    async def get(self, glossary_id: str) -> StoredGlossary:
+        """See `GlossaryStore.get`."""
+        found = self._glossaries.get(canonical_id(glossary_id))
+        if found is None:
+            raise unknown()
+        return found
+
+    async def all(self) -> Sequence[StoredGlossary]:
+        """See `GlossaryStore.all`."""
+        return sorted(self._glossaries.values(), key=lambda glossary: glossary.created)
+
+    async def change(self, glossary_id: str, change: Change) -> StoredGlossary:
+        """See `GlossaryStore.change`."""
+        changed = change(await self.get(glossary_id)).checked()
+        self._glossaries[changed.glossary_id] = changed
+        return changed
+
+    async def remove(self, glossary_id: str) -> None:
+        """See `GlossaryStore.remove`."""
+        if self._glossaries.pop(canonical_id(glossary_id), None) is None:
+            raise unknown()
+
+
+def canonical_id(glossary_id: str) -> str:
+    """An id as stores know it: a UUID in lower case, so that it is a safe file or object name too.
+
+    Raises:
+        InvalidFieldError: It is no UUID.
+    """
+    try:
+        return str(uuid.UUID(glossary_id))
+    except ValueError:
+        raise InvalidFieldError("Missing or invalid argument: glossary_id") from None
+
+
+def unknown() -> UnknownGlossaryError:
+    """What every store says of an id it does not have."""
+    return UnknownGlossaryError("Glossary not found")
+
+
+def full() -> StoreFullError:
+    """What every store says when it has as many glossaries as it keeps."""
+    return StoreFullError(f"there are {MOST_GLOSSARIES} glossaries, as many as are kept; delete one first")

@@ -1,0 +1,87 @@
+"""What the GPUs of a pod are doing, by NVML; nothing where there is none.
+
+Source: https://docs.nvidia.com/deploy/nvml-api/
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+log = logging.getLogger(__name__)
+
+
+def gpus(environ: Mapping[str, str] = os.environ) -> GPUs | None:
+    """The GPUs that this process may use, or None: no driver, no GPU, no NVML.
+
+    Args:
+        environ: `CUDA_VISIBLE_DEVICES` narrows what a container sees; NVML does not look at it.
+    """
+    try:
+        nvml = importlib.import_module("pynvml")
+        nvml.nvmlInit()
+    except Exception as error:
+        # NVML's absence shows in many ways, none of which is worth more than a line.
+        log.debug("no NVML: %s", error)
+        return None
+    handles = visible(nvml, environ.get("CUDA_VISIBLE_DEVICES"))
+    return GPUs(nvml, handles) if handles else None
+
+
+def visible(nvml: Any, devices: str | None) -> dict[str, Any]:
+    """NVML's handles of GPUs, by the label that they get.
+
+    Args:
+        nvml: The module, started.
+        devices: `CUDA_VISIBLE_DEVICES`: indices or UUIDs; None is all. A name that NVML does not know ends the
+            list, as it does for CUDA.
+    """
+    if devices is None:
+        return {str(at): nvml.nvmlDeviceGetHandleByIndex(at) for at in range(nvml.nvmlDeviceGetCount())}
+    found: dict[str, Any] = {}
+    for name in filter(None, map(str.strip, devices.split(","))):
+        try:
+            if name.isdecimal():
+                found[name] = nvml.nvmlDeviceGetHandleByIndex(int(name))
+            else:
+                found[name] = nvml.nvmlDeviceGetHandleByUUID(name)
+        except nvml.NVMLError:
+            break
+    return found
+
+
+class GPUs(Collector):
+    """Reads utilisation and memory whenever metrics are asked for.
+
+    Args:
+        nvml: The module, started.
+        handles: Of the GPUs, by label.
+    """
+
+    def __init__(self, nvml: Any, handles: Mapping[str, Any]) -> None:
+        self._nvml = nvml
+        self._handles = handles
+
+    def collect(self) -> Iterable[Metric]:
+        """One sample for each GPU that answers; a driver that fails leaves gaps, not errors."""
+        busy = GaugeMetricFamily(
+            "dragoman_gpu_utilization_ratio", "Share of time in which a kernel ran", labels=["gpu"]
+        )
+        used = GaugeMetricFamily("dragoman_gpu_memory_used_bytes", "GPU memory in use", labels=["gpu"])
+        total = GaugeMetricFamily("dragoman_gpu_memory_bytes", "GPU memory there is", labels=["gpu"])
+        for label, handle in self._handles.items():
+            try:
+                memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
+                used.add_metric([label], memory.used)
+                total.add_metric([label], memory.total)
+                busy.add_metric([label], self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100)
+            except self._nvml.NVMLError as error:
+                # A GPU that is partitioned (MIG) has memory and no utilisation.
+                log.debug("GPU %s does not answer: %s", label, error)
+        return [busy, used, total]

@@ -1,0 +1,51 @@
+"""The translator that a pod's settings ask for."""
+
+from __future__ import annotations
+
+from dragoman_service.engine.protocol import Engine
+from dragoman_service.errors import SettingsError
+from dragoman_service.languages import Pair, language
+from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.wishes import Wishes
+from dragoman_service.settings import Settings
+from dragoman_service.translate.glossary_file import GlossaryFile
+from dragoman_service.translate.observer import Observer
+from dragoman_service.translate.translator import MOST_SIDE_BY_SIDE, Translator
+from dragoman_service.translation import Split
+
+ROUNDS_AHEAD = 2
+"""Segments of one request in the engine for each sequence that it runs: enough to keep it busy, and whoever
+comes next waits for one round of them rather than for a whole document."""
+
+ANY_PAIR = Pair(language("en"), language("de"))
+
+
+def translator_of(settings: Settings, engine: Engine, observer: Observer) -> Translator:
+    """The core of a pod.
+
+    Args:
+        settings: The pod's.
+        engine: What generates; need not be loaded.
+        observer: Told of what happens.
+
+    Raises:
+        PromptTemplateError: The prompt family cannot be used.
+        SettingsError: The glossary cannot be read, or the family cannot be told of one.
+    """
+    family = prompt_family(settings.prompt_family, settings.prompt_template)
+    if settings.glossary is not None and family.lacking(ANY_PAIR, Wishes(terms=(("a", "b"),))):
+        raise SettingsError(
+            f"--glossary: models of family {family.name} cannot be told of terms; leave it out, or use another model"
+        )
+    at_once = settings.max_num_seqs
+    return Translator(
+        engine,
+        family,
+        settings.languages,
+        settings.request_timeout_s,
+        split=Split(settings.split) if settings.split else None,
+        side_by_side=min(MOST_SIDE_BY_SIDE, ROUNDS_AHEAD * at_once) if at_once else MOST_SIDE_BY_SIDE,
+        glossary=GlossaryFile(settings.glossary) if settings.glossary else None,
+        cache_bytes=settings.cache_bytes,
+        observer=observer,
+    )

@@ -1,0 +1,253 @@
+"""From texts and a pair to translations: what a request goes through, from its check to its result."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from dragoman_contract.languages import Languages
+from dragoman_service.engine.protocol import Engine
+from dragoman_service.errors import DeadlineExceededError, EmptyTextError, ServiceError
+from dragoman_service.languages import UNKNOWN, Pair, pair
+from dragoman_service.prompts.family import PromptFamily
+from dragoman_service.text.detection import detect
+from dragoman_service.text.glossary import Glossary
+from dragoman_service.translate.generation import Generator, Judge, Outcome, size_bytes
+from dragoman_service.translate.glossary_file import GlossaryFile
+from dragoman_service.translate.observer import NOWHERE, Observer, Origin, Silent
+from dragoman_service.translate.preparing import Budgets, Preparer
+from dragoman_service.translate.sharing import Sharing, key_of
+from dragoman_service.translate.side_by_side import in_order
+from dragoman_service.translate.texts import Settled, Text, result_of, settled
+from dragoman_service.translate.wanted import wanted
+from dragoman_service.translation import Delta, OnFinding, Split, TranslationRequest, TranslationResult
+
+MOST_SIDE_BY_SIDE = 128
+"""Segments of one request that the engine holds at once: handing over a thousand takes the event loop for
+longer than other callers should wait, and more than this fill the batch of no CPU and few GPUs."""
+
+PREPARED_INLINE_CHARS = 2000
+"""Longer texts are prepared in a thread: this many take about 2 ms."""
+
+
+class Translator:
+    """Everything a translation needs that does not change between requests.
+
+    Args:
+        engine: What generates.
+        family: How the model wants to be asked.
+        languages: Pairs that are served; empty means every pair.
+        timeout_s: Seconds after which a request is given up.
+        split: What ends a segment where a request does not say; None is as the model wants it.
+        side_by_side: Segments of one request that the engine holds at once.
+        glossary: The deployment's terms.
+        cache_bytes: What outcomes that are kept for later requests may take; 0 keeps none.
+        observer: Told of what happens.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        family: PromptFamily,
+        languages: tuple[Languages, ...] = (),
+        timeout_s: float = 30.0,
+        *,
+        split: Split | None = None,
+        side_by_side: int = MOST_SIDE_BY_SIDE,
+        glossary: GlossaryFile | None = None,
+        cache_bytes: int = 0,
+        observer: Observer | None = None,
+    ) -> None:
+        self.engine = engine
+        self.family = family
+        self.languages = languages
+        self.timeout_s = timeout_s
+        self._split = split
+        self._side_by_side = side_by_side
+        self._glossary = glossary
+        self._sharing = Sharing[Outcome](cache_bytes, size_bytes)
+        self._observer = observer or Silent()
+        self._budgets = Budgets(engine, family)
+        self._judge = Judge()
+        self._origin = NOWHERE
+
+    def on_behalf_of(self, origin: Origin) -> Translator:
+        """The same translator, telling the observer and the engine where its requests come from."""
+        other = copy.copy(self)
+        other._origin = origin
+        return other
+
+    async def warm_up(self) -> None:
+        """Load what is loaded on first use, in a thread; a second or so. Called while the model loads."""
+        await asyncio.to_thread(detect, "What is loaded on first use is loaded now.")
+
+    def check(self, asked: TranslationRequest) -> Pair:
+        """The pair asked for; its source is `UNKNOWN` where it is to be detected.
+
+        Raises:
+            CallerError: The texts are empty, the pair is not served, or the model's family cannot be told
+                the request's wishes.
+        """
+        found = pair(asked.source_lang, asked.target_lang, self.languages)
+        if not asked.texts:
+            raise EmptyTextError("the list of texts is empty")
+        for index, text in enumerate(asked.texts):
+            if not text or text.isspace():
+                which = f"text number {index + 1}" if len(asked.texts) > 1 else "the text"
+                raise EmptyTextError(f"{which} is empty; send something to translate")
+        if found.source is not UNKNOWN:
+            wanted(asked, found, self.family)
+        return found
+
+    async def translate(self, asked: TranslationRequest) -> list[TranslationResult]:
+        """Translate all texts, their segments side by side in the engine.
+
+        Cancelling this aborts every generation that nobody else waits for.
+
+        Raises:
+            CallerError: The request cannot be answered as it is.
+            DeadlineExceededError: It took more than `timeout_s`, or than the request gives it.
+            UnreliableTranslationError: A guard fired, and the request asked to fail then.
+            EngineError: The engine failed, or none of the segments could be translated.
+        """
+        self.check(asked)
+        limit_s = self._limit_s(asked)
+        parts: dict[int, list[Settled]] = {index: [] for index in range(len(asked.texts))}
+        try:
+            async with asyncio.timeout(limit_s):
+                texts = await self._prepared(asked)
+                async with aclosing(self._settled(asked, texts)) as found:
+                    async for text, part in found:
+                        parts[text.index].append(part)
+        except TimeoutError:
+            raise _late(limit_s) from None
+        every = [part for each in parts.values() for part in each]
+        if not _has_any(every):
+            raise _first_failure(every)
+        return [result_of(text, parts[text.index], asked.alternatives) for text in texts]
+
+    async def stream(self, asked: TranslationRequest) -> AsyncGenerator[Delta]:
+        """Translate all texts, giving each segment as soon as it and all before it are done.
+
+        What was given is never taken back: a segment is checked, and tried again, before it is. Where the
+        request leaves the splitting open, each sentence is a segment. Closing the generator aborts as
+        cancelling `translate` does.
+
+        Raises:
+            As `translate` does; errors of the request itself come before the first delta.
+        """
+        self.check(asked)
+        limit_s = self._limit_s(asked)
+        end_s = asyncio.get_running_loop().time() + limit_s
+        if asked.split is None and self._split is None:
+            asked = replace(asked, split=Split.SENTENCES)
+        try:
+            async with asyncio.timeout_at(end_s):
+                texts = await self._prepared(asked)
+        except TimeoutError:
+            raise _late(limit_s) from None
+        async with aclosing(self._settled(asked, texts)) as found:
+            deltas = _deltas(found, texts, asked.alternatives)
+            async with aclosing(deltas):
+                while True:
+                    try:
+                        async with asyncio.timeout_at(end_s):
+                            delta = await anext(deltas, None)
+                    except TimeoutError:
+                        raise _late(limit_s) from None
+                    if delta is None:
+                        return
+                    yield delta
+
+    def _limit_s(self, asked: TranslationRequest) -> float:
+        return self.timeout_s if asked.timeout_s is None else min(self.timeout_s, asked.timeout_s)
+
+    async def _prepared(self, asked: TranslationRequest) -> list[Text]:
+        if self._glossary is not None:
+            await self._glossary.refresh()
+        preparer = Preparer(
+            asked,
+            self.engine,
+            self.family,
+            self._budgets,
+            self.languages,
+            self._split,
+            self._deployed,
+        )
+        if sum(map(len, asked.texts)) <= PREPARED_INLINE_CHARS:
+            return [preparer.text(index) for index in range(len(asked.texts))]
+        return await asyncio.to_thread(lambda: [preparer.text(index) for index in range(len(asked.texts))])
+
+    def _deployed(self, pair: Pair) -> Glossary | None:
+        return self._glossary.of(pair) if self._glossary is not None else None
+
+    async def _settled(
+        self, asked: TranslationRequest, texts: Sequence[Text]
+    ) -> AsyncGenerator[tuple[Text, Settled]]:
+        """The segments of all texts in order, decided on."""
+        generator = Generator(self.engine, self.family, self._observer, self._judge, self._origin)
+        strict = asked.on_finding is OnFinding.FAIL
+        known: dict[bytes, Outcome] = {}
+
+        async def work(place: tuple[Text, int]) -> tuple[Text, Settled]:
+            text, number = place
+            wish = text.asked[number]
+            key = key_of(*wish.key())
+            if key in known:
+                outcome, how = known[key], "in_flight"
+            else:
+                outcome, how = await self._sharing.get(key, lambda: generator.outcome(wish))
+                known[key] = outcome
+            if how != "made":
+                self._observer.reused(how, self._origin)
+            part = settled(number, wish.segment, outcome, strict=strict)
+            if part.untouched:
+                self._observer.untouched(self._origin)
+            return text, part
+
+        places = [(text, number) for text in texts for number in range(len(text.asked))]
+        async with aclosing(in_order(places, work, self._side_by_side)) as found:
+            async for each in found:
+                yield each
+
+
+async def _deltas(
+    found: AsyncGenerator[tuple[Text, Settled]], texts: Sequence[Text], alternatives: int
+) -> AsyncGenerator[Delta]:
+    """Settled segments as pieces of their texts; failures wait until something did not fail."""
+    held: list[Delta] = []
+    every: list[Settled] = []
+    for text in texts:
+        parts: list[Settled] = []
+        for number in range(len(text.asked)):
+            _, part = await anext(found)
+            parts.append(part)
+            every.append(part)
+            held.append(Delta(text.index, text.document.between[number] + part.text))
+            while held and _has_any(every):
+                yield held.pop(0)
+        whole = result_of(text, parts, alternatives)
+        held.append(Delta(text.index, text.document.between[-1], whole))
+        while held and _has_any(every):
+            yield held.pop(0)
+    if held:
+        raise _first_failure(every)
+
+
+def _has_any(parts: Sequence[Settled]) -> bool:
+    """Whether there is anything to give: a segment that did not fail, or none that could."""
+    return not parts or any(part.failure is None for part in parts)
+
+
+def _first_failure(parts: Sequence[Settled]) -> ServiceError:
+    return next(part.failure for part in parts if part.failure is not None)
+
+
+def _late(limit_s: float) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        f"the translation was not finished within {limit_s:g} s and was given up; send less text at once, or raise "
+        "--request-timeout-s"
+    )

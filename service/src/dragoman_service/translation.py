@@ -1,0 +1,142 @@
+"""What a caller asks for and gets, in the terms of no dialect: the values that the core takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dragoman_service.text.glossary import Term
+from dragoman_service.text.preparation import Format
+
+
+class Formality(StrEnum):
+    """The tone of a translation, where the target language has one."""
+
+    DEFAULT = "default"
+    MORE = "more"
+    LESS = "less"
+    PREFER_MORE = "prefer_more"
+    """As `MORE`, but silently dropped where it cannot be had."""
+    PREFER_LESS = "prefer_less"
+
+
+class Split(StrEnum):
+    """What may end a segment of plain text."""
+
+    LINES = "lines"
+    """Line breaks, and sentences where a line is too long for the model: the layout stays as it is."""
+    SENTENCES = "sentences"
+    """Each sentence by itself, as small models want it."""
+    NO_LINES = "no-lines"
+    """Sentences; a line break is white space within one."""
+    NONE = "none"
+    """Nothing: a text that does not fit the model as a whole is refused."""
+
+
+class OnFinding(StrEnum):
+    """What becomes of a translation that a guard doubts after the retry."""
+
+    FLAG = "flag"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class TranslationRequest:
+    """Texts of one pair of languages, and how they shall be translated.
+
+    Args:
+        texts: At least one; answered in this order.
+        target_lang: BCP-47 tag of the translations.
+        source_lang: BCP-47 tag of the texts; None detects it, text by text.
+        format: How the texts are written.
+        split: What may end a segment of plain text; None leaves it to the deployment's setting.
+        terms: The caller's glossary; wins over the deployment's.
+        formality: See there.
+        context: Text that helps to understand and is not translated.
+        instructions: The caller's wishes in words.
+        alternatives: Further translations of each text, 0 to 9.
+        ignore_tags: Elements that are not translated.
+        splitting_tags: Elements that always end a segment.
+        non_splitting_tags: Elements that never end one.
+        keep_whitespace: Whether the caller wants layout and casing left as they are. Nothing reads it yet:
+            blanks always come back, and no family has words for the rest.
+        ignore_unsupported: Whether a wish that the model's family cannot fulfil is dropped with a warning
+            rather than refused.
+        on_finding: See there.
+        timeout_s: Seconds after which the caller gives up; None is the deployment's own limit, which also
+            bounds it.
+    """
+
+    texts: tuple[str, ...]
+    target_lang: str
+    source_lang: str | None = None
+    format: Format = Format.PLAIN
+    split: Split | None = None
+    terms: tuple[Term, ...] = ()
+    formality: Formality = Formality.DEFAULT
+    context: str = ""
+    instructions: tuple[str, ...] = ()
+    alternatives: int = 0
+    ignore_tags: frozenset[str] = frozenset()
+    splitting_tags: frozenset[str] = frozenset()
+    non_splitting_tags: frozenset[str] = frozenset()
+    keep_whitespace: bool = False
+    ignore_unsupported: bool = False
+    on_finding: OnFinding = OnFinding.FLAG
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something a caller should know about a translation that was given all the same.
+
+    Args:
+        code: Stable name: a guard's, `glossary` for terms that are not there, `untouched` for a segment
+            that was left as it was, `ignored` for a wish that was dropped.
+        detail: In words that repeat nothing of the texts.
+        segment: Index of the segment it is about, or None for the whole.
+    """
+
+    code: str
+    detail: str
+    segment: int | None = None
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """One text's translation.
+
+    Args:
+        text: The translation, in the format of the source.
+        source_lang: BCP-47 tag of the source, as asked or as detected; `und` for a text without letters.
+        confidence: Of the detection, 0 to 1; None where the source language was given.
+        alternatives: Further translations, as many as asked for or as there are different ones.
+        warnings: What a caller should know.
+        segments: How many segments it was made of.
+        prompt_tokens: Tokens that the engine read for it.
+        output_tokens: Tokens that the engine wrote for it.
+    """
+
+    text: str
+    source_lang: str
+    confidence: float | None = None
+    alternatives: tuple[str, ...] = ()
+    warnings: tuple[Warned, ...] = ()
+    segments: int = 1
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of a streamed translation.
+
+    Args:
+        index: Of the text, as in the request.
+        text: What follows what came before of this text.
+        result: Set on a text's last delta: the whole, with what is known of it.
+    """
+
+    index: int
+    text: str
+    result: TranslationResult | None = None

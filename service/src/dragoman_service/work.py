@@ -1,0 +1,165 @@
+"""What one HTTP request comes to: work for the core, as a dialect reads it and writes its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dragoman_service.errors import ServiceError
+from dragoman_service.languages import Pair
+from dragoman_service.translate import Translator
+from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
+
+EVENT_STREAM = "text/event-stream"
+"""Source: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
+
+MOST_REQUESTS_SIDE_BY_SIDE = 8
+"""Of one call: each may have many texts in the engine at once."""
+
+Results = Sequence[Sequence[TranslationResult]]
+"""For each translation request of a call, its texts' results."""
+
+
+class Work(Protocol):
+    """What one HTTP request wants of the core."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """What the engine will be given."""
+        ...
+
+    @property
+    def streams(self) -> bool:
+        """Whether `stream` is what was asked for, rather than `answer`."""
+        ...
+
+    def check(self, translator: Translator) -> Pair | None:
+        """The pair that it counts as, None where it is no translation.
+
+        Raises:
+            CallerError: It cannot be answered as it is.
+        """
+        ...
+
+    async def answer(self, translator: Translator) -> Response:
+        """Have it done; cancelling aborts it in the engine."""
+        ...
+
+    def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
+        """Have it done, the answer's events as they come; closing it aborts it in the engine."""
+        ...
+
+    def failed(self, error: ServiceError) -> bytes:
+        """The last event of a stream that cannot be finished."""
+        ...
+
+
+class Events(Protocol):
+    """How a dialect writes one streamed translation."""
+
+    def delta(self, delta: Delta) -> bytes:
+        """The events for a piece of a translation."""
+        ...
+
+    def end(self) -> bytes:
+        """The events after the last piece."""
+        ...
+
+    def failed(self, error: ServiceError) -> bytes:
+        """The last event of a translation that cannot be finished."""
+        ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """One HTTP request that asks for translations: the usual work.
+
+    Args:
+        requests: What the core is asked for: one, or one for each target language, done side by side.
+        render: Makes the answer of their results.
+        events: Set where the one request's translations are to be streamed.
+    """
+
+    requests: tuple[TranslationRequest, ...]
+    render: Callable[[Results], Response]
+    events: Events | None = None
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The texts, once for each language that they are translated into."""
+        return [text for asked in self.requests for text in asked.texts]
+
+    @property
+    def streams(self) -> bool:
+        """Whether there are events to write."""
+        return self.events is not None
+
+    def check(self, translator: Translator) -> Pair | None:
+        """The last request's pair, once all have been checked."""
+        pairs = [translator.check(asked) for asked in self.requests]
+        return pairs[-1] if pairs else None
+
+    async def answer(self, translator: Translator) -> Response:
+        """All requests side by side; the first failure ends the others."""
+        if len(self.requests) == 1:
+            return self.render([await translator.translate(self.requests[0])])
+        places = asyncio.Semaphore(MOST_REQUESTS_SIDE_BY_SIDE)
+
+        async def in_turn(asked: TranslationRequest) -> list[TranslationResult]:
+            async with places:
+                return await translator.translate(asked)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(in_turn(asked)) for asked in self.requests]
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return self.render([task.result() for task in tasks])
+
+    async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
+        """The first request's translations as the dialect's events."""
+        assert self.events is not None
+        async with aclosing(translator.stream(self.requests[0])) as deltas:
+            async for delta in deltas:
+                yield self.events.delta(delta)
+        yield self.events.end()
+
+    def failed(self, error: ServiceError) -> bytes:
+        """See `Events.failed`."""
+        assert self.events is not None
+        return self.events.failed(error)
+
+
+class Refusing(Protocol):
+    """What can say no in the terms of an API."""
+
+    def refuse(self, error: ServiceError) -> Response:
+        """The answer for an error, in the status and shape of this API."""
+        ...
+
+
+class Dialect(Refusing, Protocol):
+    """One API as its clients know it."""
+
+    @property
+    def name(self) -> str:
+        """Short and stable: a label of metrics."""
+        ...
+
+    def read(self, request: Request, body: bytes) -> Work | Awaitable[Work]:
+        """What a request asks for; awaited where reading takes long enough for a thread.
+
+        Args:
+            request: Its method, query and headers; the body has been read.
+            body: All of it.
+
+        Raises:
+            CallerError: It cannot be answered as it is.
+        """
+        ...

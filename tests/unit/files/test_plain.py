@@ -1,0 +1,56 @@
+import codecs
+
+import pytest
+
+from dragoman_service.errors import BrokenFileError, UnsupportedFileError
+from dragoman_service.files.kinds import READERS, reader_for
+from dragoman_service.files.plain import read_html, read_text
+from dragoman_service.text.preparation import Format
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"Hello\r\n\n  world", "नमस्ते".encode(), codecs.BOM_UTF8 + b"Hello", "Größe".encode("utf-16")],
+)
+def test_a_text_file_comes_back_byte_for_byte(content: bytes) -> None:
+    document = read_text(content)
+    assert document.format is Format.PLAIN
+    assert document.rebuild(document.texts) == content
+
+
+def test_a_translation_is_written_in_the_encoding_of_the_source() -> None:
+    assert read_text("Hi".encode("utf-16")).rebuild(["Größe"]).decode("utf-16") == "Größe"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"Gr\xf6\xdfe", b"\x80"])
+def test_another_encoding_is_refused_rather_than_guessed(content: bytes) -> None:
+    with pytest.raises(BrokenFileError, match="UTF-8"):
+        read_text(content)
+
+
+def test_html_says_its_encoding_itself_and_keeps_it() -> None:
+    page = b'<html><head><meta charset="iso-8859-1"></head><body>Gr\xf6\xdfe</body></html>'
+    document = read_html(page)
+    assert document.format is Format.HTML
+    assert "Größe" in document.texts[0]
+    assert document.rebuild(document.texts) == page
+    translated = document.rebuild([document.texts[0].replace("Größe", "आकार")])
+    assert "&#2310;" in translated.decode("iso-8859-1")
+
+
+def test_html_of_an_encoding_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(BrokenFileError, match="x-klingon"):
+        read_html(b'<meta charset="x-klingon">')
+
+
+def test_a_file_is_known_by_the_end_of_its_name() -> None:
+    assert reader_for("a.b/LETTER.DOCX") is READERS[".docx"]
+    for name in ("letter.pdf", "letter", "", ".docx"):
+        with pytest.raises(UnsupportedFileError, match=r"\.txt, \.html"):
+            reader_for(name)
+
+
+def test_a_page_s_words_are_what_is_shown_of_it() -> None:
+    page = b"<html><head><style>p { color: red }</style></head><body><!-- no --><p>Hello <b>you</b></p></body></html>"
+    assert read_html(page).words() == ("Hello you",)
+    assert read_text(b"1 < 2").words() == ("1 < 2",)

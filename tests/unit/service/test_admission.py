@@ -1,0 +1,201 @@
+import math
+from dataclasses import dataclass, field
+
+import pytest
+
+from dragoman_service.admission import (
+    MOST_RETRY_AFTER_S,
+    Admission,
+    Bounds,
+    Load,
+    Reason,
+    Refusal,
+    expected_s,
+    verdict,
+)
+from dragoman_service.costs import PROMPT_TOKENS, Cost, cost_of, estimated_tokens
+from dragoman_service.engine.protocol import Capacity
+from dragoman_service.engine.pulse import Pulse
+from dragoman_service.errors import InvalidFieldError, OverloadedError
+from dragoman_service.service_rate import ServiceRate
+
+CAPACITY = Capacity(sequences=16, tokens=1000)
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+@dataclass
+class Engine:
+    capacity: Capacity = CAPACITY
+    pulse: Pulse = field(default_factory=Pulse)
+
+
+def make_admission(clock: Clock | None = None, **bounds: int) -> Admission:
+    return Admission(Bounds(**bounds), Engine(), longest_s=30, clock=clock or Clock())
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("", 0, 0),
+        ("The quick brown fox jumps over the lazy dog.", 9, 14),
+        ("Съешь же ещё этих мягких французских булок.", 12, 28),
+        ("天地玄黄宇宙洪荒日月盈昃辰宿列张", 10, 18),
+        ("सबका साथ सबका विकास", 8, 22),
+        ("\ud800", 1, 2),
+    ],
+)
+def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
+    assert least <= estimated_tokens(text) <= most
+
+
+def test_a_request_costs_what_is_read_and_what_is_written() -> None:
+    assert cost_of(["abcd" * 10, "abcd"]) == Cost(2 * PROMPT_TOKENS + 2 * (10 + 1), PROMPT_TOKENS + 2 * 10)
+    lines = cost_of(["abcd\n" * 100])
+    assert lines.tokens > 200
+    assert lines.longest_tokens == PROMPT_TOKENS + 2
+    assert cost_of([]) == Cost(0, PROMPT_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "load", "cost", "reason"),
+    [
+        (Bounds(), Load(0, 0), 10, None),
+        (Bounds(), Load(16 + 8 * 16 - 1, 0), 10, None),
+        (Bounds(), Load(16 + 8 * 16, 0), 10, Reason.REQUESTS),
+        (Bounds(queued_requests=0), Load(15, 0), 10, None),
+        (Bounds(queued_requests=0), Load(16, 0), 10, Reason.REQUESTS),
+        (Bounds(), Load(5, 1990), 10, None),
+        (Bounds(), Load(5, 1991), 10, Reason.TOKENS),
+        (Bounds(queued_tokens=50), Load(5, 1040), 10, None),
+        (Bounds(queued_tokens=50), Load(5, 1041), 10, Reason.TOKENS),
+        (Bounds(queued_tokens=0), Load(0, 0), 10, None),
+        (Bounds(), Load(5, 1000), 50_000, None),
+        (Bounds(), Load(5, 1001), 50_000, Reason.TOKENS),
+    ],
+)
+def test_bounds_are_kept(bounds: Bounds, load: Load, cost: int, reason: Reason | None) -> None:
+    found = verdict(bounds, CAPACITY, load, Cost(cost, 1), math.inf)
+    assert (found and found.reason) == reason
+
+
+@pytest.mark.parametrize(
+    ("load", "cost", "expected"),
+    [
+        # 600 tokens, of which those that run are half done; then its own.
+        (Load(20, 600, 20, tokens_per_s=100), Cost(10, 0), 3.6 + 0.1),
+        (Load(160, 600, 20, tokens_per_s=100), Cost(10, 0), 5.7 + 0.1),
+        # One after the other, a sixteenth of the pace is its own; but no longer than the model holds.
+        (Load(20, 600, 20, tokens_per_s=100), Cost(10, 10), 3.6 + 1.6),
+        (Load(20, 600, 20, tokens_per_s=100), Cost(10, 9999), 3.6 + 62 * 16 / 100),
+        (Load(20, 600, 20, tokens_per_s=None), Cost(10, 10), 0.0),
+        (Load(15, 600, 15, tokens_per_s=100), Cost(10, 10), 0.0),
+    ],
+)
+def test_what_is_expected_is_what_waits_and_its_own(load: Load, cost: Cost, expected: float) -> None:
+    assert expected_s(CAPACITY, load, cost) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("load", "time_left_s", "refusal"),
+    [
+        (Load(20, 600, 20, tokens_per_s=100), 3.8, None),
+        (Load(20, 600, 20, tokens_per_s=100), 1.5, Refusal(Reason.DEADLINE, 3)),
+        (Load(20, 600, 20, tokens_per_s=0.001), 1, Refusal(Reason.DEADLINE, MOST_RETRY_AFTER_S)),
+    ],
+)
+def test_what_would_come_too_late_is_refused_at_once(
+    load: Load, time_left_s: float, refusal: Refusal | None
+) -> None:
+    assert verdict(Bounds(), CAPACITY, load, Cost(10, 0), time_left_s) == refusal
+    assert verdict(Bounds(refuse_late=False), CAPACITY, load, Cost(10, 0), time_left_s) is None
+
+
+@pytest.mark.parametrize(("rate", "retry_after_s"), [(None, 1), (10_000.0, 1), (100.0, 10), (1.0, 60)])
+def test_who_is_refused_hears_when_half_of_it_will_be_done(rate: float | None, retry_after_s: int) -> None:
+    found = verdict(Bounds(), CAPACITY, Load(5, 2000, 5, rate), Cost(10, 10), math.inf)
+    assert found == Refusal(Reason.TOKENS, retry_after_s)
+
+
+def test_the_rate_is_what_was_done_under_load() -> None:
+    clock = Clock()
+    rate = ServiceRate(clock)
+    rate.done(1_000_000)
+    rate.under_load(True)
+    clock.now_s += 0.6
+    rate.done(60)
+    assert rate.tokens_per_s is None
+    clock.now_s += 0.6
+    rate.done(60)
+    assert rate.tokens_per_s == pytest.approx(100, rel=0.02)
+    rate.under_load(False)
+    clock.now_s += 1000
+    assert rate.tokens_per_s == pytest.approx(100, rel=0.02)
+    rate.under_load(True)
+    for _ in range(100):
+        clock.now_s += 1
+        rate.done(200)
+    assert rate.tokens_per_s == pytest.approx(200, rel=0.05)
+
+
+def test_a_rate_falls_while_nothing_is_done() -> None:
+    clock = Clock()
+    rate = ServiceRate(clock)
+    rate.under_load(True)
+    for _ in range(10):
+        clock.now_s += 1
+        rate.done(100)
+    before = rate.tokens_per_s
+    clock.now_s += 60
+    assert before is not None
+    assert rate.tokens_per_s is not None
+    assert rate.tokens_per_s < before / 4
+
+
+def test_places_are_counted_and_given_back() -> None:
+    admission = make_admission(queued_requests=0)
+    with admission.admit(Cost(40, 1), 30) as place:
+        assert (admission.load.requests, admission.load.tokens, place.tokens) == (1, 40, 40)
+        with pytest.raises(ZeroDivisionError), admission.admit(Cost(2, 1), 30):
+            raise ZeroDivisionError
+    assert (admission.load.requests, admission.load.tokens) == (0, 0)
+
+
+def test_a_full_pod_says_so_and_names_the_bound() -> None:
+    admission = make_admission(queued_tokens=10)
+    with admission.admit(Cost(1005, 1), 30):
+        assert not admission.full
+        with admission.admit(Cost(5, 1), 30):
+            assert admission.full
+            with pytest.raises(OverloadedError) as refused, admission.admit(Cost(5, 1), 30):
+                pass
+    assert (refused.value.reason, refused.value.retry_after_s) == ("tokens", 1)
+    assert not admission.full
+
+
+def test_a_request_over_the_whole_bound_is_taken_when_nothing_waits() -> None:
+    admission = make_admission(queued_tokens=10)
+    with (
+        admission.admit(Cost(1_000_000, 1), 30),
+        pytest.raises(OverloadedError),
+        admission.admit(Cost(1, 1), 30),
+    ):
+        pass
+    with admission.admit(Cost(990, 1), 30), admission.admit(Cost(1_000_000, 1), 30):
+        assert admission.load.requests == 2
+
+
+@pytest.mark.parametrize(("asked", "limit_s"), [(None, 30), ("2.5", 2.5), ("1e9", 30), ("inf", 30)])
+def test_a_caller_may_have_less_time_and_no_more(asked: str | None, limit_s: float) -> None:
+    assert make_admission().time_limit_s(asked) == limit_s
+
+
+@pytest.mark.parametrize("asked", ["", "0", "-1", "soon", "nan", "2s"])
+def test_a_time_limit_that_is_none_is_refused(asked: str) -> None:
+    with pytest.raises(InvalidFieldError, match="X-Request-Timeout"):
+        make_admission().time_limit_s(asked)

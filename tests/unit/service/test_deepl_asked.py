@@ -1,0 +1,251 @@
+"""What DeepL's requests mean, from their bytes to the core's values."""
+
+import json
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from dragoman_service.dialects.deepl import glossaries
+from dragoman_service.dialects.deepl.asked import Asked, read_asked
+from dragoman_service.dialects.deepl.fields import FORM, Fields, fields_of
+from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_service.text.preparation import Format
+from dragoman_service.translation import Formality, Split, TranslationRequest
+
+SMALLEST: dict[str, Any] = {"text": ["Hello"], "target_lang": "DE"}
+
+
+def make_request(content_type: str = "application/json", query: str = "") -> Request:
+    headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
+    return Request({"type": "http", "headers": headers, "path": "/", "query_string": query.encode()})
+
+
+def asked(**fields: Any) -> Asked:
+    body = json.dumps({**SMALLEST, **fields}).encode()
+    return read_asked(fields_of(make_request(), body), (), max_texts=3)
+
+
+def wanted(**fields: Any) -> TranslationRequest:
+    request = asked(**fields).request
+    assert request is not None
+    return request
+
+
+def test_the_smallest_request_leaves_all_to_the_deployment() -> None:
+    assert asked() == Asked(("Hello",), TranslationRequest(("Hello",), "de", ignore_unsupported=True))
+
+
+def test_each_field_reaches_the_core() -> None:
+    assert wanted(
+        text=["Hello", "there"],
+        source_lang="EN",
+        target_lang="PT-BR",
+        context="A greeting.",
+        split_sentences="nonewlines",
+        preserve_formatting=True,
+        formality="less",
+        tag_handling="xml",
+        ignore_tags=["x", "y,z"],
+        splitting_tags="p, li",
+        non_splitting_tags=["i"],
+        custom_instructions=["Be brief.", " "],
+    ) == TranslationRequest(
+        texts=("Hello", "there"),
+        target_lang="pt-BR",
+        source_lang="en",
+        format=Format.XML,
+        split=Split.NO_LINES,
+        formality=Formality.LESS,
+        context="A greeting.",
+        instructions=("Be brief.",),
+        ignore_tags=frozenset("xyz"),
+        splitting_tags=frozenset({"p", "li"}),
+        non_splitting_tags=frozenset("i"),
+        keep_whitespace=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "split"), [("0", Split.NONE), (0, Split.NONE), ("1", None), (1, None), (None, None)]
+)
+def test_sentences_are_split_as_asked(sent: object, split: Split | None) -> None:
+    assert wanted(split_sentences=sent).split is split
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [(True, True), ("1", True), (1, True), ("false", False), (None, False)]
+)
+def test_yes_and_no_come_in_many_forms(sent: object, kept: bool) -> None:
+    assert wanted(preserve_formatting=sent).keep_whitespace is kept
+
+
+def test_a_form_says_the_same_as_json() -> None:
+    form = [
+        ("auth_key", "secret"),
+        ("text", "one & two"),
+        ("text", ""),
+        ("text", "drei+ü"),
+        ("target_lang", "EN-GB"),
+        ("source_lang", ""),
+        ("preserve_formatting", "1"),
+        ("split_sentences", "0"),
+        ("ignore_tags", "x,y"),
+        ("glossary_ids", ""),
+    ]
+    fields = fields_of(make_request(f"{FORM}; charset=utf-8"), urlencode(form).encode())
+    found = read_asked(fields, (), max_texts=3)
+    assert found.texts == ("one & two", "", "drei+ü")
+    assert found.request == TranslationRequest(
+        ("one & two", "drei+ü"),
+        "en-GB",
+        split=Split.NONE,
+        ignore_tags=frozenset("xy"),
+        keep_whitespace=True,
+        ignore_unsupported=True,
+    )
+
+
+def test_a_form_may_be_sent_without_escapes() -> None:
+    fields = fields_of(make_request(FORM), "text=Füße&target_lang=DE".encode())
+    assert read_asked(fields, (), max_texts=3).texts == ("Füße",)
+
+
+def test_blank_texts_are_none_of_the_cores_business() -> None:
+    found = asked(text=["", " \n"])
+    assert (found.request, found.texts, found.characters) == (None, ("", " \n"), 2)
+
+
+def test_the_answer_names_what_was_asked_for() -> None:
+    assert asked(model_type="prefer_quality_optimized").model_type == "quality_optimized"
+    assert asked(tag_handling="html").tag_handling_version == "v2"
+    assert asked(tag_handling="html", tag_handling_version="v1").tag_handling_version == "v1"
+    assert asked(tag_handling_version="v1").tag_handling_version is None
+
+
+@pytest.mark.parametrize(
+    ("wish", "ignored"),
+    [
+        ({"context": "A greeting."}, True),
+        ({"formality": "prefer_more"}, True),
+        ({"formality": "more"}, False),
+        ({"custom_instructions": ["Be brief."]}, False),
+        ({"glossary_id": "x", "source_lang": "EN"}, False),
+    ],
+)
+def test_hints_are_dropped_and_orders_are_not(wish: dict[str, Any], ignored: bool) -> None:
+    assert wanted(**wish).ignore_unsupported is ignored
+
+
+@pytest.mark.parametrize("target", ["EN-US", "ZH", "TR"])
+def test_a_tone_that_a_language_does_not_have(target: str) -> None:
+    for tone in ("more", "less"):
+        with pytest.raises(InvalidFieldError, match="doesn't support formality"):
+            wanted(target_lang=target, formality=tone)
+    for tone in ("prefer_more", "prefer_less", "default", None):
+        assert wanted(target_lang=target, formality=tone).formality is Formality.DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"text": None}, "Parameter 'text' not specified."),
+        ({"text": []}, "Parameter 'text' not specified."),
+        ({"text": "Hello"}, "Value for 'text' not supported."),
+        ({"text": [1]}, "Value for 'text' not supported."),
+        ({"text": ["x"] * 4}, "Too many texts in this request: 4; at most 3 are taken."),
+        ({"target_lang": None}, "Parameter 'target_lang' not specified."),
+        ({"target_lang": ["DE"]}, "Value for 'target_lang' not supported."),
+        ({"source_lang": "auto"}, "Value for 'source_lang' not supported."),
+        ({"preserve_formatting": 2}, "Value for 'preserve_formatting' not supported."),
+        ({"preserve_formatting": []}, "Value for 'preserve_formatting' not supported."),
+        ({"outline_detection": "maybe"}, "Value for 'outline_detection' not supported."),
+        ({"show_billed_characters": "x"}, "Value for 'show_billed_characters' not supported."),
+        ({"split_sentences": True}, "Value for 'split_sentences' not supported."),
+        ({"ignore_tags": {"x": 1}}, "Value for 'ignore_tags' not supported."),
+        ({"context": ["x"]}, "Value for 'context' not supported."),
+        ({"style_id": "x"}, "Value for 'style_id' not supported."),
+        ({"translation_memory_id": "x"}, "Value for 'translation_memory_id' not supported."),
+        ({"glossary_id": "x"}, "Use of a glossary requires the source_lang parameter to be specified"),
+        ({"glossary_ids": list("abcdef")}, "glossary_ids: at most 5 glossaries"),
+        (
+            {"glossary_id": "x", "glossary_ids": ["y"]},
+            "glossary_id and glossary_ids cannot be used together",
+        ),
+    ],
+)
+def test_what_cannot_be_taken_is_said_in_deepls_words(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidFieldError) as refused:
+        asked(**wrong)
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "said"),
+    [
+        ("application/json", b"{", "the body is not JSON: EOF"),
+        ("text/plain", b"text=Hello", "the body is not JSON"),
+        ("application/json", b"\xff", "the body is not JSON"),
+        ("application/json", b"[" * 100_000, "the body is not JSON: recursion limit exceeded"),
+        ("application/json", b'{"text": NaN}', "the body is not JSON"),
+        (FORM, b"text=\xff", "the form is not UTF-8"),
+        (FORM, b"text=%ff", "the form is not UTF-8"),
+        (FORM, b"&".join([b"a=b"] * 10_001), "the form has more than 10000 fields"),
+    ],
+)
+def test_a_body_that_is_not_what_it_says(content_type: str, body: bytes, said: str) -> None:
+    with pytest.raises(MalformedRequestError, match=said):
+        fields_of(make_request(content_type), body)
+
+
+def test_json_has_to_be_an_object() -> None:
+    with pytest.raises(InvalidFieldError, match="must be a JSON object"):
+        fields_of(make_request(), b"[1]")
+
+
+NAMES = [
+    *("text", "target_lang", "source_lang", "context", "split_sentences", "preserve_formatting", "formality"),
+    *("glossary_id", "glossary_ids", "tag_handling", "ignore_tags", "splitting_tags", "non_splitting_tags"),
+    *("outline_detection", "model_type", "custom_instructions", "show_billed_characters", "style_id"),
+    *("name", "dictionaries", "entries", "entries_format", "type"),
+]
+CODES = st.sampled_from(["DE", "EN", "EN-US", "zh-hans", "xx", "x-y", "*"])
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | CODES
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(NAMES), inner), max_leaves=10
+)
+LIKELY = st.fixed_dictionaries(
+    {"text": st.lists(st.text(), min_size=1, max_size=4), "target_lang": CODES},
+    optional=dict.fromkeys(NAMES[2:], VALUES),
+)
+READERS = [
+    lambda fields: read_asked(fields, (), 3),
+    glossaries.read_monolingual,
+    glossaries.read_multilingual,
+    glossaries.read_change,
+    glossaries.read_pair,
+]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), VALUES) | LIKELY, st.sampled_from(READERS))
+def test_any_json_is_read_or_refused_as_the_callers_error(document: dict[str, Any], read: Any) -> None:
+    with suppress(CallerError):
+        read(Fields(document))
+
+
+@given(
+    st.binary()
+    | st.lists(st.tuples(st.sampled_from(NAMES), st.text())).map(lambda form: urlencode(form).encode()),
+    st.sampled_from([FORM, "application/json", "", "text/plain; charset=utf-16"]),
+    st.text(st.characters(max_codepoint=126)),
+    st.sampled_from(READERS),
+)
+def test_any_body_is_read_or_refused_as_the_callers_error(
+    body: bytes, content_type: str, query: str, read: Any
+) -> None:
+    with suppress(CallerError):
+        read(fields_of(make_request(content_type, query), body))

@@ -1,0 +1,208 @@
+"""LibreTranslate's dialect: what is asked of the core, and what is made of its results."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman_contract.languages import Languages
+from dragoman_service.dialects.libretranslate.codes import from_tag, to_tag
+from dragoman_service.dialects.libretranslate.dialect import Limits, parse, render_error
+from dragoman_service.dialects.libretranslate.fields import Fields
+from dragoman_service.dialects.libretranslate.files import translated_name
+from dragoman_service.dialects.libretranslate.information import asked_text, detections, listed, settings_of
+from dragoman_service.dialects.offered import offered
+from dragoman_service.errors import (
+    BodyTooLargeError,
+    CapacityError,
+    DeadlineExceededError,
+    DrainingError,
+    EngineDeadError,
+    InvalidFieldError,
+    NotReadyError,
+    ServiceError,
+    TextTooLongError,
+    TruncatedOutputError,
+    UnknownLanguageError,
+)
+from dragoman_service.text.detection import NOTHING, Detection
+from dragoman_service.text.preparation import Format
+from dragoman_service.translation import TranslationRequest, TranslationResult
+
+LIMITS = Limits(max_body_bytes=1000, max_texts=3)
+
+
+def asked(**values: Any) -> TranslationRequest:
+    (request,) = parse(Fields({"q": "Hello", "source": "en", "target": "de", **values}), LIMITS).requests
+    return request
+
+
+def answer(results: list[TranslationResult], **values: Any) -> Any:
+    call = parse(Fields({"q": "Hello", "source": "en", "target": "de", **values}, is_json=True), LIMITS)
+    return json.loads(bytes(call.render([results] if call.requests else []).body))
+
+
+def test_a_request_in_the_core_s_terms() -> None:
+    assert asked() == TranslationRequest(("Hello",), "de", "en", ignore_unsupported=True)
+    assert asked(q=["a", "b"], source="auto", format="html", alternatives="3") == TranslationRequest(
+        ("a", "b"), "de", None, Format.HTML, alternatives=3, ignore_unsupported=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [("zh", "zh-Hans"), ("zt", "zh-Hant"), ("PB", "pt-BR"), ("pt", "pt"), ("zh-Hant", "zh-Hant")],
+)
+def test_codes_become_tags(code: str, tag: str) -> None:
+    assert to_tag(code) == tag
+    assert asked(target=code).target_lang == tag
+    assert asked(source=code).source_lang == tag
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"), [("zh", "zh-Hans"), ("zh-Hant", "zh-Hant"), ("pt-BR", "pt-BR"), ("en", "en")]
+)
+def test_tags_become_codes_that_are_tags(tag: str, code: str) -> None:
+    assert from_tag(tag) == code
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"q": ""}, "Invalid request: missing q parameter"),
+        ({"q": []}, "Invalid request: missing q parameter"),
+        ({"q": None}, "Invalid request: missing q parameter"),
+        ({"source": ""}, "Invalid request: missing source parameter"),
+        ({"target": None}, "Invalid request: missing target parameter"),
+        ({"q": 5}, "Invalid request: q parameter is neither a string nor a list of strings"),
+        ({"q": ["a", 5]}, "Invalid request: q parameter is neither a string nor a list of strings"),
+        ({"q": "x" * 101}, r"Invalid request: request \(101\) exceeds text limit \(100\)"),
+        ({"q": ["x", "x" * 101]}, r"Invalid request: request \(101\) exceeds text limit \(100\)"),
+        ({"q": list("abcd")}, r"Invalid request: request \(4\) exceeds text limit \(3\)"),
+        ({"format": "xml"}, "xml format is not supported"),
+        ({"alternatives": "many"}, "Invalid request: alternatives parameter is not a number"),
+        ({"alternatives": [1]}, "Invalid request: alternatives parameter is not a number"),
+        ({"alternatives": 10}, "Invalid request: alternatives parameter must be <= 9"),
+    ],
+)
+def test_what_is_wrong_is_said_in_libretranslate_s_words(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidFieldError, match=f"^{said}$"):
+        answer([], **values)
+
+
+@pytest.mark.parametrize("values", [{"source": "klingon!"}, {"target": "auto"}, {"q": " ", "target": "qq"}])
+def test_languages_are_checked_even_where_there_is_nothing_to_translate(values: dict[str, Any]) -> None:
+    with pytest.raises(UnknownLanguageError):
+        answer([], **values)
+
+
+@pytest.mark.parametrize("alternatives", [None, "", 0, -3, "-1", False])
+def test_no_alternatives(alternatives: Any) -> None:
+    assert answer([TranslationResult("Hallo", "en")], alternatives=alternatives) == {
+        "translatedText": "Hallo"
+    }
+
+
+def test_answers_for_one_text_and_for_several() -> None:
+    found = TranslationResult("Hallo", "en", 0.876, ("Servus", "Moin"))
+    assert answer([found]) == {"translatedText": "Hallo"}
+    assert answer([found], q=["Hello"]) == {"translatedText": ["Hallo"]}
+    assert answer([found], source="auto", alternatives=2) == {
+        "translatedText": "Hallo",
+        "detectedLanguage": {"confidence": 88.0, "language": "en"},
+        "alternatives": ["Servus", "Moin"],
+    }
+    assert answer(
+        [found, TranslationResult("Ja", "zh", 1.0)], q=["Hello", "是"], source="AUTO", alternatives=1
+    ) == {
+        "translatedText": ["Hallo", "Ja"],
+        "detectedLanguage": [
+            {"confidence": 88.0, "language": "en"},
+            {"confidence": 100.0, "language": "zh-Hans"},
+        ],
+        "alternatives": [["Servus", "Moin"], []],
+    }
+
+
+def test_blank_texts_come_back_in_their_places() -> None:
+    result = TranslationResult("Hallo", "en", 0.9)
+    assert asked(q=["", "Hello", " \n"]).texts == ("Hello",)
+    assert answer([result], q=["", "Hello", " \n"]) == {"translatedText": ["", "Hallo", " \n"]}
+    assert answer([result], q=["", "Hello"], source="auto")["detectedLanguage"] == [
+        {"confidence": 0.0, "language": "en"},
+        {"confidence": 90.0, "language": "en"},
+    ]
+    assert answer([], q=" ") == {"translatedText": " "}
+
+
+def test_a_language_into_itself_changes_nothing() -> None:
+    assert answer([], target="EN") == {"translatedText": "Hello"}
+    assert answer([], source="zh", target="zh-Hans", q=["是"]) == {"translatedText": ["是"]}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (InvalidFieldError("wrong"), 400, "wrong"),
+        (TextTooLongError("long"), 400, "long"),
+        (BodyTooLargeError("large"), 400, "large"),
+        (CapacityError("full", 7), 429, "Slowdown: full"),
+        (NotReadyError("loading"), 503, "loading"),
+        (DrainingError("leaving"), 503, "leaving"),
+        (EngineDeadError("dead"), 503, "dead"),
+        (DeadlineExceededError("late"), 500, "late"),
+        (TruncatedOutputError("cut"), 500, "cut"),
+        (ServiceError("defect"), 500, "defect"),
+    ],
+)
+def test_errors(error: ServiceError, status: int, said: str) -> None:
+    response = render_error(error)
+    assert (response.status_code, json.loads(bytes(response.body))) == (status, {"error": said})
+    assert response.headers["access-control-allow-origin"] == "*"
+    assert ("retry-after" in response.headers) is isinstance(error, CapacityError)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "translated"),
+    [
+        ("letter.docx", "de", "letter_de.docx"),
+        ("../../etc/My letter.TXT", "zh-Hans", "My_letter_zh-Hans.txt"),
+        ("C:\\a\\b.srt", "de", "b_de.srt"),
+        ('a"\r\nX: y.txt', "de", "a_X_y_de.txt"),
+        ("पत्र.txt", "ne", "file_ne.txt"),
+        ("x" * 500 + ".txt", "de", "x" * 100 + "_de.txt"),
+    ],
+)
+def test_a_translated_file_has_a_harmless_name(name: str, target: str, translated: str) -> None:
+    assert translated_name(name, target) == translated
+
+
+def test_languages_are_listed_with_their_targets() -> None:
+    served = (Languages(source="en", targets=("de", "zh")), Languages(source="zz", targets=("en",)))
+    assert listed(offered(served)) == [
+        {"code": "en", "name": "English", "targets": ["de", "zh-Hans"]},
+        {"code": "zz", "name": "zz", "targets": ["en"]},
+    ]
+    everything = listed(offered(()))
+    assert len(everything) > 50
+    assert all(len(each["targets"]) == len(everything) - 1 for each in everything)
+
+
+@pytest.mark.parametrize(("targets", "first"), [(("de", "en"), "en"), (("de", "fr"), "de"), (("ne",), "ne")])
+def test_a_page_begins_with_a_target_that_is_served(targets: tuple[str, ...], first: str) -> None:
+    settings = settings_of(LIMITS, offered((Languages(source="es", targets=targets),)))
+    assert settings["language"]["target"]["code"] == first
+    assert (settings["charLimit"], settings["batchLimit"]) == (100, 3)
+
+
+def test_settings_of_a_pod_without_a_pair() -> None:
+    assert settings_of(LIMITS, offered((Languages(source="es", targets=("es",)),)))["language"]["target"]
+
+
+def test_several_texts_have_one_language() -> None:
+    assert asked_text(Fields({"q": ["a", "b"]})) == "a\nb"
+    for wrong in (None, "", [], 5, ["a", 5], {"a": 1}):
+        with pytest.raises(InvalidFieldError, match="q parameter"):
+            asked_text(Fields({"q": wrong}))
+    assert detections(Detection("zh", 0.994)) == [{"confidence": 99.0, "language": "zh-Hans"}]
+    assert detections(NOTHING) == [{"confidence": 0.0, "language": "en"}]

@@ -1,0 +1,226 @@
+"""Requests to LibreTranslate's dialect in all the shapes in which clients send them."""
+
+import json
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from dragoman_service.dialects.libretranslate.dialect import LibreTranslate, Limits, speaks
+from dragoman_service.dialects.libretranslate.fields import Upload, read_fields
+from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
+
+FORM, JSON, MULTIPART = (
+    "application/x-www-form-urlencoded",
+    "application/json",
+    "multipart/form-data; boundary=XX",
+)
+
+
+def request(media: str = "", query: str = "") -> Request:
+    headers = [(b"content-type", media.encode("latin-1"))] if media else []
+    return Request(
+        {"type": "http", "method": "POST", "headers": headers, "query_string": query.encode("latin-1")}
+    )
+
+
+def part(name: str, value: str, more: str = "") -> str:
+    return f'--XX\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{value}\r\n'
+
+
+def values(media: str = "", body: str = "", query: str = "") -> dict[str, Any]:
+    return dict(read_fields(request(media, query), body.encode()).values)
+
+
+@pytest.mark.parametrize("text", ["Hello", "Grüße & so + 5 %", "a\nb", "नमस्ते", ' "q": '])
+def test_one_text_by_each_way(text: str) -> None:
+    said = {"q": text, "source": "en"}
+    assert values(FORM, urlencode(said)) == said
+    assert values(JSON, json.dumps(said)) == said
+    assert values("application/json; charset=utf-8", json.dumps(said, ensure_ascii=False)) == said
+    assert values(MULTIPART, part("q", text) + part("source", "en") + "--XX--\r\n") == said
+    assert values("", "", urlencode(said)) == said
+
+
+def test_several_texts_by_each_way() -> None:
+    assert values(JSON, '{"q": ["a", "b"]}') == {"q": ["a", "b"]}
+    assert values(FORM, "q=a&q=b&q=c") == {"q": ["a", "b", "c"]}
+    assert values("", "", "q=a&q=b") == {"q": ["a", "b"]}
+
+
+def test_json_that_curl_calls_a_form() -> None:
+    assert values(FORM, ' {"q": "a"}') == {"q": "a"}
+
+
+def test_the_query_wins_over_a_form_and_json_over_the_query() -> None:
+    assert values(FORM, "q=form&source=en", "q=query") == {"q": "query", "source": "en"}
+    assert values(JSON, '{"q": "json"}', "q=query") == {"q": "json"}
+
+
+def test_line_ends_of_forms_are_those_of_texts() -> None:
+    assert values(FORM, "q=a%0D%0Ab%0D%0A") == {"q": "a\nb\n"}
+    assert values(JSON, '{"q": "a\\r\\nb"}') == {"q": "a\r\nb"}
+
+
+def test_a_file_comes_as_it_was_sent() -> None:
+    content = bytes(range(256)) * 3 + b"\r\n--X\r\n"
+    head = (
+        part("source", "en").encode()
+        + b'--XX\r\nContent-Disposition: form-data; name="file"; filename="a.docx"\r\n'
+    )
+    body = head + b"Content-Type: application/zip\r\n\r\n" + content + b"\r\n--XX--\r\n"
+    read = read_fields(request(MULTIPART), body)
+    assert read.values == {"source": "en"}
+    assert read.files == {"file": Upload("a.docx", content)}
+
+
+@pytest.mark.parametrize(
+    ("media", "body"),
+    [
+        (JSON, b"{"),
+        (JSON, b""),
+        (JSON, b"[]"),
+        (JSON, b'"q"'),
+        (JSON, b"\xff"),
+        (JSON, b'{"q": "\\ud800"}'),
+        (JSON, b"[" * 100_000),
+        (FORM, b"\xff"),
+        (FORM, b"q=%FF"),
+        (FORM, b"q=a&" * 5000),
+        ("multipart/form-data", b"q"),
+        (MULTIPART, b"nothing of a form"),
+        (MULTIPART, part("q", "a").encode() * 5000 + b"--XX--"),
+        (MULTIPART, b'--XX\r\nContent-Disposition: form-data; name="q"\r\n\r\n\xff\r\n--XX--\r\n'),
+    ],
+)
+def test_what_cannot_be_read_is_said_to_be_so(media: str, body: bytes) -> None:
+    with pytest.raises(MalformedRequestError):
+        read_fields(request(media), body)
+
+
+def test_a_field_of_the_wrong_type_is_named() -> None:
+    read = read_fields(request(JSON), b'{"source": ["en"], "target": 3, "format": null}')
+    for name in ("source", "target"):
+        with pytest.raises(InvalidFieldError, match=name):
+            read.required(name)
+    assert read.text("format") == ""
+    with pytest.raises(InvalidFieldError, match="missing format parameter"):
+        read.required("format")
+    assert read_fields(request(FORM), b"source=en&source=de").required("source") == "en"
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "query", "ours"),
+    [
+        (FORM, "q=a&source=en&target=de", "", True),
+        (FORM, "source=en", "", True),
+        (MULTIPART, "", "", True),
+        ("", "", "q=a&source=en&target=de", True),
+        (FORM, "", "q=a&source=en&target=de", True),
+        (JSON, '{"q": "a", "source": "en", "target": "de"}', "", True),
+        (JSON, '{"target": "de", "q" : ["text"]}', "", True),
+        (FORM, '{"q": "a"}', "", True),
+        (JSON, '{"text": "a", "source_lang": "en", "target_lang": "de"}', "", False),
+        (FORM, '{"text": "\\"q\\": 1", "source_lang": "en", "target_lang": "de"}', "", False),
+        (JSON, '{"source_lang": "en", "text": "q"}', "", False),
+        (JSON, "{}", "", False),
+        (JSON, "", "", False),
+        ("", "", "", False),
+        ("text/plain", "q=a", "", False),
+    ],
+)
+def test_the_dialect_is_told_by_the_request_s_shape(media: str, body: str, query: str, ours: bool) -> None:
+    assert speaks(request(media, query), body.encode()) is ours
+
+
+ANY_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+NAMES = st.sampled_from(["q", "source", "target", "format", "alternatives", "api_key", "x"])
+LIKELY = st.fixed_dictionaries(
+    {},
+    optional={
+        "q": st.one_of(st.text(), st.lists(st.text()), ANY_VALUE),
+        "source": st.one_of(st.sampled_from(["en", "auto", "zh", "AUTO"]), st.text(), ANY_VALUE),
+        "target": st.one_of(st.sampled_from(["de", "zt"]), st.text(), ANY_VALUE),
+        "format": st.one_of(st.sampled_from(["text", "html"]), ANY_VALUE),
+        "alternatives": st.one_of(st.integers(0, 10), st.text(), ANY_VALUE),
+    },
+)
+
+
+def read(media: str, body: bytes, query: str = "") -> None:
+    dialect = LibreTranslate(Limits(9000, 5))
+    asked = request(media, query)
+    speaks(asked, body)
+    with suppress(CallerError):
+        assert all(text.strip() for text in dialect.read(asked, body).texts)
+
+
+@settings(deadline=None)
+@given(LIKELY)
+@example({"q": "a", "source": "en", "target": "de", "alternatives": 10**4000})
+@example({"q": "a", "source": "en", "target": "de", "alternatives": "9" * 5000})
+@example({"q": "a", "source": "en", "target": "de", "alternatives": float("inf")})
+def test_any_json_is_read_or_refused(said: dict[str, Any]) -> None:
+    read(JSON, json.dumps(said).encode())
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(NAMES, st.text()), max_size=8))
+def test_any_form_or_query_is_read_or_refused(said: list[tuple[str, str]]) -> None:
+    encodable = [(name, value.encode("utf-8", "replace").decode()) for name, value in said]
+    read(FORM, urlencode(encodable).encode())
+    read("", b"", urlencode(encodable))
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(
+        [
+            FORM,
+            JSON,
+            MULTIPART,
+            "multipart/form-data",
+            "a/b+json",
+            "",
+            "\xff;;=",
+            'multipart/form-data; boundary="',
+        ]
+    ),
+    st.binary(max_size=200),
+    st.text("q=a&%+\xff;", max_size=20),
+)
+def test_any_bytes_are_read_or_refused(media: str, body: bytes, query: str) -> None:
+    read(media, body, query)
+
+
+PIECES = st.sampled_from(
+    [
+        b"--XX",
+        b"\r\n",
+        b"--",
+        b'Content-Disposition: form-data; name="q"',
+        b"Content-Disposition: form-data",
+        b'; filename="a.txt"',
+        b"Content-Transfer-Encoding: base64\r\n",
+        b"Content-Transfer-Encoding: x\r\n",
+        b"a",
+        b"\xff",
+        b":",
+        b"filename*=UTF-8''%ff",
+        b"\0",
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=25))
+def test_any_multipart_is_read_or_refused(pieces: list[bytes]) -> None:
+    read(MULTIPART, b"".join(pieces))

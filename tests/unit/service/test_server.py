@@ -1,0 +1,58 @@
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+
+from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.lifecycle import Lifecycle, Phase
+from dragoman_service.server import Pod, listen
+
+
+async def until(lifecycle: Lifecycle, phase: Phase) -> None:
+    async with asyncio.timeout(10):
+        while lifecycle.phase is not phase:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
+
+def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
+    async def warm_up() -> None:
+        """Nothing to load."""
+
+    app = FastAPI()
+    app.state.warm_up = warm_up
+    return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
+
+
+async def test_who_says_that_nobody_will_come_ends_the_lame_duck_s_time() -> None:
+    lifecycle = Lifecycle()
+    with listen("127.0.0.1", 0) as listening:
+        running = asyncio.create_task(make_pod(lifecycle, lame_duck_s=3600).run(listening))
+        await until(lifecycle, Phase.READY)
+        os.kill(os.getpid(), signal.SIGTERM)
+        await until(lifecycle, Phase.LEAVING)
+        with lifecycle.admit():
+            assert lifecycle.parting_headers == {"Connection": "close"}
+        lifecycle.released.set()
+        async with asyncio.timeout(10):
+            await running
+    assert lifecycle.phase is Phase.DRAINING
+
+
+@pytest.mark.parametrize("seconds", [{}, {"lame_duck_s": 0.0}])
+async def test_without_that_time_a_pod_drains_at_once(seconds: Any) -> None:
+    lifecycle = Lifecycle()
+    phases: list[Phase] = []
+    leave = lifecycle.leave
+    lifecycle.drain = lambda: phases.append(lifecycle.phase)  # type: ignore[method-assign]
+    lifecycle.leave = lambda: (leave(), phases.append(lifecycle.phase))[0]  # type: ignore[method-assign]
+    with listen("127.0.0.1", 0) as listening:
+        running = asyncio.create_task(make_pod(lifecycle, **seconds).run(listening))
+        await until(lifecycle, Phase.READY)
+        os.kill(os.getpid(), signal.SIGTERM)
+        async with asyncio.timeout(10):
+            await running
+    assert phases == [Phase.LEAVING, Phase.LEAVING]

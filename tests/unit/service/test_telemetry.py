@@ -1,0 +1,176 @@
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import aclosing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+from prometheus_client import CollectorRegistry
+
+from dragoman_service.engine.protocol import Decoding, Prompt
+from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.errors import GenerationError
+from dragoman_service.settings import Settings
+from dragoman_service.telemetry import OpenTelemetry, Untraced, tracing
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+
+
+class Traced:
+    def __init__(self, **script: Any) -> None:
+        self.memory = InMemorySpanExporter()
+        self.tracing = OpenTelemetry(SimpleSpanProcessor(self.memory), "european")
+        self.scripted = ScriptedEngine(Script(**script), "m", CollectorRegistry())
+        self.engine = self.tracing.engine(self.scripted)
+
+    async def generate(self, headers: Any) -> None:
+        chunks = self.engine.generate(Prompt("ab", "ab"), Decoding(), "r", trace_headers=headers)
+        async with aclosing(chunks):
+            async for _ in chunks:
+                pass
+
+    def span(self, name: str) -> Any:
+        (found,) = [span for span in self.memory.get_finished_spans() if span.name == name]
+        return found
+
+
+async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
+    traced = Traced()
+    with traced.tracing.request(CALLER) as span:
+        span.admitted(texts=1, tokens=70)
+        await traced.generate(span.headers)
+        span.ended("ok", dialect="native", source="en", target="de")
+    request, admission, generation = map(traced.span, ("translate", "admission", "generate"))
+    for each in (request, admission, generation):
+        assert f"{each.context.trace_id:032x}" == TRACE
+    assert f"{request.parent.span_id:016x}" == "00f067aa0ba902b7"
+    assert admission.parent.span_id == generation.parent.span_id == request.context.span_id
+    assert request.attributes == {
+        "dragoman.dialect": "native",
+        "dragoman.source": "en",
+        "dragoman.target": "de",
+        "dragoman.outcome": "ok",
+    }
+    assert request.resource.attributes["service.name"] == "european"
+    assert admission.attributes == {"dragoman.texts": 1, "dragoman.estimated_tokens": 70}
+    assert generation.attributes["dragoman.output_tokens"] == 1
+
+
+async def test_the_engine_s_own_spans_would_stand_below_the_generation() -> None:
+    traced = Traced()
+    passed: list[Any] = []
+    generate = traced.scripted.generate
+    traced.scripted.generate = lambda *given, **named: (passed.append(named), generate(*given, **named))[1]  # type: ignore[method-assign]
+    await traced.generate(CALLER)
+    expected = f"00-{TRACE}-{traced.span('generate').context.span_id:016x}-01"
+    assert passed[0]["trace_headers"] == {"traceparent": expected}
+
+
+async def test_a_refused_request_says_why() -> None:
+    traced = Traced()
+    with traced.tracing.request({}) as span:
+        span.ended("overloaded", dialect="deepl")
+    assert traced.span("translate").status.status_code is StatusCode.ERROR
+    assert traced.span("translate").parent is None
+    assert traced.span("admission").attributes == {"dragoman.outcome": "overloaded"}
+
+
+async def test_generations_that_fail_or_are_aborted_end_their_spans() -> None:
+    traced = Traced(fail_every=1)
+    with pytest.raises(GenerationError):
+        await traced.generate(None)
+    assert traced.span("generate").attributes["dragoman.outcome"] == "generation_failed"
+    slow = Traced(first_token_s=60)
+    task = asyncio.create_task(slow.generate(None))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert slow.span("generate").attributes["dragoman.outcome"] == "aborted"
+
+
+@pytest.mark.parametrize("header", ["", "junk", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "ff-1-2-3"])
+async def test_a_trace_header_that_is_none_begins_a_trace(header: str) -> None:
+    traced = Traced()
+    with traced.tracing.request({"traceparent": header}) as span:
+        span.ended("ok")
+    assert traced.span("translate").parent is None
+
+
+async def test_without_a_collector_nothing_is_traced() -> None:
+    off = tracing(None, "m")
+    assert isinstance(off, Untraced)
+    engine = ScriptedEngine(Script(), "m", CollectorRegistry())
+    assert off.engine(engine) is engine
+    with off.request(CALLER) as span:
+        span.admitted(1, 1)
+        span.ended("ok")
+        assert span.headers is None
+    off.close()
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
+    taken: list[ExportTraceServiceRequest] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            taken.append(ExportTraceServiceRequest.FromString(body))
+            self.send_response(200 if self.path == "/v1/traces" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/traces", taken
+        server.shutdown()
+
+
+def test_spans_reach_a_collector(collector: tuple[str, list[ExportTraceServiceRequest]]) -> None:
+    endpoint, taken = collector
+    on = tracing(endpoint, "european")
+    with on.request(CALLER) as span:
+        span.ended("ok")
+    on.close()
+    names = {
+        each.name
+        for batch in taken
+        for resource in batch.resource_spans
+        for scope in resource.scope_spans
+        for each in scope.spans
+    }
+    assert names == {"translate", "admission"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "environment", "endpoint"),
+    [
+        (None, {}, None),
+        ("http://otel:4318", {}, "http://otel:4318/v1/traces"),
+        ("http://otel:4318/", {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x"}, "http://otel:4318/v1/traces"),
+        (None, {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x:1/base/"}, "http://x:1/base/v1/traces"),
+        (None, {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://x/exact"}, "http://x/exact"),
+        ("http://otel:4318", {"OTEL_SDK_DISABLED": "true"}, None),
+    ],
+)
+def test_the_collector_is_named_by_the_flag_or_by_opentelemetry_s_variables(
+    monkeypatch: pytest.MonkeyPatch,
+    make_settings: Any,
+    flag: str | None,
+    environment: dict[str, str],
+    endpoint: str | None,
+) -> None:
+    for name in ("OTEL_SDK_DISABLED", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    settings: Settings = make_settings(otlp_endpoint=flag)
+    assert settings.traces_endpoint == endpoint

@@ -1,0 +1,127 @@
+"""Glossaries, tones, contexts and instructions: in each family's own words, or refused."""
+
+import pytest
+
+from dragoman_service.errors import UnsupportedWishError
+from dragoman_service.languages import pair
+from dragoman_service.prompts import FAMILIES, prompt_family
+from dragoman_service.prompts.wishes import Tone, Wishes
+from dragoman_service.text.glossary import Term
+from dragoman_service.translation import Formality, TranslationRequest
+
+EN_DE, EN_ZH = pair("en", "de", ()), pair("en", "zh-Hans", ())
+TERMS = (("cat", "Katze"), ("dog", "Hund"))
+
+
+def said(family: str, wishes: Wishes, languages=EN_DE) -> str:
+    return prompt_family(family).prompt("Hi {x}", languages, wishes).instruction
+
+
+def test_hy_mt2_is_told_in_its_publisher_s_templates() -> None:
+    assert said("hy-mt2", Wishes(terms=TERMS)) == (
+        "Reference the following translations:\ncat translates to Katze\ndog translates to Hund\n\n"
+        "Translate the following text into German. Note that you should only output the translated result "
+        "without any additional explanation:\n\nHi {x}"
+    )
+    assert said("hy-mt2", Wishes(context="A film.")) == (
+        "[Background Information]\nA film.\n\nPlease translate the following text into German, taking the provided "
+        "background information into consideration.\n\n[Source Text]\nHi {x}"
+    )
+    assert said("hy-mt2", Wishes(tone=Tone.FORMAL)) == (
+        "Please translate the following text into German. Note that the translation style must strictly conform to "
+        "[formal]:\n\nHi {x}"
+    )
+    assert said("hy-mt2", Wishes(tone=Tone.INFORMAL, instructions=("Keep it\nshort.",))) == (
+        "[Source Text]\nHi {x}\n\n[Translation Tasks]\n1. Use informal language.\n2. Keep it short.\n"
+        "3. Translate the [Source Text] into German."
+    )
+
+
+def test_hy_mt1_5_is_told_in_chinese_whatever_the_pair() -> None:
+    assert said("hy-mt1.5", Wishes(terms=TERMS[:1])) == (
+        "参考下面的翻译：\ncat 翻译成 Katze\n\n"
+        "将以下文本翻译为德语，注意只需要输出翻译后的结果，不要额外解释：\n\nHi {x}"
+    )
+    assert said("hy-mt1.5", Wishes(context="A film."), EN_ZH) == (
+        "A film.\n参考上面的信息，把下面的文本翻译成中文，注意不需要翻译上文，也不要额外解释：\nHi {x}"
+    )
+    assert said("hy-mt1.5", Wishes()).startswith("Translate the following segment into German")
+
+
+def test_a_chat_model_is_told_in_sentences_before_its_usual_words() -> None:
+    wishes = Wishes(TERMS[:1], "A film.", Tone.FORMAL, ("Be brief.",))
+    assert said("chatml-generic", wishes) == (
+        "Context, not to be translated:\nA film.\n\nUse these translations of terms:\ncat → Katze\n\n"
+        "Follow these instructions for the translation:\n- Use formal language.\n- Be brief.\n\n"
+        "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:"
+    )
+
+
+@pytest.mark.parametrize("name", list(FAMILIES))
+@pytest.mark.parametrize(
+    "wishes",
+    [Wishes(TERMS), Wishes(context="a {b}"), Wishes(tone=Tone.FORMAL), Wishes(instructions=("c {d}",))],
+)
+@pytest.mark.parametrize("languages", [EN_DE, EN_ZH])
+def test_every_family_says_what_it_does_not_refuse(name, wishes, languages) -> None:
+    family = prompt_family(name)
+    if family.lacking(languages, wishes):
+        return
+    prompt = family.prompt("Hi", languages, wishes)
+    for words in (*TERMS[0], "a {b}", "c {d}"):
+        assert (words in prompt.instruction) == (words in str(wishes))
+    assert "Hi" in {prompt.instruction[start:end] for start, end in prompt.quoted}
+
+
+@pytest.mark.parametrize(
+    ("family", "wishes", "what"),
+    [
+        ("alma", {"terms": (Term("cat", "Katze"),)}, "a glossary"),
+        ("seed-x", {"context": "x"}, "a context"),
+        ("translategemma", {"formality": Formality.MORE}, "a tone"),
+        ("hunyuan-mt", {"instructions": ("x",)}, "instructions"),
+        ("hy-mt1.5", {"formality": Formality.LESS, "instructions": ("x",)}, "a tone or instructions"),
+    ],
+)
+async def test_what_a_family_cannot_be_told_is_refused_or_ignored(core, family, wishes, what) -> None:
+    translator = core(lambda text, _: "Die Katze schläft.", family)
+    asked = TranslationRequest(("The cat sleeps.",), "de", "en", **wishes)
+    with pytest.raises(UnsupportedWishError, match=f"{family} cannot be told {what};"):
+        translator.check(asked)
+    ignoring = TranslationRequest(("The cat sleeps.",), "de", "en", **wishes, ignore_unsupported=True)
+    (result,) = await translator.translate(ignoring)
+    assert {warned.code for warned in result.warnings} == {"ignored"}
+    assert len(result.warnings) == len(what.split(" or "))
+
+
+async def test_a_preferred_tone_is_dropped_without_a_word(core) -> None:
+    translator = core(lambda text, _: "Die Katze schläft.", "alma")
+    asked = TranslationRequest(("The cat sleeps.",), "de", "en", formality=Formality.PREFER_LESS)
+    assert (await translator.translate(asked))[0].warnings == ()
+
+
+async def test_only_terms_that_a_segment_has_are_told_and_looked_for(core, counts) -> None:
+    says = {"The cat sleeps.": "Die Mieze schläft.", "The dog barks loudly.": "Der Hund bellt laut."}
+    translator = core(lambda text, _: says[text], "hy-mt2")
+    asked = TranslationRequest(
+        ("The cat sleeps.\nThe dog barks loudly.",),
+        "de",
+        "en",
+        terms=(Term("cat", "Katze"), Term("dog", "Hund")),
+    )
+    (result,) = await translator.translate(asked)
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("glossary", 0)]
+    assert counts.findings == ["glossary"] * 2
+    assert "cat translates to Katze\n\n" in translator.engine.prompts[0].instruction
+
+
+async def test_a_segment_that_goes_on_is_shown_what_came_before_where_the_family_has_words_for_it(
+    core,
+) -> None:
+    text = "The cat sleeps. It is tired."
+    for family, shown in (("hy-mt2", True), ("chatml-generic", False), ("hy-mt1.5", False)):
+        translator = core(lambda text, _: "Die Katze.", family)
+        async for _ in translator.stream(TranslationRequest((text,), "de", "en")):
+            pass
+        (second,) = [each for each in translator.engine.prompts if each.segment == "It is tired."][:1]
+        assert ("The cat sleeps." in second.instruction) == shown
