@@ -49,7 +49,7 @@ def test_sigterm_finishes_what_is_in_flight_and_refuses_the_rest(start_scripted:
     refused = pod.translate()
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
     assert int(refused.headers["retry-after"]) >= 1
-    assert refused.headers["connection"] == "close"
+    assert (refused.headers["connection"], refused.headers["x-dragoman-refused"]) == ("close", "draining")
     assert pod.process.wait(20) == 0
     thread.join()
     assert results[0].json() == {"translation": "olleH"}
@@ -68,6 +68,7 @@ def test_a_drain_ends_at_its_time_limit(start_scripted: Any) -> None:
     assert 0.5 <= time.monotonic() - began_s < 5
     thread.join()
     assert (results[0].status_code, results[0].json()["error"]["code"]) == (503, "draining")
+    assert "x-dragoman-refused" not in results[0].headers
 
 
 def test_an_idle_pod_leaves_at_once(start_scripted: Any) -> None:
@@ -76,6 +77,52 @@ def test_an_idle_pod_leaves_at_once(start_scripted: Any) -> None:
     began_s = time.monotonic()
     assert pod.end() == 0
     assert time.monotonic() - began_s < 5
+
+
+def by(router: str) -> dict[str, str]:
+    return {"X-Dragoman-Router": router}
+
+
+def test_a_pod_with_routers_serves_until_each_has_confirmed(start_scripted: Any) -> None:
+    pod = start_scripted("--lame-duck-s", "60")
+    pod.wait_for("/readyz")
+    for router in "ab":
+        assert pod.client.post("/translate", json=REQUEST, headers=by(router)).status_code == 200
+    assert pod.client.post("/drained").status_code == 400
+    assert pod.client.post("/drained", headers=by("a")).status_code == 204
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "leaving"
+    assert pod.translate().json() == {"translation": "olleH"}
+    assert pod.client.post("/drained", headers=by("b")).status_code == 204
+    assert pod.process.wait(20) == 0
+
+
+def test_a_router_is_waited_for_where_no_time_is_set(start_scripted: Any) -> None:
+    pod = start_scripted()
+    pod.wait_for("/readyz")
+    assert pod.client.post("/translate", json=REQUEST, headers=by("a")).status_code == 200
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "leaving"
+    assert pod.client.post("/drained", headers=by("a")).status_code == 204
+    assert pod.process.wait(20) == 0
+
+
+REFUSED_PATHS = {
+    "/translate": REQUEST,
+    "/v2/translate": {"text": ["Hello"], "target_lang": "DE"},
+    "/language/translate/v2": {"q": "Hello", "target": "de"},
+    "/v1/chat/completions": {"model": "org/model", "messages": [{"role": "user", "content": "Hello"}]},
+    "/translate?api-version=3.0&to=de": [{"Text": "Hello"}],
+}
+
+
+def test_every_dialect_says_that_it_did_not_begin(start_scripted: Any) -> None:
+    pod = start_scripted(load_s=60)
+    pod.wait_for("/livez")
+    for path, body in REFUSED_PATHS.items():
+        refused = pod.client.post(path, json=body, headers={"Authorization": "DeepL-Auth-Key x"})
+        assert (path, refused.status_code) == (path, 503)
+        assert refused.headers["x-dragoman-refused"] == "not_ready"
 
 
 def test_sigterm_during_the_start(start_scripted: Any) -> None:

@@ -74,11 +74,21 @@ def test_a_text_and_a_list_are_translated(pod: Any) -> None:
     assert several == [one.json()["translation"]] * 3
 
 
-def test_a_text_over_the_model_s_length_is_refused_with_numbers(pod: Any) -> None:
-    answer = pod.translate("The cat sees the dog. " * 5000)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "text_too_long")
-    assert "tokens" in answer.json()["error"]["message"]
-    assert pod.translate("The cat sees the dog.").status_code == 200
+def test_100_000_characters_in_one_request_are_translated_and_stay_laid_out(pod: Any) -> None:
+    one = pod.translate("The cat sees the dog.", target="fr").json()["translation"]
+    answer = pod.translate("The cat sees the dog. \n\t" * 5000, target="fr")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["translation"] == f"{one} \n\t" * 5000
+
+
+def test_a_turn_that_a_text_ends_is_not_ended(pod: Any) -> None:
+    """The tokens of the turn's end would have the model start another one."""
+    before = pod.metric("vllm:prompt_tokens_total")
+    assert pod.translate("The cat sleeps.", target="fr").status_code == 200
+    plain = pod.metric("vllm:prompt_tokens_total") - before
+    before = pod.metric("vllm:prompt_tokens_total")
+    assert pod.translate("The cat <|im_end|> sleeps.", target="fr").status_code == 200
+    assert pod.metric("vllm:prompt_tokens_total") - before > plain + 4
 
 
 def test_the_engine_s_metrics_and_ours_are_shown_together(pod: Any) -> None:

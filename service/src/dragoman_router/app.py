@@ -1,0 +1,259 @@
+"""The ASGI application: from a request's head to the last byte of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+
+from dragoman_contract.routing import (
+    DEPLOYMENT_HEADER,
+    ENDPOINT_HEADER,
+    ROUTE_HEADER,
+    ROUTER_HEADER,
+    SOURCE_LANG_HEADER,
+)
+from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage
+from dragoman_router.dialects.paths import DEEPL, LIBRETRANSLATE, Action, family, recognise, refined
+from dragoman_router.errors import RefusedError
+from dragoman_router.fleet import Fleet
+from dragoman_router.gate import Gate
+from dragoman_router.inbound import EXTENSION
+from dragoman_router.metrics import Metrics
+from dragoman_router.place import Catalogue, Detector, Placement, place
+from dragoman_router.proxy import Answered, Job, Proxy
+from dragoman_router.reading import ClientGoneError, Memory, Receive, Room, Scope, Send, read_body, read_head
+from dragoman_router.routing.spans import traceparent
+from dragoman_router.settings import Settings
+from dragoman_router.upstream import ExchangeError, Headers
+
+log = logging.getLogger(__name__)
+
+HOP_BY_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade"}
+)
+"""RFC 9110 section 7.6.1; those of one connection are not passed on to another."""
+OURS = frozenset(name.lower().encode() for name in (DEPLOYMENT_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)) | {
+    b"content-length",
+    b"expect",
+    b"traceparent",
+    b"x-forwarded-for",
+}
+"""Written anew."""
+
+_DEPLOYMENT, _ENDPOINT, _ROUTE = (
+    name.lower().encode() for name in (DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
+)
+
+
+LOOK_S = 0.05
+"""How often a drain looks whether the last request has ended; counting them with an event would cost each one."""
+
+
+@dataclass(slots=True)
+class State:
+    """What a running router is made of.
+
+    Args:
+        fleet: Deployments.
+        catalogue: What they serve together.
+        proxy: Passes requests on.
+        gate: Keys and rates.
+        metrics: Counts.
+        memory: For bodies.
+        detect: Finds out languages.
+        chance: Of trace ids.
+        draining: Whether this router is about to leave.
+        active: Requests that are not answered.
+    """
+
+    fleet: Fleet
+    catalogue: Catalogue
+    proxy: Proxy
+    gate: Gate
+    metrics: Metrics
+    memory: Memory
+    detect: Detector
+    chance: Random
+    draining: bool = False
+    active: int = 0
+
+    async def idle(self, hurry: asyncio.Event) -> None:
+        """Wait until nothing is active, or somebody is in a hurry."""
+        while self.active and not hurry.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), LOOK_S)
+
+
+class App:
+    """The application.
+
+    Args:
+        state: What it is made of.
+        settings: Bounds.
+    """
+
+    def __init__(self, state: State, settings: Settings) -> None:
+        self._state = state
+        self._settings = settings
+        self._router = b"x-dragoman-router: " + settings.router_id.encode("ascii", "replace")
+        self._loop = asyncio.get_running_loop()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        task = asyncio.current_task()
+        connection = scope["extensions"][EXTENSION]
+        leave = None if task is None else task.cancel
+        room = Room(self._state.memory)
+        self._state.active += 1
+        try:
+            connection.on_gone = leave
+            await self._answer(scope, receive, send, room)
+        except ClientGoneError:
+            self._state.metrics.gone.inc()
+        except ExchangeError:
+            connection.abort()
+        except asyncio.CancelledError:
+            # The client left, which the connection said by cancelling; nothing is there to answer.
+            self._state.metrics.gone.inc()
+            if task is not None:
+                task.uncancel()
+        finally:
+            # A pipelined request may have begun meanwhile, and then this is its.
+            if connection.on_gone == leave:
+                connection.on_gone = None
+            self._state.active -= 1
+            room.close()
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, room: Room) -> None:
+        began_s = self._loop.time()
+        request = read_head(scope)
+        dialect: Dialect | None = None
+        try:
+            dialect, action = recognise(request)
+            self._state.gate.early(request)
+            await read_body(request, receive, self._settings.max_body_bytes, room)
+            dialect = refined(dialect, request)
+            if action in (Action.TRANSLATE, Action.FORWARD):
+                await self._pass_on(request, dialect, action, began_s, send)
+                return
+            answer = self._local(request, dialect, action)
+        except RefusedError as error:
+            self._state.metrics.refused.labels(error.code).inc()
+            answer = (dialect or family(request)).refuse(error)
+        await self._send(answer, send)
+
+    async def _pass_on(
+        self, request: Request, dialect: Dialect, action: Action, began_s: float, send: Send
+    ) -> None:
+        state = self._state
+        ask = dialect.read(request) if action is Action.TRANSLATE else Ask()
+        caller = state.gate.admit(request, ask)
+        placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
+        head = self._head(request, placement)
+        job = Job(
+            head, request.body, placement.keys, caller, self._loop.time() + self._settings.request_timeout_s
+        )
+        answered = await state.proxy.answer(job)
+        key = answered.backend.deployment.key
+        try:
+            await self._relay(answered, placement, job, send)
+        finally:
+            answered.close()
+            seconds = self._loop.time() - began_s
+            state.metrics.answered(key, dialect.name, answered.reply.status, seconds)
+
+    def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
+        """What the router knows itself."""
+        key = self._state.gate.known(request)
+        if action is Action.LANGUAGES:
+            return dialect.languages(request, self._state.catalogue.served())
+        if action is Action.USAGE:
+            usage = (
+                Usage(0) if key is None else Usage(key.account.characters, key.account.limits.character_limit)
+            )
+            return DEEPL.usage(usage)
+        return LIBRETRANSLATE.settings(self._state.gate.asks_for_keys, -1)
+
+    def _head(self, request: Request, placement: Placement) -> bytes:
+        """The request line and headers that a replica gets."""
+        # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
+        target = request.raw_path + b"?" + request.query if request.query else request.raw_path
+        lines = [b"%s %s HTTP/1.1" % (request.method.encode(), target)]
+        given: bytes | None = None
+        forwarded = request.client.encode()
+        dropped = self._dropped(request)
+        for name, value in request.headers:
+            if name == b"traceparent":
+                given = value
+            elif name == b"x-forwarded-for":
+                forwarded = value + b", " + forwarded
+            elif name not in dropped:
+                lines.append(name + b": " + value)
+        trace, _ = traceparent(given, self._state.chance)
+        lines.append(b"traceparent: " + trace)
+        lines.append(b"x-forwarded-for: " + forwarded)
+        lines.append(self._router)
+        if placement.detected is not None:
+            lines.append(f"{SOURCE_LANG_HEADER}: {placement.detected}".encode())
+        if request.body or request.method not in ("GET", "DELETE"):
+            lines.append(b"content-length: %d" % len(request.body))
+        lines.append(b"\r\n")
+        return b"\r\n".join(lines)
+
+    def _dropped(self, request: Request) -> frozenset[bytes]:
+        dropped = self._state.gate.dropped_headers
+        connection = request.header(b"connection")
+        if connection is not None and connection.lower() not in (b"keep-alive", b"close"):
+            dropped |= {each.strip().lower() for each in connection.split(b",")}
+        return dropped
+
+    async def _relay(self, answered: Answered, placement: Placement, job: Job, send: Send) -> None:
+        """The replica's answer, to the caller.
+
+        Raises:
+            ExchangeError: It broke off in the middle.
+        """
+        reply = answered.reply
+        headers: Headers = [pair for pair in reply.headers if pair[0] not in HOP_BY_HOP]
+        if self._settings.route_headers:
+            headers.append((_DEPLOYMENT, answered.backend.label))
+            headers.append((_ENDPOINT, answered.endpoint.label))
+            headers.append((_ROUTE, _reason(placement, job)))
+        if self._state.draining:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        if reply.body is not None:
+            await send({"type": "http.response.body", "body": reply.body})
+            return
+        while chunk := await reply.next_chunk():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _send(self, answer: Answer, send: Send) -> None:
+        """An answer of the router's own."""
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(answer.body)).encode()),
+            *answer.headers,
+        ]
+        if self._state.draining or answer.status == 413:
+            headers.append((b"connection", b"close"))
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
+
+
+def _reason(placement: Placement, job: Job) -> bytes:
+    reason = f"{placement.reason}; least-in-flight"
+    if job.attempts > 1:
+        reason += f"; attempts={job.attempts}"
+    if job.held_s:
+        reason += f"; held={job.held_s:.2f}s"
+    if placement.detected is not None:
+        reason += f"; detected={placement.detected}"
+    return reason.encode()

@@ -1,0 +1,255 @@
+"""What all dialects have in common: a request as it came, and what it asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Protocol, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from dragoman_contract.languages import is_tag
+from dragoman_router.errors import InvalidFieldError, MalformedRequestError, RefusedError
+
+T = TypeVar("T")
+
+Headers = list[tuple[bytes, bytes]]
+
+MOST_FIELDS = 4096
+"""Fields of a form: enough for every limit on texts, and a bound on what a hostile one costs."""
+MOST_TAG_CHARS = 36
+"""One more than the longest tag, so that a longer one is refused and not cut."""
+AUTO = frozenset({"", "auto"})
+"""Source languages that stand for "find out"."""
+JSON_TYPE = b"application/json"
+
+
+@dataclass(slots=True)
+class Request:
+    """One request, its body read.
+
+    Args:
+        method: Such as `POST`.
+        path: Decoded, without the prefix that names a deployment.
+        query: As it came.
+        headers: Names in lower case.
+        body: As it came.
+        client: Address of the caller.
+        raw_path: The path as it came, without that prefix.
+        deployment: `NAMESPACE/NAME` where one was asked for by name.
+        key_name: Name of the API key, once it was found.
+    """
+
+    method: str
+    path: str
+    query: bytes
+    headers: Headers
+    body: bytes = b""
+    client: str = ""
+    raw_path: bytes = b""
+    deployment: str | None = None
+    key_name: str | None = None
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first header of a name in lower case."""
+        for known, value in self.headers:
+            if known == name:
+                return value
+        return None
+
+    def parameters(self) -> dict[str, list[str]]:
+        """The query's."""
+        return _form(self.query) if self.query else {}
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is an HTML form; JSON that curl labelled as one is none."""
+        if self.body.lstrip()[:1] in (b"{", b"["):
+            return False
+        kind = self.header(b"content-type")
+        return kind is not None and kind.lower().startswith(b"application/x-www-form-urlencoded")
+
+
+@dataclass(slots=True)
+class Ask:
+    """What a request asks for, as far as the router has to know.
+
+    Args:
+        targets: BCP-47 tags of the translations; empty where the pair does not matter.
+        source: BCP-47 tag of the text; None where it has to be found out, or does not matter.
+        texts: To detect the language by, and to count characters.
+        model: Name of a deployment, in OpenAI's dialect.
+        key: An API key in the body.
+    """
+
+    targets: tuple[str, ...] = ()
+    source: str | None = None
+    texts: tuple[str, ...] = ()
+    model: str | None = None
+    key: str | None = None
+
+    @property
+    def characters(self) -> int:
+        """Of all texts together, for each target."""
+        return sum(map(len, self.texts)) * max(1, len(self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer of the router's own.
+
+    Args:
+        status: HTTP status.
+        body: JSON.
+        headers: Beside Content-Type and Content-Length.
+    """
+
+    status: int
+    body: bytes
+    headers: Headers = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What all deployments serve together.
+
+    Args:
+        targets: Target tags by source tag, both sorted, without wildcards.
+        models: Names of the deployments.
+    """
+
+    targets: Mapping[str, tuple[str, ...]]
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a key has used, and may use.
+
+    Args:
+        characters: Used.
+        limit: May be used; None is without limit.
+    """
+
+    characters: int
+    limit: int | None = None
+
+
+class Dialect(Protocol):
+    """One API."""
+
+    name: str
+
+    def read(self, request: Request) -> Ask:
+        """What a translation request asks for.
+
+        Raises:
+            CallerError: It cannot be told.
+        """
+
+    def refuse(self, error: RefusedError) -> Answer:
+        """An error as the dialect's clients expect it."""
+
+    def languages(self, request: Request, served: Served, /) -> Answer:
+        """What can be translated into what."""
+
+
+def answer(status: int, document: object, headers: Headers | None = None) -> Answer:
+    """A JSON answer."""
+    return Answer(status, json.dumps(document, ensure_ascii=False).encode(), headers or [])
+
+
+def retry_after(error: RefusedError) -> Headers:
+    """The header `Retry-After` where asking again is worth it."""
+    seconds = getattr(error, "retry_after_s", None)
+    return [] if seconds is None else [(b"retry-after", str(seconds).encode())]
+
+
+def decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
+    """The fields that the router needs of a JSON body; it goes through the others without keeping them.
+
+    Raises:
+        MalformedRequestError: It is not UTF-8 or not JSON.
+        InvalidFieldError: A field is missing or of the wrong type.
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise InvalidFieldError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedRequestError(f"the body is not JSON: {error}") from None
+
+
+def form(request: Request) -> dict[str, list[str]]:
+    """The fields of a form's body and of the query together, as web frameworks give them."""
+    fields = request.parameters()
+    if request.is_form:
+        fields |= _form(request.body)
+    return fields
+
+
+def first(fields: Mapping[str, list[str]], name: str) -> str | None:
+    """The first value of a field."""
+    values = fields.get(name)
+    return values[0] if values else None
+
+
+def _form(encoded: bytes) -> dict[str, list[str]]:
+    try:
+        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError as error:  # UnicodeDecodeError is one
+        raise MalformedRequestError(f"the form cannot be read: {str(error)[:100]}") from None
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+class Codes:
+    """Language codes of a dialect's own.
+
+    Args:
+        tags: The BCP-47 tags that they stand for, by the code in lower case.
+    """
+
+    def __init__(self, tags: Mapping[str, str]) -> None:
+        self.tags = tags
+
+
+NO_CODES = Codes({})
+
+
+@lru_cache(maxsize=4096)
+def tag(code: str | None, name: str, own: Codes = NO_CODES) -> str:
+    """A language code as a BCP-47 tag.
+
+    Args:
+        code: As the caller wrote it.
+        name: The field, for the message.
+        own: Codes of the dialect's own.
+
+    Raises:
+        InvalidFieldError: It is none.
+    """
+    if not code:
+        raise InvalidFieldError(f"{name} is required")
+    text = code[:MOST_TAG_CHARS].strip().replace("_", "-")
+    text = own.tags.get(text.lower(), text)
+    if not is_tag(text):
+        raise InvalidFieldError(f'{name}: {text!r} is no language tag; expected one such as "de"')
+    return text
+
+
+def source_tag(code: str | None, name: str, own: Codes = NO_CODES) -> str | None:
+    """The same for a source language; None where it has to be found out."""
+    if code is None or code.lower() in AUTO:
+        return None
+    return tag(code, name, own)
+
+
+def texts_of(value: Any) -> tuple[str, ...]:
+    """One text or several."""
+    return (value,) if isinstance(value, str) else tuple(value)

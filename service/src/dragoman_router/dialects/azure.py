@@ -1,0 +1,141 @@
+"""Azure Translator: `POST /translate?api-version=3.0&to=de` and the shape of api-version 2026-06-06.
+
+One request may ask for several targets; it goes whole to a deployment that serves them all.
+Source: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman_router import errors
+from dragoman_router.dialects.asking import (
+    Answer,
+    Ask,
+    Request,
+    Served,
+    answer,
+    decoded,
+    first,
+    retry_after,
+    source_tag,
+    tag,
+)
+from dragoman_router.dialects.names import english, own
+from dragoman_router.dialects.native import status_of
+from dragoman_router.errors import CallerError, InvalidFieldError, RefusedError
+
+VERSION_PARAMETER = "api-version"
+RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur", "ps", "yi", "sd", "ug", "dv", "ckb"})
+MOST_TARGETS = 200
+NUMBERS: tuple[tuple[type[RefusedError], int], ...] = (
+    (errors.MalformedRequestError, 400074),
+    (errors.UnsupportedPairError, 400036),
+    (errors.BodyTooLargeError, 400077),
+    (errors.KeyMissingError, 401000),
+    (errors.KeyRefusedError, 401000),
+    (errors.QuotaExceededError, 403001),
+    (errors.UnknownPathError, 404000),
+    (errors.UnknownDeploymentError, 404001),
+    (errors.InvalidFieldError, 400000),
+    (errors.RateLimitedError, 429000),
+    (errors.CapacityError, 503000),
+    (errors.UpstreamTimeoutError, 504000),
+    (errors.UpstreamError, 502000),
+    (errors.RefusedError, 500000),
+)
+"""The six digits; the first three are the status."""
+
+
+class Element(msgspec.Struct):
+    """One text of version 3."""
+
+    text: str | None = None
+    upper: str | None = msgspec.field(default=None, name="Text")
+
+
+class Target(msgspec.Struct):
+    """One target of version 2026-06-06."""
+
+    language: str | None = None
+
+
+class Input(msgspec.Struct):
+    """One text of version 2026-06-06."""
+
+    text: str | None = None
+    language: str | None = None
+    targets: list[Target] = []
+
+
+class Inputs(msgspec.Struct):
+    """The body of version 2026-06-06."""
+
+    inputs: list[Input]
+
+
+V3 = msgspec.json.Decoder(list[Element])
+V2026 = msgspec.json.Decoder(Inputs)
+
+
+class Azure:
+    """Azure's API."""
+
+    name = "azure"
+
+    def read(self, request: Request) -> Ask:
+        """What query and body ask for."""
+        if request.body.lstrip()[:1] == b"{":
+            return _inputs(decoded(request.body, V2026).inputs)
+        fields = request.parameters()
+        targets = fields.get("to", [])
+        if not targets:
+            raise InvalidFieldError("The request is missing the parameter 'to'.")
+        texts = [element.text or element.upper or "" for element in decoded(request.body, V3)]
+        return Ask(
+            targets=_tags(targets, "to"),
+            source=source_tag(first(fields, "from"), "from"),
+            texts=tuple(texts),
+        )
+
+    def refuse(self, error: RefusedError) -> Answer:
+        """`{"error": {"code": 400036, "message"}}`."""
+        number = next(number for cause, number in NUMBERS if isinstance(error, cause))
+        status = status_of(error)
+        if isinstance(error, CallerError):
+            status = number // 1000
+        return answer(status, {"error": {"code": number, "message": str(error)}}, retry_after(error))
+
+    def languages(self, _: Request, served: Served) -> Answer:
+        """`{"translation": {tag: {name, nativeName, dir}}}`."""
+        tags = {*served.targets, *(each for to in served.targets.values() for each in to)}
+        entries = {
+            code: {
+                "name": english(code),
+                "nativeName": own(code),
+                "dir": "rtl" if code.partition("-")[0] in RIGHT_TO_LEFT else "ltr",
+            }
+            for code in sorted(tags)
+        }
+        return answer(200, {"translation": entries})
+
+
+def _inputs(inputs: list[Input]) -> Ask:
+    sources = {source_tag(each.language, "inputs.language") for each in inputs}
+    if len(sources) != 1:
+        raise InvalidFieldError("inputs: send texts of one source language per request, and at least one")
+    targets = [str(to.language or "") for each in inputs for to in each.targets]
+    if not targets:
+        raise InvalidFieldError("inputs.targets is required")
+    return Ask(
+        targets=_tags(targets, "inputs.targets.language"),
+        source=sources.pop(),
+        texts=tuple(each.text or "" for each in inputs),
+    )
+
+
+def _tags(codes: list[str], name: str) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(tag(code, name) for code in codes))
+    if len(found) > MOST_TARGETS:
+        raise InvalidFieldError(f"{name}: {len(found)} target languages; send at most {MOST_TARGETS}")
+    return found

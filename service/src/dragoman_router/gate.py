@@ -1,0 +1,90 @@
+"""Who may come in: keys where they are asked for, and rates; off where nothing is configured."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.keys import SECRET_HEADERS, Key, KeyRing, presented
+from dragoman_router.limits import Account, Limits
+
+REMEMBERED_CLIENTS = 10_000
+"""Addresses whose rate is kept; the one that was silent longest is forgotten first."""
+
+
+class Gate:
+    """Keys and rates.
+
+    Args:
+        ring: The keys; None asks for none.
+        anonymous_requests_per_s: Rate of one client's address where there are no keys; None is without limit.
+        always_dropped: Headers that no replica gets.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        ring: KeyRing | None,
+        anonymous_requests_per_s: float | None,
+        always_dropped: frozenset[bytes],
+        clock: Callable[[], float],
+    ) -> None:
+        self._ring = ring
+        self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
+        self._clients: OrderedDict[str, Account] = OrderedDict()
+        self._clock = clock
+        self.dropped_headers = always_dropped | (SECRET_HEADERS if ring is not None else frozenset())
+
+    @property
+    def asks_for_keys(self) -> bool:
+        """Whether a key is needed."""
+        return self._ring is not None
+
+    def early(self, request: Request) -> None:
+        """Refuse a wrong key before the body is read; one that the body may bring is waited for.
+
+        Raises:
+            KeyRefusedError: A key was sent, and it is not known.
+        """
+        if self._ring is not None and (key := presented(request)):
+            request.key_name = self._ring.find(key).name
+
+    def known(self, request: Request) -> Key | None:
+        """The key of a request whose body holds none; None where none is asked for.
+
+        Raises:
+            KeyMissingError: There is none.
+            KeyRefusedError: It is not known.
+        """
+        return None if self._ring is None else self._ring.find(presented(request))
+
+    def admit(self, request: Request, ask: Ask) -> str:
+        """Let one request through, and account for it.
+
+        Returns:
+            Who asks, for callers to take turns: a key's name, or an address.
+
+        Raises:
+            KeyMissingError: A key is needed.
+            KeyRefusedError: It is not known.
+            RateLimitedError: It comes too early.
+            QuotaExceededError: The key is used up.
+        """
+        if self._ring is None:
+            if self._anonymous.requests_per_s is not None:
+                self._client(request.client).admit(0, self._clock())
+            return request.client
+        key = self._ring.named(request.key_name) or self._ring.find(presented(request, ask))
+        key.account.admit(ask.characters, self._clock())
+        return key.name
+
+    def _client(self, address: str) -> Account:
+        account = self._clients.get(address)
+        if account is None:
+            account = self._clients[address] = Account(self._anonymous, self._clock())
+            if len(self._clients) > REMEMBERED_CLIENTS:
+                self._clients.popitem(last=False)
+        else:
+            self._clients.move_to_end(address)
+        return account

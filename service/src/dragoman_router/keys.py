@@ -1,0 +1,162 @@
+"""API keys: from files, as a Secret is mounted; in memory only as hashes.
+
+Each file of the directory is one key; its name is the name by which metrics and usage know it. It holds the key
+alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import msgspec
+
+from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.errors import KeyMissingError, KeyRefusedError, SettingsError
+from dragoman_router.limits import Account, Limits
+
+SHORTEST = 8
+LONGEST_BYTES = 4096
+
+SCHEMES = (b"bearer ", b"deepl-auth-key ")
+KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key", b"x-goog-api-key", b"api-key")
+KEY_PARAMETERS = ("key", "api_key", "auth_key", "subscription-key")
+SECRET_HEADERS = frozenset({b"authorization", *KEY_HEADERS})
+"""Not passed on once the router has checked them."""
+
+
+class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    key: str
+    requests_per_s: float | None = None
+    characters_per_s: float | None = None
+    character_limit: int | None = None
+    burst_s: float = 10.0
+
+
+class Key:
+    """One key that is known: its name and its account.
+
+    Args:
+        name: Of its file.
+        digest: Of the key itself.
+        account: What it has used.
+    """
+
+    __slots__ = ("account", "digest", "name")
+
+    def __init__(self, name: str, digest: bytes, account: Account) -> None:
+        self.name, self.digest, self.account = name, digest, account
+
+
+class KeyRing:
+    """All keys.
+
+    Args:
+        directory: Where their files are.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._salt = secrets.token_bytes(32)
+        self._keys: dict[bytes, Key] = {}
+        self._by_name: dict[str, Key] = {}
+        self.load()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def load(self) -> None:
+        """Read the files anew; accounts whose limits did not change go on.
+
+        Raises:
+            SettingsError: A file cannot be understood; what was known before stays.
+        """
+        found: dict[bytes, Key] = {}
+        known = self._by_name
+        try:
+            files = sorted(path for path in self._directory.iterdir() if not path.name.startswith("."))
+            texts = {path.name: path.read_bytes() for path in files if path.is_file()}
+        except OSError as error:
+            raise SettingsError(f"keys in {self._directory}: {error.strerror}") from error
+        for name, text in texts.items():
+            key, limits = _parsed(name, text)
+            digest = self._digest(key.encode())
+            if digest in found:
+                raise SettingsError(f"keys: {name} and {found[digest].name} hold the same key")
+            before = known.get(name)
+            keeps = before is not None and before.account.limits == limits
+            account = before.account if before is not None and keeps else Account(limits, self._clock())
+            found[digest] = Key(name, digest, account)
+        self._keys = found
+        self._by_name = {key.name: key for key in found.values()}
+
+    def named(self, name: str | None) -> Key | None:
+        """The key of a name; None where there is none, or no longer."""
+        return None if name is None else self._by_name.get(name)
+
+    def characters(self) -> dict[str, int]:
+        """What each key has used, by its name."""
+        return {name: key.account.characters for name, key in self._by_name.items()}
+
+    def find(self, presented: bytes | None) -> Key:
+        """The key that was sent.
+
+        The look-up goes by a salted hash, and compares in constant time: how long it takes says nothing of a key.
+
+        Raises:
+            KeyMissingError: None was.
+            KeyRefusedError: It is not known.
+        """
+        if not presented:
+            raise KeyMissingError("an API key is required; send it in the way of your client's API")
+        digest = self._digest(presented[:LONGEST_BYTES])
+        key = self._keys.get(digest)
+        if key is None or not hmac.compare_digest(key.digest, digest):
+            raise KeyRefusedError("this API key is not known here")
+        return key
+
+    def _digest(self, key: bytes) -> bytes:
+        return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
+
+
+def presented(request: Request, ask: Ask | None = None) -> bytes | None:
+    """The key that a request carries: in a header, in the query, or in the body."""
+    for name, value in request.headers:
+        if name == b"authorization":
+            lowered = value[:20].lower()
+            for scheme in SCHEMES:
+                if lowered.startswith(scheme):
+                    return value[len(scheme) :].strip()
+        elif name in KEY_HEADERS:
+            return value.strip()
+    if request.query and (b"key=" in request.query):
+        fields = parse_qs(request.query.decode("latin-1"), max_num_fields=4096)
+        for parameter in KEY_PARAMETERS:
+            if parameter in fields:
+                return fields[parameter][0].encode()
+    return ask.key.encode() if ask is not None and ask.key else None
+
+
+def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
+    stripped = text.strip()
+    if stripped.startswith(b"{"):
+        try:
+            entry = msgspec.json.decode(stripped, type=_KeyFile)
+        except msgspec.MsgspecError as error:
+            raise SettingsError(f"keys: {name} is not understood: {error}") from None
+    else:
+        entry = _KeyFile(stripped.decode("utf-8", "replace"))
+    if len(entry.key) < SHORTEST:
+        raise SettingsError(f"keys: {name} holds fewer than {SHORTEST} characters")
+    for rate in (entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s):
+        if rate is not None and rate <= 0:
+            raise SettingsError(f"keys: {name} has a limit that is not positive")
+    return entry.key, Limits(
+        entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s
+    )

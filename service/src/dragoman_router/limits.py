@@ -1,0 +1,96 @@
+"""How much a key may ask for: token buckets, and counters of what it used."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dragoman_router.errors import QuotaExceededError, RateLimitedError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one key may do; None is without limit.
+
+    Args:
+        requests_per_s: Requests a second on average; as many as `burst_s` of them at once, at least one.
+        characters_per_s: Characters a second on average, likewise.
+        character_limit: Characters in all.
+        burst_s: For how many seconds a pause may be made up for.
+    """
+
+    requests_per_s: float | None = None
+    characters_per_s: float | None = None
+    character_limit: int | None = None
+    burst_s: float = 10.0
+
+
+class Bucket:
+    """A token bucket: it fills by `rate` a second up to `most`, and may be overdrawn once.
+
+    Overdrawing lets a request through that is larger than the bucket; the next one waits until it is made up for.
+    """
+
+    __slots__ = ("_at_s", "_level", "_most", "_rate")
+
+    def __init__(self, rate: float, most: float, now_s: float) -> None:
+        self._rate, self._most = rate, most
+        self._level, self._at_s = most, now_s
+
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until something may be taken; 0 where it may now."""
+        self._level = min(self._most, self._level + max(0.0, now_s - self._at_s) * self._rate)
+        self._at_s = now_s
+        need = min(1.0, self._most)
+        return 0.0 if self._level >= need else (need - self._level) / self._rate
+
+    def take(self, amount: float) -> None:
+        """Account for what was let through."""
+        self._level -= amount
+
+
+class Account:
+    """What one key has used in this router.
+
+    Args:
+        limits: What it may.
+        now_s: Monotonic seconds.
+    """
+
+    def __init__(self, limits: Limits, now_s: float) -> None:
+        self.limits = limits
+        self.requests = 0
+        self.characters = 0
+        self._requests = _bucket(limits.requests_per_s, limits.burst_s, now_s)
+        self._characters = _bucket(limits.characters_per_s, limits.burst_s, now_s)
+
+    def admit(self, characters: int, now_s: float) -> None:
+        """Let one request through, and account for it.
+
+        Args:
+            characters: In its texts, times its targets.
+            now_s: Monotonic seconds.
+
+        Raises:
+            RateLimitedError: It comes too early.
+            QuotaExceededError: The characters are used up.
+        """
+        limit = self.limits.character_limit
+        if limit is not None and self.characters + characters > limit:
+            raise QuotaExceededError(
+                f"this key has used {self.characters} of {limit} characters; this request has {characters}"
+            )
+        for bucket, what in ((self._requests, "requests"), (self._characters, "characters")):
+            wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
+            if wait_s > 0:
+                raise RateLimitedError(f"Slowdown: too many {what} with this key", math.ceil(wait_s))
+        if self._requests is not None:
+            self._requests.take(1)
+        if self._characters is not None:
+            self._characters.take(characters)
+        self.requests += 1
+        self.characters += characters
+
+
+def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:
+    return None if rate is None else Bucket(rate, max(1.0, rate * burst_s), now_s)

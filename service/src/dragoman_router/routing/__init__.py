@@ -1,0 +1,1 @@
+"""Where a request goes: decisions over values, without I/O, clocks and randomness of their own."""

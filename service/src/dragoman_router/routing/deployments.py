@@ -1,0 +1,60 @@
+"""TranslationDeployments and their replicas, as any source tells of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_contract.languages import Languages
+from dragoman_contract.routing import DEFAULT_WEIGHT
+
+DEFAULT_MAX_IN_FLIGHT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One engine pod.
+
+    Args:
+        name: The pod's name; with a static file its address.
+        host: IP address.
+        port: TCP port.
+        ready: Whether it may get requests.
+        terminating: Whether it is about to leave.
+        uid: Tells a pod from a later one of the same name and address.
+    """
+
+    name: str
+    host: str
+    port: int
+    ready: bool = True
+    terminating: bool = False
+    uid: str = ""
+
+    @property
+    def address(self) -> str:
+        """`HOST:PORT`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One TranslationDeployment.
+
+    Args:
+        key: `NAMESPACE/NAME`.
+        languages: Pairs that it serves; empty means every pair.
+        served_name: What OpenAI's dialect calls it.
+        weight: Its share among those that serve the same pair, 0 to 1000.
+        max_in_flight: Requests that one router has in flight with one replica.
+    """
+
+    key: str
+    languages: tuple[Languages, ...] = ()
+    served_name: str = ""
+    weight: int = DEFAULT_WEIGHT
+    max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
+
+    @property
+    def name(self) -> str:
+        """What OpenAI's dialect calls it."""
+        return self.served_name or self.key.partition("/")[2] or self.key

@@ -1,0 +1,99 @@
+"""Which replica of a deployment gets a request, and which of several deployments.
+
+Randomness comes in as numbers in [0, 1), so that the same input gives the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+FEW = 16
+"""Up to so many replicas all are compared; of more, two by chance (power of two choices), which is nearly as even
+and costs the same however many there are. Mitzenmacher 2001, https://doi.org/10.1109/71.963420"""
+
+RAMP_S = 10.0
+"""A replica that has just become ready works up to its full share in this time."""
+RAMP_FROM = 0.2
+WORST_WEIGHT = 0.05
+
+
+class Choosable(Protocol):
+    """What a choice looks at."""
+
+    in_flight: int
+    weight: float
+
+
+def pressure(replica: Choosable) -> float:
+    """How much a replica would have to do, per weight, if it got one more."""
+    return (replica.in_flight + 1) / replica.weight
+
+
+def choose(replicas: Sequence[Choosable], most_in_flight: int, first: float, second: float) -> int | None:
+    """The replica that gets the next request.
+
+    Args:
+        replicas: Those that may get one.
+        most_in_flight: Requests that a replica may have in flight.
+        first: Chance in [0, 1): where the comparison begins, so that equals take turns; or the first of two.
+        second: Chance in [0, 1): the second of two.
+
+    Returns:
+        Its index; None where there is none, or all are full.
+    """
+    count = len(replicas)
+    if not count:
+        return None
+    start = int(first * count)
+    if count > FEW:
+        other = (start + 1 + int(second * (count - 1))) % count
+        better = min(start, other, key=lambda at: pressure(replicas[at]))
+        if replicas[better].in_flight < most_in_flight:
+            return better
+    best, least = None, float("inf")
+    for offset in range(count):
+        at = (start + offset) % count
+        replica = replicas[at]
+        if replica.in_flight < most_in_flight:
+            found = (replica.in_flight + 1) / replica.weight
+            if found < least:
+                best, least = at, found
+    return best
+
+
+def weight(ready_for_s: float, error_ratio: float) -> float:
+    """A replica's share against a healthy one of long standing: 1 at best.
+
+    Args:
+        ready_for_s: Seconds since it became ready.
+        error_ratio: Recent share of requests that it failed, 0 to 1.
+    """
+    ramp = min(1.0, RAMP_FROM + (1 - RAMP_FROM) * max(0.0, ready_for_s) / RAMP_S)
+    return max(WORST_WEIGHT, ramp * (1 - error_ratio) ** 2)
+
+
+def split(weights: Sequence[int], open_: Sequence[bool], chance: float) -> int | None:
+    """Which of several deployments of the same pair gets a request.
+
+    Args:
+        weights: Their shares; 0 gets nothing.
+        open_: Whether each has a replica that may get a request; one that has none yields its share to the others
+            while any of them has.
+        chance: In [0, 1).
+
+    Returns:
+        The index; None where all weights are 0.
+    """
+    shares = [share if able else 0 for share, able in zip(weights, open_, strict=True)]
+    if not any(shares):
+        shares = list(weights)
+    total = sum(shares)
+    if total <= 0:
+        return None
+    point = chance * total
+    for at, share in enumerate(shares):
+        point -= share
+        if point < 0:
+            return at
+    return max(at for at, share in enumerate(shares) if share)

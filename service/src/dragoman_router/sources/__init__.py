@@ -1,0 +1,1 @@
+"""Where deployments and replicas come from."""

@@ -1,0 +1,138 @@
+"""Reads objects of the Kubernetes API into deployments and replicas; what they cannot say is left at its default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME
+from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_contract.languages import Languages
+from dragoman_contract.routing import (
+    DEFAULT_WEIGHT,
+    MAX_IN_FLIGHT_ANNOTATION,
+    MAX_WEIGHT,
+    WEIGHT_ANNOTATION,
+)
+from dragoman_router.errors import ClusterError
+from dragoman_router.routing.deployments import DEFAULT_MAX_IN_FLIGHT, Deployment, Replica
+
+Manifest = Mapping[str, Any]
+
+IN_FLIGHT_PER_SEQUENCE = 4
+"""A replica runs `maxNumSeqs` sequences and queues the rest; four times as many keep it busy whatever finishes
+first, and leave the rest where another replica, or a new one, can take them."""
+MOST_IN_FLIGHT = 100_000
+
+_LANGUAGES = TypeAdapter(tuple[Languages, ...])
+
+
+def key_of(manifest: Manifest) -> str:
+    """`NAMESPACE/NAME` of an object."""
+    metadata = manifest["metadata"]
+    return f"{metadata['namespace']}/{metadata['name']}"
+
+
+def owner_of(manifest: Manifest) -> str | None:
+    """`NAMESPACE/NAME` of the TranslationDeployment to which a slice or a pod belongs; None for one of others."""
+    metadata = manifest["metadata"]
+    name = (metadata.get("labels") or {}).get(LABEL_DEPLOYMENT)
+    return f"{metadata['namespace']}/{name}" if name else None
+
+
+def deployment(manifest: Manifest) -> Deployment:
+    """A TranslationDeployment.
+
+    Raises:
+        ClusterError: Its languages cannot be read.
+    """
+    spec = manifest.get("spec") or {}
+    annotations = manifest["metadata"].get("annotations") or {}
+    try:
+        languages = _LANGUAGES.validate_python(spec.get("languages") or ())
+    except ValidationError as error:
+        raise ClusterError(f"{key_of(manifest)}: spec.languages: {error.errors()[0]['msg']}") from error
+    sequences = _number((spec.get("engine") or {}).get("maxNumSeqs"), 1, MOST_IN_FLIGHT)
+    most = DEFAULT_MAX_IN_FLIGHT if sequences is None else sequences * IN_FLIGHT_PER_SEQUENCE
+    said_most = _number(annotations.get(MAX_IN_FLIGHT_ANNOTATION), 1, MOST_IN_FLIGHT)
+    weight = _number(annotations.get(WEIGHT_ANNOTATION), 0, MAX_WEIGHT)
+    return Deployment(
+        key=key_of(manifest),
+        languages=languages,
+        weight=DEFAULT_WEIGHT if weight is None else weight,
+        max_in_flight=most if said_most is None else said_most,
+    )
+
+
+def replicas_of_slices(slices: Iterable[Manifest]) -> list[Replica]:
+    """The replicas that the EndpointSlices of one deployment list.
+
+    Source: https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions; a condition that
+    is absent counts as ready, and as not terminating.
+    """
+    found: dict[str, Replica] = {}
+    for each in slices:
+        port = _port(each.get("ports") or ())
+        for endpoint in each.get("endpoints") or ():
+            conditions = endpoint.get("conditions") or {}
+            target = endpoint.get("targetRef") or {}
+            for address in endpoint.get("addresses") or ():
+                replica = Replica(
+                    name=target.get("name") or address,
+                    host=address,
+                    port=port,
+                    ready=conditions.get("ready") is not False,
+                    terminating=conditions.get("terminating") is True,
+                    uid=target.get("uid") or "",
+                )
+                found[f"{replica.address}/{replica.uid}"] = replica
+    return list(found.values())
+
+
+def replicas_of_pods(pods: Iterable[Manifest]) -> list[Replica]:
+    """The replicas that the pods of one deployment are; those without an address, and those that ended, are none."""
+    found = []
+    for pod in pods:
+        metadata, status = pod["metadata"], pod.get("status") or {}
+        if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
+            continue
+        terminating = bool(metadata.get("deletionTimestamp"))
+        conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+        found.append(
+            Replica(
+                name=metadata["name"],
+                host=status["podIP"],
+                port=_container_port(pod),
+                ready=conditions.get("Ready") == "True" and not terminating,
+                terminating=terminating,
+                uid=metadata.get("uid") or "",
+            )
+        )
+    return found
+
+
+def _container_port(pod: Manifest) -> int:
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    ports = [port for container in containers for port in container.get("ports") or ()]
+    named = [port["containerPort"] for port in ports if port.get("name") == ENGINE_PORT_NAME]
+    return int(named[0]) if named else ENGINE_PORT
+
+
+def _port(ports: Sequence[Manifest]) -> int:
+    named = [port["port"] for port in ports if port.get("name") == ENGINE_PORT_NAME and port.get("port")]
+    return (
+        int(named[0])
+        if named
+        else int(next((port["port"] for port in ports if port.get("port")), ENGINE_PORT))
+    )
+
+
+def _number(said: object, least: int, most: int) -> int | None:
+    """A whole number within bounds; None where there is none, or none such."""
+    try:
+        number = int(str(said))
+    except ValueError:
+        return None
+    return number if least <= number <= most else None

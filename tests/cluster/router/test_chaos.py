@@ -1,0 +1,37 @@
+"""The router in a cluster where everything is replaced, killed or cut off: no request is lost or answered wrongly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.cluster
+
+CHAOS = Path(__file__).parents[3] / "bench/router/chaos.py"
+
+
+@pytest.mark.timeout(400)
+def test_nothing_is_lost(api_kind: str, tmp_path: Path) -> None:
+    """Every phase of the bench, each as short as what happens in it allows."""
+    figures = tmp_path / "figures.json"
+    flags = [
+        "--rate=20",
+        "--seconds=10",
+        f"--api={api_kind}",
+        f"--dir={tmp_path / 'run'}",
+        f"--json={figures}",
+    ]
+    done = subprocess.run([sys.executable, str(CHAOS), *flags], capture_output=True, text=True, timeout=380)
+    assert done.returncode == 0, done.stdout + done.stderr
+    phases = json.loads(figures.read_text())["phases"]
+    assert len(phases) == 10
+    assert all(phase["sent"] for phase in phases)
+    reconnected = {phase["phase"] for phase in phases if phase["reconnected"]}
+    # A request that was sent just before a router is killed counts for the phase before.
+    assert reconnected <= {"SIGKILL of a pod", "SIGKILL of a router", "SIGTERM of a router"}
+    for log in (tmp_path / "run").glob("router-*.log"):
+        assert "Traceback" not in log.read_text()

@@ -1,0 +1,202 @@
+"""Each dialect's requests read, and refused in its own words."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dragoman_router import errors
+from dragoman_router.dialects.asking import Request, Served
+from dragoman_router.dialects.paths import Action, family, recognise, refined
+
+FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
+
+
+def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    request = Request("POST", path, query.encode(), list(headers), content)
+    dialect, action = recognise(request)
+    assert action is Action.TRANSLATE
+    dialect = refined(dialect, request)
+    return dialect.name, dialect.read(request)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "source", "targets"),
+    [
+        (("/translate", {"text": "x", "source_lang": "en", "target_lang": "de"}), "native", "en", ("de",)),
+        (
+            ("/translate", {"text": ["x"], "source_lang": "auto", "target_lang": "de"}),
+            "native",
+            None,
+            ("de",),
+        ),
+        (("/translate", {"q": "x", "source": "auto", "target": "zt"}), "libretranslate", None, ("zh-Hant",)),
+        (("/translate", b"q=x&source=en&target=pb", "", FORM), "libretranslate", "en", ("pt-BR",)),
+        (("/translate", b"", "q=x&source=en&target=de&format=text"), "libretranslate", "en", ("de",)),
+        (
+            ("/translate", {"text": "x", "source_lang": "en", "target_lang": "de"}, "a=b", FORM),
+            "native",
+            "en",
+            ("de",),
+        ),
+        (("/v2/translate", {"text": ["x"], "target_lang": "PT-BR"}), "deepl", None, ("PT-BR",)),
+        (("/v2/translate", b"text=x&text=y&target_lang=DE&source_lang=EN", "", FORM), "deepl", "EN", ("DE",)),
+        (
+            ("/language/translate/v2", {"q": ["x"], "target": "zh-CN", "source": "iw"}),
+            "google",
+            "he",
+            ("zh-Hans",),
+        ),
+        (("/language/translate/v2", b"", "q=x&target=de&key=k"), "google", None, ("de",)),
+        (("/translate", [{"Text": "x"}], "api-version=3.0&from=en&to=de&to=fr"), "azure", "en", ("de", "fr")),
+        (
+            (
+                "/translate",
+                {"inputs": [{"text": "x", "targets": [{"language": "de"}]}]},
+                "api-version=2026-06-06",
+            ),
+            "azure",
+            None,
+            ("de",),
+        ),
+        (
+            (
+                "/v1/chat/completions",
+                {
+                    "model": "m",
+                    "messages": [{"role": "user", "content": "x"}],
+                    "translation_options": {"source_lang": "auto", "target_lang": "German"},
+                },
+            ),
+            "openai",
+            None,
+            ("de",),
+        ),
+        (("/v1/chat/completions", {"model": "m", "messages": []}), "openai", None, ()),
+    ],
+)
+def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str, ...]) -> None:
+    found, asked = ask(*arguments)
+    assert (found, asked.source, asked.targets) == (name, source, targets)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "cause"),
+    [
+        ("/translate", b'{"text": ', errors.MalformedRequestError),
+        ("/translate", b'{"text": "\xff"}', errors.MalformedRequestError),
+        ("/translate", b"[" * 100_000, errors.InvalidFieldError),
+        ("/translate", b'{"text": 1, "target_lang": "de"}', errors.InvalidFieldError),
+        ("/translate", b'{"text": "x", "source_lang": "en"}', errors.InvalidFieldError),
+        (
+            "/translate",
+            b'{"text": "x", "source_lang": "en", "target_lang": "no language"}',
+            errors.InvalidFieldError,
+        ),
+        ("/v2/translate", b'{"target_lang": "de"}', errors.InvalidFieldError),
+        ("/v1/chat/completions", b"{}", errors.InvalidFieldError),
+    ],
+)
+def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause: type[Exception]) -> None:
+    with pytest.raises(cause):
+        ask(path, body)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["/translate", "/v2/translate", "/language/translate/v2", "/v1/chat/completions"]),
+    st.binary(),
+)
+def test_no_body_ends_in_another_error(path: str, body: bytes) -> None:
+    for headers in ([], FORM):
+        with suppress(errors.CallerError):
+            ask(path, body, headers=headers)
+
+
+ALL_ERRORS = [
+    errors.MalformedRequestError("m"),
+    errors.InvalidFieldError("m"),
+    errors.UnknownPathError("m"),
+    errors.UnknownDeploymentError("m"),
+    errors.UnsupportedPairError("m"),
+    errors.BodyTooLargeError("m"),
+    errors.KeyMissingError("m"),
+    errors.KeyRefusedError("m"),
+    errors.QuotaExceededError("m"),
+    errors.RateLimitedError("m", 7),
+    errors.QueueFullError("m", 7),
+    errors.NoReplicaError("m", 7),
+    errors.UpstreamError("m"),
+    errors.UpstreamTimeoutError("m"),
+]
+STATUSES = {
+    "/translate": [400, 422, 404, 404, 422, 413, 401, 403, 429, 429, 503, 503, 502, 504],
+    "/v2/translate": [400, 400, 404, 404, 400, 413, 403, 403, 456, 429, 503, 503, 502, 504],
+    "/language/translate/v2": [400, 400, 404, 404, 400, 413, 401, 403, 429, 429, 503, 503, 502, 504],
+    "/translate?api-version=3.0": [400, 400, 404, 404, 400, 400, 401, 401, 403, 429, 503, 503, 502, 504],
+    "/v1/chat/completions": [400, 400, 404, 404, 400, 413, 401, 401, 429, 429, 503, 503, 502, 504],
+}
+
+
+@pytest.mark.parametrize("path", STATUSES)
+def test_errors_have_the_dialects_status_and_shape(path: str) -> None:
+    path, _, query = path.partition("?")
+    dialect = family(Request("POST", path, query.encode(), []))
+    for error, status in zip(ALL_ERRORS, STATUSES[path + ("?" + query if query else "")], strict=True):
+        answer = dialect.refuse(error)
+        assert answer.status == status, error
+        assert json.loads(answer.body)
+        assert ((b"retry-after", b"7") in answer.headers) == isinstance(error, errors.CapacityError)
+
+
+SERVED = Served({"en": ("de", "zh-Hans"), "de": ("en",)}, ("european",))
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "expected"),
+    [
+        ("/languages", "", '"code": "en", "name": "English", "targets": ["de", "en", "zh-Hans"]'),
+        ("/v2/languages", "type=target", '"language": "ZH-HANS"'),
+        (
+            "/v2/languages",
+            "",
+            '[{"language": "DE", "name": "German"}, {"language": "EN", "name": "English"}]',
+        ),
+        (
+            "/language/translate/v2/languages",
+            "target=en",
+            '{"language": "zh-CN", "name": "Chinese (Simplified)"}',
+        ),
+        ("/languages", "api-version=3.0", '"de": {"name": "German", "nativeName": "Deutsch", "dir": "ltr"}'),
+        ("/v1/models", "", '"id": "european"'),
+    ],
+)
+def test_languages(path: str, query: str, expected: str) -> None:
+    request = Request("GET", path, query.encode(), [])
+    dialect, action = recognise(request)
+    assert action is Action.LANGUAGES
+    assert expected in dialect.languages(request, SERVED).body.decode()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "deployment"),
+    [
+        ("POST", "/nowhere", None),
+        ("GET", "/translate", None),
+        ("GET", "/metrics", "n/d"),
+        ("POST", "/drained", "n/d"),
+        ("GET", "//metrics", "n/d"),
+        ("GET", "/metrics/", "n/d"),
+        ("GET", "/../metrics", "n/d"),
+        ("GET", "/a/./metrics", "n/d"),
+    ],
+)
+def test_paths_that_nobody_has(method: str, path: str, deployment: str | None) -> None:
+    with pytest.raises(errors.UnknownPathError):
+        recognise(Request(method, path, b"", [], deployment=deployment))

@@ -1,0 +1,118 @@
+"""API keys and what they may do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.errors import (
+    KeyMissingError,
+    KeyRefusedError,
+    QuotaExceededError,
+    RateLimitedError,
+    SettingsError,
+)
+from dragoman_router.keys import KeyRing, presented
+from dragoman_router.limits import Account, Limits
+
+
+def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:
+    return Request("POST", "/translate", query, list(headers))
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> KeyRing:
+    (tmp_path / "plain").write_text("a-plain-secret\n")
+    (tmp_path / "limited").write_text('{"key": "a-limited-secret", "requestsPerS": 2, "characterLimit": 10}')
+    (tmp_path / "..data").mkdir()
+    return KeyRing(tmp_path, lambda: 0.0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request((b"authorization", b"Bearer a-plain-secret")),
+        request((b"authorization", b"DeepL-Auth-Key a-plain-secret")),
+        request((b"ocp-apim-subscription-key", b"a-plain-secret")),
+        request((b"x-api-key", b"a-plain-secret")),
+        request(query=b"key=a-plain-secret&q=x"),
+        request(query=b"api_key=a-plain-secret"),
+    ],
+)
+def test_keys_are_found_where_each_dialect_puts_them(ring: KeyRing, asked: Request) -> None:
+    assert ring.find(presented(asked)).name == "plain"
+
+
+def test_a_key_in_the_body(ring: KeyRing) -> None:
+    assert ring.find(presented(request(), Ask(key="a-plain-secret"))).name == "plain"
+
+
+def test_no_key_and_a_wrong_one(ring: KeyRing) -> None:
+    with pytest.raises(KeyMissingError):
+        ring.find(presented(request((b"authorization", b"Basic eHg="))))
+    with pytest.raises(KeyRefusedError) as refused:
+        ring.find(b"a-plain-secre")
+    assert "secre" not in str(refused.value)
+
+
+def test_keys_are_in_memory_as_hashes_alone(ring: KeyRing) -> None:
+    assert b"secret" not in repr([(key.name, key.digest) for key in ring._keys.values()]).encode()
+    assert b"secret" not in b"".join(ring._keys)
+
+
+def test_a_changed_file_is_read_and_accounts_go_on(ring: KeyRing, tmp_path: Path) -> None:
+    ring.find(b"a-plain-secret").account.admit(5, 0)
+    (tmp_path / "plain").write_text("another-secret")
+    ring.load()
+    assert ring.find(b"another-secret").account.characters == 5
+    with pytest.raises(KeyRefusedError):
+        ring.find(b"a-plain-secret")
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["short", '{"key": "long enough", "requestPerS": 1}', '{"key": "long enough", "requestsPerS": 0}'],
+)
+def test_a_file_that_is_wrong_is_refused_and_changes_nothing(
+    ring: KeyRing, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "new").write_text(content)
+    with pytest.raises(SettingsError, match="new"):
+        ring.load()
+    assert ring.find(b"a-plain-secret").name == "plain"
+
+
+def test_two_files_with_one_key_are_refused(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("the-same-secret")
+    with pytest.raises(SettingsError, match="same key"):
+        KeyRing(tmp_path, lambda: 0.0)
+
+
+def test_rates() -> None:
+    account = Account(Limits(requests_per_s=2, burst_s=1), 0)
+    account.admit(1, 0)
+    account.admit(1, 0)
+    with pytest.raises(RateLimitedError) as refused:
+        account.admit(1, 0)
+    assert refused.value.retry_after_s == 1
+    account.admit(1, 0.5)
+    assert (account.requests, account.characters) == (3, 3)
+
+
+def test_a_text_larger_than_the_bucket_passes_once_and_is_made_up_for() -> None:
+    account = Account(Limits(characters_per_s=10, burst_s=1), 0)
+    account.admit(1000, 0)
+    with pytest.raises(RateLimitedError) as refused:
+        account.admit(1, 1)
+    assert refused.value.retry_after_s >= 90
+    account.admit(1, 101)
+
+
+def test_a_quota_is_not_overdrawn(ring: KeyRing) -> None:
+    account = ring.find(b"a-limited-secret").account
+    account.admit(10, 0)
+    with pytest.raises(QuotaExceededError):
+        account.admit(1, 100)

@@ -1,0 +1,55 @@
+"""docs/api.md: each curl is run against a pod with the demo model, and prints what the page says."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "api.md"
+EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n```\w*\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+ADDRESS = "localhost:8000"
+ANYTHING = "…"
+
+EXAMPLES = EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))
+
+
+def ids() -> list[str]:
+    return [
+        f"{number}-{command.split(ADDRESS)[1][:30].strip()}" for number, (command, _) in enumerate(EXAMPLES)
+    ]
+
+
+def test_every_curl_of_the_page_has_its_answer() -> None:
+    assert len(EXAMPLES) == PAGE.read_text(encoding="utf-8").count("```sh\ncurl ") >= 9
+
+
+def fits(said: Any, found: Any) -> bool:
+    """Whether an answer is what the page says, `…` standing for anything."""
+    if said == ANYTHING:
+        return True
+    if isinstance(said, dict) and isinstance(found, dict):
+        return said.keys() == found.keys() and all(fits(value, found[name]) for name, value in said.items())
+    if isinstance(said, list) and isinstance(found, list):
+        return len(said) == len(found) and all(map(fits, said, found))
+    return bool(said == found)
+
+
+@pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=ids())
+def test_it_prints_what_the_page_says(command: str, answer: str, demo_pod: Any, tmp_path: Path) -> None:
+    assert ADDRESS in command
+    done = subprocess.run(
+        ["bash", "-c", command.replace(ADDRESS, f"127.0.0.1:{demo_pod.port}")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    try:
+        said, found = json.loads(answer), json.loads(done.stdout)
+    except json.JSONDecodeError:
+        said, found = answer.strip(), done.stdout.strip()
+    assert fits(said, found), f"the page says\n{answer}\nand the pod\n{done.stdout}"

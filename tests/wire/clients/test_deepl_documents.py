@@ -1,0 +1,125 @@
+"""The documents of DeepL's own Python client."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import deepl
+import deepl.http_client
+import httpx
+import pytest
+
+
+@pytest.fixture
+def client(scripted_pod: Any) -> Iterator[deepl.DeepLClient]:
+    client = deepl.DeepLClient("any-key", server_url=scripted_pod.url)
+    yield client
+    client.close()
+
+
+def test_a_file_is_translated(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    source, target = tmp_path / "letter.txt", tmp_path / "letter_de.txt"
+    source.write_text("One\n\nTwo three\n", encoding="utf-8")
+    before = client.get_usage().character.count
+    status = client.translate_document_from_filepath(source, target, source_lang="EN", target_lang="DE")
+    assert (status.ok, status.done, status.status) == (True, True, deepl.DocumentStatus.Status.DONE)
+    assert target.read_text(encoding="utf-8") == "enO\n\neerht owT\n"
+    after = client.get_usage().character.count
+    assert before is not None
+    assert after is not None
+    assert after - before == status.billed_characters == len("One\n\nTwo three\n")
+
+
+def test_a_web_page_is_translated_with_a_glossary(client: deepl.DeepLClient) -> None:
+    glossary = client.create_glossary("Art", "EN", "DE", {"artist": "Maler"})
+    translated = io.BytesIO()
+    client.translate_document(
+        b'<html><body><p class="a">One</p><p translate="no">Two</p></body></html>',
+        translated,
+        filename="page.html",
+        source_lang="EN",
+        target_lang="DE",
+        glossary=glossary,
+        formality="prefer_more",
+        output_format="html",
+    )
+    assert translated.getvalue() == (
+        b'<html><body><p class="a">enO</p><p translate="no">Two</p></body></html>'
+    )
+    client.delete_glossary(glossary)
+
+
+def test_a_document_is_handed_out_once_and_to_its_owner_only(client: deepl.DeepLClient) -> None:
+    handle = client.translate_document_upload("The weather is nice.", target_lang="DE", filename="a.txt")
+    assert client.translate_document_get_status(handle).done
+    with pytest.raises(deepl.DeepLException, match="Document not found"):
+        client.translate_document_get_status(deepl.DocumentHandle(handle.document_id, "another's key"))
+    response = client.translate_document_download(handle)
+    assert response is not None
+    assert b"".join(response.iter_content()) == b".ecin si rehtaew ehT"
+    for ask in (client.translate_document_get_status, client.translate_document_download):
+        with pytest.raises(deepl.DeepLException, match="Not found") as refused:
+            ask(handle)
+        assert refused.value.http_status_code == 404
+
+
+def test_a_file_with_nothing_to_translate_comes_back(client: deepl.DeepLClient) -> None:
+    translated = io.BytesIO()
+    status = client.translate_document(b" \n", translated, filename="a.txt", target_lang="DE")
+    assert translated.getvalue() == b" \n"
+    assert status.billed_characters == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wishes", "said"),
+    [
+        ("a.xyz", b"Hello", {}, "'.xyz' are not translated"),
+        ("a.docx", b"Hello", {}, ""),
+        ("a.txt", b"Hello", {"output_format": "pdf"}, "Value for 'output_format' not supported"),
+        ("a.txt", b"Hello", {"target_lang": "XX"}, "Value for 'target_lang' not supported"),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_at_once(
+    client: deepl.DeepLClient, name: str, content: bytes, wishes: dict[str, Any], said: str
+) -> None:
+    asked = {"source_lang": "EN", "target_lang": "DE", **wishes}
+    with pytest.raises(deepl.DeepLException, match=f"Bad request, message: .*{said}") as refused:
+        client.translate_document_upload(content, filename=name, **asked)
+    assert refused.value.http_status_code == 400
+
+
+def test_a_form_without_a_file_is_refused(scripted_pod: Any) -> None:
+    for sent in ({"files": {"other": b""}}, {"data": {"target_lang": "DE"}}, {"content": b"x"}):
+        answer = httpx.post(f"{scripted_pod.url}/v2/document", **sent)  # type: ignore[arg-type]
+        assert answer.status_code == 400
+        assert answer.json()["message"]
+
+
+def test_a_document_in_the_works_is_waited_for_by_the_drain(
+    start_scripted: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deepl.http_client, "max_network_retries", 0)
+    pod = start_scripted(first_token_s=4)
+    pod.wait_for("/readyz")
+    client = deepl.DeepLClient("any-key", server_url=pod.url)
+    handle = client.translate_document_upload("Hello", source_lang="EN", target_lang="DE", filename="a.txt")
+    assert client.translate_document_get_status(handle).status is deepl.DocumentStatus.Status.TRANSLATING
+    with pytest.raises(deepl.DocumentNotReadyException) as early:
+        client.translate_document_download(handle)
+    assert early.value.should_retry
+    assert pod.metric("dragoman_requests_in_flight") == 1
+    client.close()
+    assert pod.end() == 0
+
+
+def test_an_engine_that_fails_is_told_in_the_state(start_scripted: Any) -> None:
+    pod = start_scripted(fail_every=1)
+    pod.wait_for("/readyz")
+    client = deepl.DeepLClient("any-key", server_url=pod.url)
+    with pytest.raises(deepl.DocumentTranslationException, match="Error occurred") as error:
+        client.translate_document(
+            b"Hello", io.BytesIO(), source_lang="EN", target_lang="DE", filename="a.txt"
+        )
+    assert error.value.document_handle.document_id
+    client.close()

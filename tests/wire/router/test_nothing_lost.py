@@ -1,0 +1,253 @@
+"""Replicas that die, refuse, leave or are not there yet: the caller gets one answer."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+
+async def refuse_connections(upstream: Any) -> None:
+    await upstream.stop()
+
+
+async def reset(exchange: Any) -> None:
+    exchange.reset()
+
+
+async def half_an_answer(exchange: Any) -> None:
+    await exchange.write(b'HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{"tr')
+    exchange.reset()
+
+
+async def draining(exchange: Any) -> None:
+    if exchange.target == "/readyz":
+        await exchange.answer({}, 503)
+    else:
+        await exchange.answer({"error": {"code": "draining", "message": "…"}}, 503)
+
+
+async def overloaded(exchange: Any) -> None:
+    await exchange.answer({"detail": "any shape"}, 503, "x-dragoman-refused: overloaded\r\n")
+
+
+@pytest.mark.parametrize("script", [reset, half_an_answer, draining, overloaded])
+async def test_another_replica_answers(router: Any, start_upstream: Any, script: Any) -> None:
+    bad, good = await start_upstream("bad"), await start_upstream("good")
+    router.serve("a", bad.replica(), good.replica())
+    bad.script = script
+    for _ in range(20):
+        status, body, headers = await router.translate()
+        assert (status, body) == (200, {"by": "good"})
+        if "attempts=2" in headers["X-Dragoman-Route"]:
+            break
+    assert 1 <= len(bad.translations) <= 20
+
+
+async def test_a_replica_that_cannot_be_reached_is_left_alone_and_comes_back(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    bad, good = await start_upstream("bad"), await start_upstream("good")
+    router.serve("a", bad.replica(), good.replica())
+    await bad.stop()
+    backend = router.state.fleet.backends["default/a"]
+    while backend.open_count == 2:
+        assert (await router.translate())[1] == {"by": "good"}
+    again = await start_upstream("bad", bad.port)
+    await until(lambda: backend.open_count == 2)
+    assert [each.target for each in again.asked] == ["/readyz"]
+    # It begins with a small share, so that it takes part where there is enough to do.
+    answers = await asyncio.gather(*(router.translate() for _ in range(30)))
+    assert {body["by"] for _, body, _ in answers} == {"bad", "good"}
+
+
+async def test_a_kept_connection_that_was_closed_meanwhile_costs_nothing(
+    router: Any, start_upstream: Any
+) -> None:
+    one = await start_upstream()
+    router.serve("a", one.replica())
+
+    async def once(exchange: Any) -> None:
+        await exchange.answer({"by": "one"})
+        exchange.writer.close()
+
+    one.script = once
+    for _ in range(30):
+        assert (await router.translate())[0] == 200
+
+
+async def test_the_only_replica_dies_and_its_successor_answers(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    first = await start_upstream("first")
+    router.serve("a", first.replica())
+
+    async def never(exchange: Any) -> None:
+        await asyncio.sleep(60)
+
+    first.script = never
+    asking = [asyncio.ensure_future(router.translate()) for _ in range(10)]
+    await until(lambda: len(first.asked) == 10)
+    await first.stop()
+    backend = router.state.fleet.backends["default/a"]
+    await until(lambda: len(backend.queue) == 10)
+    assert backend.load().held == 10
+    second = await start_upstream("second")
+    router.state.fleet.set_replicas("default/a", [second.replica()])
+    for status, body, headers in await asyncio.gather(*asking):
+        assert (status, body) == (200, {"by": "second"})
+        assert "held=" in headers["X-Dragoman-Route"]
+
+
+async def test_an_error_of_the_replica_is_handed_on_and_not_retried(router: Any, start_upstream: Any) -> None:
+    one, two = await start_upstream("one"), await start_upstream("two")
+    router.serve("a", one.replica(), two.replica())
+
+    async def fails(exchange: Any) -> None:
+        await exchange.answer({"error": {"code": "output_empty", "message": "m"}}, 500)
+
+    one.script = two.script = fails
+    status, body, _ = await router.translate()
+    assert (status, body["error"]["code"]) == (500, "output_empty")
+    assert len(one.asked) + len(two.asked) == 1
+
+
+async def test_a_request_that_breaks_every_replica_does_not_go_through_all(
+    router: Any, start_upstream: Any
+) -> None:
+    replicas = [await start_upstream(f"r{at}") for at in range(6)]
+    router.serve("a", *(each.replica() for each in replicas))
+    for each in replicas:
+        each.script = reset
+    status, body, _ = await router.translate()
+    assert (status, body["error"]["code"]) == (502, "upstream_failed")
+    counts = [len(each.asked) for each in replicas]
+    assert sum(counts) == 3
+    assert max(counts) == 1, "never twice to the same"
+
+
+async def test_a_terminating_replica_gets_nothing_new_and_is_told_so(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    old, new = await start_upstream("old"), await start_upstream("new")
+    router.serve("a", old.replica(), new.replica())
+    answer_now = asyncio.Event()
+
+    async def slow(exchange: Any) -> None:
+        if exchange.target == "/translate":
+            await answer_now.wait()
+        await exchange.answer({"by": "old"})
+
+    old.script = slow
+    asking = asyncio.ensure_future(router.translate())
+    while not old.asked:
+        await router.translate()
+    fleet = router.state.fleet
+    fleet.set_replicas("default/a", [old.replica(ready=False, terminating=True), new.replica()])
+    for _ in range(10):
+        assert (await router.translate())[1] == {"by": "new"}
+    await until(lambda: any(each.target == "/drained" for each in old.asked))
+    told = next(each for each in old.asked if each.target == "/drained")
+    assert (told.method, told.headers["x-dragoman-router"]) == ("POST", "router-1")
+    answer_now.set()
+    assert (await asking)[0] == 200
+    assert all(each.target == "/translate" for each in old.translations)
+
+
+async def test_requests_wait_for_a_deployment_at_zero(router: Any, start_upstream: Any, until: Any) -> None:
+    router.serve("a")
+    asking = asyncio.ensure_future(router.translate())
+    backend = router.state.fleet.backends["default/a"]
+    await until(lambda: backend.load().held == 1)
+    one = await start_upstream()
+    router.state.fleet.set_replicas("default/a", [one.replica()])
+    assert (await asking)[1] == {"by": "one"}
+    assert backend.load().held == 0
+
+
+async def test_a_client_that_leaves_the_queue_is_forgotten(router: Any, until: Any) -> None:
+    router.serve("a")
+    backend = router.state.fleet.backends["default/a"]
+    asking = asyncio.ensure_future(router.translate())
+    await until(lambda: len(backend.queue) == 1)
+    asking.cancel()
+    await until(lambda: len(backend.queue) == 0)
+    assert router.state.memory.used_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "shape"),
+    [
+        ("/translate", {"text": "x", "source_lang": "en", "target_lang": "de"}, "error.code"),
+        ("/translate", {"q": "x", "source": "en", "target": "de"}, "error"),
+        ("/v2/translate", {"text": ["x"], "source_lang": "EN", "target_lang": "DE"}, "message"),
+        ("/language/translate/v2", {"q": ["x"], "source": "en", "target": "de"}, "error.errors"),
+        ("/translate?api-version=3.0&from=en&to=de", [{"Text": "x"}], "error.code"),
+        ("/v1/chat/completions", {"model": "a", "messages": []}, "error.type"),
+    ],
+)
+async def test_who_waits_too_long_is_told_in_their_own_words(
+    start_router: Any, path: str, body: object, shape: str
+) -> None:
+    router = await start_router(max_held_s=0.05)
+    router.serve("a")
+    status, answer, headers = await router.post(path, body)
+    assert status == 503
+    assert int(headers["Retry-After"]) >= 1
+    for part in shape.split("."):
+        answer = answer[part]
+    assert answer
+
+
+async def test_the_queue_is_bounded_and_fair(
+    start_router: Any, start_upstream: Any, until: Any, tmp_path: Any
+) -> None:
+    for name in ("greedy", "modest"):
+        (tmp_path / name).write_text(f"key-of-{name}")
+    router = await start_router(max_held=4, max_held_s=5, keys_dir=tmp_path)
+    router.serve("a", max_in_flight=1)
+    backend = router.state.fleet.backends["default/a"]
+
+    def ask(name: str) -> Any:
+        return asyncio.ensure_future(router.translate(text=name, headers={"X-API-Key": f"key-of-{name}"}))
+
+    greedy = [ask("greedy") for _ in range(4)]
+    await until(lambda: len(backend.queue) == 4)
+    assert (await ask("greedy"))[0] == 503
+    modest = ask("modest")
+    await until(lambda: any(each.done() for each in greedy))
+    pushed_out = [each for each in greedy if each.done()]
+    assert [each.result()[0] for each in pushed_out] == [429]
+    one = await start_upstream()
+    router.state.fleet.set_replicas("default/a", [one.replica()])
+    await asyncio.gather(modest, *greedy)
+    order = [b"modest" in each.body for each in one.translations]
+    assert order.index(True) <= 1, "callers take turns"
+
+
+async def test_a_request_at_a_replica_that_is_gone_still_has_its_deadline(
+    start_router: Any, start_upstream: Any, until: Any
+) -> None:
+    router = await start_router(request_timeout_s=0.5)
+    one = await start_upstream()
+    router.serve("a", one.replica())
+
+    async def never(exchange: Any) -> None:
+        await asyncio.sleep(60)
+
+    one.script = never
+    asking = asyncio.ensure_future(router.translate())
+    await until(lambda: one.asked)
+    # Its node was lost: nobody closes the connection.
+    router.state.fleet.set_replicas("default/a", [])
+    status, body, _ = await asking
+    assert (status, body["error"]["code"]) == (504, "timeout")
+    await until(lambda: not router.state.fleet.departed)
+
+
+async def test_a_deployment_that_goes_lets_go_of_who_waits_for_it(router: Any, until: Any) -> None:
+    router.serve("a")
+    asking = asyncio.ensure_future(router.translate())
+    await until(lambda: len(router.state.fleet.backends["default/a"].queue) == 1)
+    router.state.fleet.remove("default/a")
+    status, body, _ = await asking
+    assert (status, body["error"]["code"]) == (404, "unknown_deployment")

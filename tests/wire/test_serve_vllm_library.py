@@ -1,0 +1,59 @@
+"""The core as a library, in a script of its own, on real vLLM and the demo model."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO_MODEL = Path(__file__).parents[2] / "examples" / "demo-model"
+
+SCRIPT = """
+import asyncio, json, sys
+from dragoman_service import AsyncVLLMTranslationProvider
+
+async def main() -> None:
+    provider = AsyncVLLMTranslationProvider(
+        model_name=sys.argv[1], max_num_seqs=4, supported_language_pairs=[("en", "fr"), ("de", "en")],
+        device="cpu", cache_dir=sys.argv[2],
+    )
+    await provider.initialize_engine()
+    text = "The museum will close tomorrow. Where is the swimming pool?"
+    try:
+        said = {
+            "one": await provider.translate(text, "en", "fr"),
+            "detected": await provider.translate("Claire schläft, weil sie müde ist.", None, "en"),
+            "batch": await provider.translate_batch([text, "The cat sleeps."], "en", "fr"),
+            "stream": [piece async for piece in provider.stream(text, "en", "fr")],
+        }
+    finally:
+        await provider.aclose()
+    print(json.dumps(said))
+
+if __name__ == "__main__":
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.vllm
+@pytest.mark.timeout(400)
+@pytest.mark.skipif(not (DEMO_MODEL / "model.safetensors").is_file(), reason="the demo model is not there")
+def test_a_script_translates_without_a_server(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), str(DEMO_MODEL), str(tmp_path / "cache")],
+        capture_output=True,
+        text=True,
+        timeout=380,
+    )
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    french = ["Le musée fermera demain.", " Où est la piscine ?"]
+    assert said == {
+        "one": "".join(french),
+        "detected": "Claire is sleeping because she is tired.",
+        "batch": ["".join(french), "Le chat dort."],
+        "stream": french,
+    }

@@ -1,0 +1,70 @@
+"""Traces of a pod, taken by a collector of its own or by none."""
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
+
+
+@pytest.fixture
+def collector() -> Iterator[tuple[str, list[Any]]]:
+    spans: list[Any] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            batch = ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
+            for resource in batch.resource_spans:
+                for scope in resource.scope_spans:
+                    spans.extend(scope.spans)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", spans
+        server.shutdown()
+
+
+def test_a_caller_s_trace_goes_on_to_the_generation(
+    start_scripted: Any, collector: tuple[str, list[Any]]
+) -> None:
+    endpoint, spans = collector
+    pod = start_scripted("--otlp-endpoint", endpoint)
+    pod.wait_for("/readyz")
+    assert pod.client.post("/translate", json=REQUEST, headers=CALLER).status_code == 200
+    refused = pod.client.post("/translate", content=b"{", headers=CALLER)
+    assert refused.status_code == 400
+    assert pod.end() == 0
+    names = [span.name for span in spans]
+    assert names.count("translate") == names.count("admission") == 2
+    assert names.count("generate") >= 1
+    assert {span.trace_id.hex() for span in spans} == {TRACE}
+    outcomes = {
+        attribute.value.string_value
+        for span in spans
+        for attribute in span.attributes
+        if span.name == "translate" and attribute.key == "dragoman.outcome"
+    }
+    assert outcomes == {"ok", "malformed_request"}
+    assert b"Hello" not in b"".join(span.SerializeToString() for span in spans)
+
+
+def test_a_collector_that_is_gone_fails_no_request_and_holds_up_no_end(start_scripted: Any) -> None:
+    pod = start_scripted("--otlp-endpoint", "http://127.0.0.1:9")
+    pod.wait_for("/readyz")
+    for _ in range(3):
+        assert pod.client.post("/translate", json=REQUEST, headers=CALLER).status_code == 200
+    began_s = time.monotonic()
+    assert pod.end() == 0
+    assert time.monotonic() - began_s < 15
