@@ -1,0 +1,203 @@
+"""What a tick of the autoscaler costs: 300 deployments of 3 pods, each pod with a metrics page as long as vLLM's.
+
+Everything that a tick does is real, from the JSON of the list of pods over HTTP to every page to the decisions; the
+API server is a string. Pages are served by a second process, each pod's at a loopback address of its own.
+
+    python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import resource
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from multiprocessing.synchronize import Event
+from typing import Any
+
+import aiohttp
+
+from dragoman_contract.http import ENGINE_PORT
+from dragoman_operator.api.v1alpha1 import parse
+from dragoman_operator.core.observed import Key, Kind
+from dragoman_operator.metric_sources import MetricSources
+from dragoman_operator.scaling import Autoscaler
+from dragoman_operator.sources import PodMetrics, Routers
+
+TICK_S = 5.0
+TIMEOUT_S = 2.0
+HISTOGRAMS, BUCKETS = 20, 28
+"""About what a vLLM 0.32 shows: 600 lines."""
+STAMP = "2026-01-02T03:04:05Z"
+
+
+def address(number: int) -> str:
+    """Where a pod is served."""
+    return f"127.80.{number // 250}.{number % 250 + 1}"
+
+
+def page() -> bytes:
+    """A page of metrics."""
+    labels = 'engine="0",model_name="td"'
+    lines = [
+        f"vllm:num_requests_running{{{labels}}} 12.0",
+        f"vllm:num_requests_waiting{{{labels}}} 3.0",
+        f"vllm:kv_cache_usage_perc{{{labels}}} 0.4",
+        *(
+            f'vllm:request_success_total{{{labels},finished_reason="{why}"}} 1000.0'
+            for why in ("stop", "length", "abort", "error", "repetition")
+        ),
+    ]
+    for number in range(HISTOGRAMS):
+        name = f"vllm:some_latency_{number}_seconds"
+        lines += [f"# HELP {name} Histogram of something.", f"# TYPE {name} histogram"]
+        lines += [f'{name}_bucket{{{labels},le="{bucket / 4}"}} {bucket}.0' for bucket in range(BUCKETS)]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def serve(pods: int, slow: int, ready: Event) -> None:
+    """Answer for all pods; the first `slow` of them never."""
+    body = page()
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(answer)
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def stay_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def run() -> None:
+        for number in range(pods):
+            handler = stay_silent if number < slow else respond
+            await asyncio.start_server(handler, address(number), ENGINE_PORT)
+        ready.set()
+        await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+def pod(deployment: int, number: int) -> dict[str, Any]:
+    """A pod with about as much in it as a real one has."""
+    padding = {f"annotation-{index}": "x" * 60 for index in range(60)}
+    labels = {"dragoman.io/deployment": f"td-{deployment}"}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": STAMP}
+    return {
+        "metadata": {
+            "name": f"td-{deployment}-{number}",
+            "namespace": "default",
+            "uid": str(number),
+            "creationTimestamp": STAMP,
+            "labels": labels,
+            "annotations": padding,
+        },
+        "status": {"phase": "Running", "podIP": address(number), "conditions": [ready]},
+    }
+
+
+class ApiServer:
+    """Lists pods, from JSON."""
+
+    def __init__(self, pods: list[dict[str, Any]]) -> None:
+        self._pods = json.dumps({"items": pods})
+
+    async def select(
+        self,
+        kind: Kind,  # noqa: ARG002
+        namespace: str | None,
+        labels: Mapping[str, str],  # noqa: ARG002
+    ) -> list[dict[str, Any]]:
+        """All pods; there are no routers, which are asked for in one namespace."""
+        items: list[dict[str, Any]] = [] if namespace else json.loads(self._pods)["items"]
+        return items
+
+
+def deployment(number: int) -> dict[str, Any]:
+    """A TranslationDeployment in mode Internal."""
+    return {
+        "metadata": {"name": f"td-{number}", "namespace": "default", "uid": str(number), "generation": 1},
+        "spec": {
+            "model": {"uri": "hf://org/model", "promptFamily": "chatml-generic"},
+            "engine": {"device": "cpu", "maxNumSeqs": 32},
+            "replicas": 3,
+            "autoscaling": {"minReplicas": 3, "maxReplicas": 6},
+        },
+    }
+
+
+async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
+    """CPU and wall time of so many ticks."""
+    api = ApiServer([pod(number // each, number) for number in range(deployments * each)])
+    marked: list[Key] = []
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        sources = MetricSources(api, http, PodMetrics(http, TIMEOUT_S), "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
+        routers = Routers(http, marked.append)
+        autoscaler = Autoscaler(
+            api,  # type: ignore[arg-type]
+            sources,
+            routers,
+            marked.append,
+            (),
+            "system",
+            TICK_S,
+            lambda *_: None,
+        )
+        for number in range(deployments):
+            autoscaler.view(parse(deployment(number)), {}, None)
+        cpu_s, wall_s = [], []
+        for _ in range(ticks):
+            before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+            await autoscaler.tick()
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            cpu_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+            wall_s.append(time.perf_counter() - began)
+        heard = [scaled.ready - scaled.signals.missing for scaled in autoscaler.latest().values()]
+        await routers.aclose()
+    return {
+        "deployments": deployments,
+        "pods": deployments * each,
+        "heard": sum(heard),
+        "tick_cpu_s": [round(value, 2) for value in cpu_s],
+        "tick_wall_s": [round(value, 2) for value in wall_s],
+        "page_bytes": len(page()),
+        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--deployments", type=int, default=300)
+    parser.add_argument("--pods", type=int, default=3, help="of each deployment")
+    parser.add_argument("--slow", type=int, default=0, help="pods that never answer")
+    parser.add_argument("--ticks", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    ready = multiprocessing.Event()
+    server = multiprocessing.Process(
+        target=serve, args=(options.deployments * options.pods, options.slow, ready), daemon=True
+    )
+    server.start()
+    ready.wait(30)
+    try:
+        result = asyncio.run(measure(options.deployments, options.pods, options.ticks))
+    finally:
+        server.terminate()
+    if options.json:
+        print(json.dumps(result))
+        return
+    print(f"{result['pods']} pods of {result['deployments']} deployments, {result['heard']} heard of")
+    print(f"CPU seconds a tick: {result['tick_cpu_s']}; wall seconds: {result['tick_wall_s']}")
+
+
+if __name__ == "__main__":
+    main()

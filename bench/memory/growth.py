@@ -1,0 +1,143 @@
+"""Whether a pod's memory grows with the requests that it has answered.
+
+    python bench/memory/growth.py --requests 50000
+
+The application with the scripted engine is called as its server calls it, without sockets, by more callers
+than it has places. Of ten requests one is not JSON, one asks for a pair that is not served, one is left by
+its client, some are refused for load, some fail, and the rest are translated. Printed is the memory of the process at
+each quarter. What the first quarter needs is not growth: it fills caches and counters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from dragoman_service.app import create_app
+from dragoman_service.engine.scripted import ScriptedEngine, script_from
+from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.loop_lag import LoopLag
+from dragoman_service.settings import Settings
+from dragoman_service.telemetry import Untraced
+
+SIDE_BY_SIDE = 30
+PAGE_BYTES = 4096
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE_BYTES
+
+
+def body(number: int) -> bytes:
+    """What the request of this number asks."""
+    text = f"The cat number {number} sleeps on the warm stone."
+    match number % 10:
+        case 0:
+            return b"{"
+        case 1:
+            return json.dumps({"text": text, "source_lang": "de", "target_lang": "ne"}).encode()
+        case _:
+            return json.dumps({"text": text, "source_lang": "en", "target_lang": "de"}).encode()
+
+
+async def ask(app: Any, number: int) -> str:
+    """One request, and how it ended."""
+    leaves = number % 10 == 2
+    parts: list[dict[str, Any]] = [{"type": "http.request", "body": body(number), "more_body": False}]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        if parts:
+            return parts.pop()
+        if leaves:
+            return {"type": "http.disconnect"}
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": "/translate", "raw_path": b"/translate", "query_string": b"", "root_path": "",
+        "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1),
+    }  # fmt: skip
+    await app(scope, receive, send)
+    return str(sent[0]["status"])
+
+
+async def measure(count: int, trace: bool) -> int:
+    """Ask, and print; the growth from the first quarter to the end, in bytes."""
+    served = '[{"source":"en","targets":["de"]}]'
+    settings = Settings(
+        model="m", engine="scripted", languages=json.loads(served), max_num_seqs=16, max_queued_requests=12,
+        engine_args={"token_s": 0.0005, "fail_every": 97},
+    )  # fmt: skip
+    engine = ScriptedEngine(script_from(settings), "m", CollectorRegistry())
+    lifecycle = Lifecycle()
+    app = create_app(settings, engine, lifecycle, LoopLag(), CollectorRegistry(), Untraced())
+    lifecycle.ready()
+    ends: Counter[str] = Counter()
+    numbers = iter(range(count))
+
+    async def caller() -> None:
+        for number in numbers:
+            status = await ask(app, number)
+            ends[status] += 1
+            if status == "503":
+                await asyncio.sleep(0.02)
+            if number % quarter == 0:
+                gc.collect()
+                marks.append(resident_bytes())
+                if trace and number in (quarter, 3 * quarter):
+                    shots.append(tracemalloc.take_snapshot())
+
+    # Libraries and their models are loaded on first use.
+    assert await ask(app, 9) == "200"
+    marks: list[int] = []
+    shots: list[tracemalloc.Snapshot] = []
+    quarter = max(1, count // 4)
+    if trace:
+        tracemalloc.start()
+    began_s = time.perf_counter()
+    await asyncio.gather(*(caller() for _ in range(SIDE_BY_SIDE)))
+    gc.collect()
+    marks.append(resident_bytes())
+    took_s = time.perf_counter() - began_s
+    print(
+        f"{count} requests in {took_s:.0f} s ({1000 * took_s / count:.2f} ms each): {dict(sorted(ends.items()))}"
+    )
+    print(
+        "resident, MiB, from the first request to the last: " + ", ".join(f"{m / 2**20:.1f}" for m in marks)
+    )
+    print(f"from the first quarter to the end: {(marks[-1] - marks[1]) / 2**20:+.1f} MiB")
+    if len(shots) == 2:
+        for line in shots[1].compare_to(shots[0], "lineno")[:10]:
+            print(f"  {line}")
+    return marks[-1] - marks[1]
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=50_000)
+    parser.add_argument("--trace", action="store_true", help="where it grew; several times slower")
+    parser.add_argument("--most-mib", type=float, default=8, help="growth at which this fails")
+    asked = parser.parse_args()
+    grown_bytes = asyncio.run(measure(asked.requests, asked.trace))
+    sys.exit(grown_bytes > asked.most_mib * 2**20)
+
+
+if __name__ == "__main__":
+    main()

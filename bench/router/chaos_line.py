@@ -1,0 +1,47 @@
+"""The way of our processes to the API server, which can be cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+
+class Line:
+    """The way to the API server, which can be cut."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._ends: set[asyncio.StreamWriter] = set()
+        self.whole = True
+
+    @asynccontextmanager
+    async def laid(self) -> AsyncIterator[int]:
+        """The port that leads there."""
+        server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        yield server.sockets[0].getsockname()[1]
+        self.cut()
+        server.close()
+
+    def cut(self) -> None:
+        """Break all connections; new ones are refused until `whole` is set."""
+        self.whole = False
+        for end in self._ends:
+            end.transport.abort()
+        self._ends.clear()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not self.whole:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection(*self._target)
+        self._ends |= {writer, far_writer}
+        with suppress(OSError, asyncio.CancelledError):
+            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    writer.close()

@@ -1,0 +1,298 @@
+"""What a proxy costs: ours, nginx, haproxy, vllm-router and litellm in one run, rounds interleaved.
+
+    python bench/router/overhead.py [--rounds 3] [--vllm-router FILE] [--litellm FILE] [--json FILE]
+
+Needs wrk, nginx and haproxy on PATH, and at least two cores: the proxy has core 1 to itself, upstream and load share
+core 0. The upstream answers at once. Two measurements each round: as many requests as 32 connections can have
+(wrk), and a fixed rate whatever the answers do, so that a stall meets all that come in it, against the same without
+a proxy just before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import json
+import os
+import platform
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httptools
+import uvloop
+
+sys.path.insert(0, str(Path(__file__).parent))
+import proxies
+from proxies import KEY, REST_CORE, Proxy
+
+BODY = json.dumps(
+    {
+        "model": "european",
+        "messages": [
+            {"role": "user", "content": "The cat sleeps on the sofa, and the dog barks in the garden."}
+        ],
+        "translation_options": {"source_lang": "en", "target_lang": "de"},
+    }
+)
+HEADERS = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
+PATH = "/v1/chat/completions"
+LUA = f"""wrk.method = "POST"
+wrk.body = '{BODY}'
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = "Bearer {KEY}"
+"""
+READY_S = 90.0
+
+
+class Client(asyncio.Protocol):
+    """One connection, one request at a time."""
+
+    def __init__(self, done: Callable[[Client, float], None]) -> None:
+        self._done = done
+        self._sent_s = 0.0
+        self.failed = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected."""
+        self._transport: asyncio.Transport = transport  # type: ignore[assignment]
+
+    def send(self, request: bytes) -> None:
+        """Ask once."""
+        self._sent_s = time.perf_counter()
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of an answer."""
+        self._parser.feed_data(data)
+
+    def on_message_complete(self) -> None:
+        """It is whole."""
+        self.failed += self._parser.get_status_code() != 200
+        self._done(self, time.perf_counter() - self._sent_s)
+
+
+async def fixed_rate(port: int, rate: int, seconds: float, seed: int) -> tuple[list[float], int]:
+    """Seconds of each request of a Poisson stream, and how many failed."""
+    loop, chance = asyncio.get_running_loop(), random.Random(seed)
+    head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+    request = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n{head}Content-Length: {len(BODY)}\r\n\r\n{BODY}".encode()
+    idle: list[Client] = []
+    times: list[float] = []
+    clients: list[Client] = []
+
+    def done(client: Client, took_s: float) -> None:
+        times.append(took_s)
+        idle.append(client)
+
+    async def send() -> None:
+        if not idle:
+            _, client = await loop.create_connection(lambda: Client(done), "127.0.0.1", port)
+            clients.append(client)
+            idle.append(client)
+        idle.pop().send(request)
+
+    for _ in range(8):
+        _, client = await loop.create_connection(lambda: Client(done), "127.0.0.1", port)
+        clients.append(client)
+        idle.append(client)
+    sent, due_s = 0, time.perf_counter()
+    end_s = due_s + seconds
+    while due_s < end_s:
+        due_s += chance.expovariate(rate)
+        await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
+        await send()
+        sent += 1
+    deadline_s = time.perf_counter() + 10
+    while len(times) < sent and time.perf_counter() < deadline_s:  # noqa: ASYNC110 - answers set no event
+        await asyncio.sleep(0.01)
+    for client in clients:
+        client._transport.abort()
+    return times, sent - len(times) + sum(client.failed for client in clients)
+
+
+def quantiles_ms(times: list[float]) -> dict[str, float]:
+    """p50, p95 and p99 in milliseconds."""
+    ordered = sorted(times)
+    return {
+        f"p{share}": 1000 * ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
+        for share in (50, 95, 99)
+    }
+
+
+def wrk(port: int, seconds: int, script: Path) -> float:
+    """Requests a second that got through.
+
+    Raises:
+        RuntimeError: Some did not.
+    """
+    command = ["taskset", "-c", REST_CORE, "wrk", "-t1", "-c32", f"-d{seconds}s", "-s", str(script)]
+    told = subprocess.run(
+        [*command, f"http://127.0.0.1:{port}{PATH}"], capture_output=True, text=True, check=True
+    )
+    lines = told.stdout.splitlines()
+    if "Non-2xx" in told.stdout:
+        raise RuntimeError(told.stdout)
+    return float(next(line for line in lines if line.startswith("Requests/sec")).split()[1])
+
+
+def await_ready(port: int) -> None:
+    """Wait until the path answers."""
+    end_s = time.monotonic() + READY_S
+    while time.monotonic() < end_s:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("POST", PATH, BODY, HEADERS)
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.3)
+    raise RuntimeError(f"nothing answers on port {port}")
+
+
+def one_round(
+    number: int, compared: list[Proxy], direct_port: int, seconds: int, script: Path
+) -> list[dict[str, Any]]:
+    """Each proxy once; direct before each."""
+    rows = []
+    for proxy in compared:
+        before_s, began_s = proxy.cpu_s(), time.monotonic()
+        most = wrk(proxy.port, seconds, script)
+        answered = max(1.0, most * (time.monotonic() - began_s))
+        busy_us = 1e6 * (proxy.cpu_s() - before_s) / answered
+        direct, _ = uvloop.run(fixed_rate(direct_port, proxy.rate, seconds, number))
+        before_s = proxy.cpu_s()
+        times, failed = uvloop.run(fixed_rate(proxy.port, proxy.rate, seconds, number))
+        at_rate_us = 1e6 * (proxy.cpu_s() - before_s) / max(1, len(times))
+        without, through = quantiles_ms(direct), quantiles_ms(times)
+        row = {
+            "proxy": proxy.name,
+            "round": number,
+            "most_per_s": round(most),
+            "cpu_us_at_most": round(busy_us),
+            "cpu_us_at_rate": round(at_rate_us),
+            "rate": proxy.rate,
+            "failed": failed,
+            "memory_mb": proxy.memory_mb(),
+            **{f"added_{name}_ms": round(through[name] - without[name], 3) for name in through},
+            **{f"direct_{name}_ms": round(without[name], 3) for name in without},
+            "load_average": round(os.getloadavg()[0], 1),
+        }
+        print(json.dumps(row), file=sys.stderr, flush=True)
+        rows.append(row)
+    return rows
+
+
+def table(rows: list[dict[str, Any]], compared: list[Proxy]) -> str:
+    """Medians, with the range of what varies most; the ratio to nginx is round by round."""
+    nginx = {row["round"]: row for row in rows if row["proxy"] == "nginx"}
+    lines = [
+        "| proxy | most/s (range) | of nginx's | CPU µs at most | nginx's × | at the rate | added p50 | p95 | p99 ms | "
+        "at /s | PSS MB | failed |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for proxy in compared:
+        own = [row for row in rows if row["proxy"] == proxy.name]
+
+        def middle(field: str, own: list[dict[str, Any]] = own) -> float:
+            return statistics.median(row[field] for row in own)
+
+        most = [row["most_per_s"] for row in own]
+        share = statistics.median(row["most_per_s"] / nginx[row["round"]]["most_per_s"] for row in own)
+        times = statistics.median(
+            row["cpu_us_at_most"] / nginx[row["round"]]["cpu_us_at_most"] for row in own
+        )
+        cells = [
+            proxy.name,
+            f"{middle('most_per_s'):,.0f} ({min(most):,} to {max(most):,})",
+            f"{share:.2f}",
+            f"{middle('cpu_us_at_most'):.0f}",
+            f"{times:.1f}",
+            f"{middle('cpu_us_at_rate'):.0f}",
+            *(f"{middle(f'added_p{quantile}_ms'):.2f}" for quantile in (50, 95, 99)),
+            str(proxy.rate),
+            f"{middle('memory_mb'):.0f}",
+            str(sum(row["failed"] for row in own)),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Wait for its end, and see to it."""
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    found = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return found
+
+
+def main() -> int:
+    """Start all, compare, print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
+    parser.add_argument("--vllm-router", type=Path, help="its program; left out where not given")
+    parser.add_argument("--litellm", type=Path, help="its program; left out where not given")
+    parser.add_argument("--json", type=Path, help="write every figure here")
+    asked = parser.parse_args()
+    os.sched_setaffinity(0, {int(REST_CORE)})
+    one, two, *ports = free_ports(9)
+    with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
+        directory = Path(temporary)
+        (directory / "post.lua").write_text(LUA)
+        served = proxies.upstream(directory, (one, two))
+        compared: list[Proxy] = []
+        try:
+            compared.append(proxies.ours(directory, (one, two), ports[0], ports[1]))
+            compared.append(proxies.nginx(directory, (one, two), ports[2]))
+            compared.append(proxies.haproxy(directory, (one, two), ports[3]))
+            if asked.vllm_router:
+                compared.append(
+                    proxies.vllm_router(directory, (one, two), ports[4], asked.vllm_router, ports[5])
+                )
+            if asked.litellm:
+                compared.append(proxies.litellm(directory, (one, two), ports[6], asked.litellm))
+            for proxy in compared:
+                await_ready(proxy.port)
+            rows: list[dict[str, Any]] = []
+            for number in range(asked.rounds):
+                rows += one_round(number, compared, one, asked.seconds, directory / "post.lua")
+        finally:
+            for process in [served, *(proxy.process for proxy in compared)]:
+                process.terminate()
+            for process in [served, *(proxy.process for proxy in compared)]:
+                stop(process)
+    text = table(rows, compared)
+    print(text)
+    if asked.json:
+        machine = {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()}
+        asked.json.write_text(
+            json.dumps({"machine": machine, "rounds": rows, "table": text}, indent=1) + "\n"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""The proxies that `overhead.py` compares: how each is started, each on one core, in front of the same upstream."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+KEY = "sk-bench-0123456789"
+PROXY_CORE, REST_CORE = "1", "0"
+ANSWER = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "european",
+    "choices": [
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {
+                "role": "assistant",
+                "content": "Die Katze schläft auf dem Sofa, und der Hund bellt.",
+            },
+        }
+    ],
+    "usage": {"prompt_tokens": 20, "completion_tokens": 14, "total_tokens": 34},
+}
+
+NGINX = """worker_processes 1; daemon off; pid {dir}/{name}.pid; error_log {dir}/{name}.err;
+events {{ worker_connections 8192; }}
+http {{ access_log off; keepalive_requests 1000000000; client_body_buffer_size 64k;
+  client_body_temp_path {dir}/b; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f;
+  uwsgi_temp_path {dir}/u; scgi_temp_path {dir}/s;
+  {http}
+}}
+"""
+UPSTREAM = """server {{ listen 127.0.0.1:{0}; listen 127.0.0.1:{1};
+  location / {{ default_type application/json; return 200 '{2}'; }} }}"""
+BALANCER = """upstream pods {{ least_conn; server 127.0.0.1:{0}; server 127.0.0.1:{1};
+    keepalive 256; keepalive_requests 1000000000; }}
+  server {{ listen 127.0.0.1:{2};
+    location / {{ proxy_pass http://pods; proxy_http_version 1.1; proxy_set_header Connection ""; }} }}"""
+HAPROXY = """global
+  nbthread 1
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+frontend in
+  bind 127.0.0.1:{2}
+  default_backend pods
+backend pods
+  balance leastconn
+  http-reuse always
+  server one 127.0.0.1:{0}
+  server two 127.0.0.1:{1}
+"""
+STATIC = """deployments:
+- name: bench/european
+  languages: [{{source: en, targets: [de, fr, es]}}, {{source: de, targets: [en]}}]
+  replicas: ["127.0.0.1:{0}", "127.0.0.1:{1}"]
+  maxInFlight: 1000
+- name: bench/rest
+  replicas: ["127.0.0.1:{0}"]
+"""
+LITELLM = """model_list:
+- model_name: european
+  litellm_params: {{model: openai/european, api_base: "http://127.0.0.1:{0}/v1", api_key: none}}
+- model_name: european
+  litellm_params: {{model: openai/european, api_base: "http://127.0.0.1:{1}/v1", api_key: none}}
+general_settings: {{master_key: {2}}}
+"""
+
+
+@dataclass
+class Proxy:
+    """One that runs.
+
+    Args:
+        name: In the table.
+        port: Where it listens.
+        process: It, or the first of its processes.
+        rate: Requests a second of the run at a fixed rate.
+    """
+
+    name: str
+    port: int
+    process: subprocess.Popen[bytes]
+    rate: int = 500
+
+    def tree(self) -> list[int]:
+        """Its processes."""
+        found, todo = [], [self.process.pid]
+        while todo:
+            pid = todo.pop()
+            found.append(pid)
+            children = Path(f"/proc/{pid}/task/{pid}/children")
+            todo += [int(child) for child in children.read_text().split()]
+        return found
+
+    def cpu_s(self) -> float:
+        """Seconds of CPU that it has used."""
+        ticks = 0
+        for pid in self.tree():
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def memory_mb(self) -> float:
+        """Its proportional set size; shared pages count in part."""
+        kilobytes = 0
+        for pid in self.tree():
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            kilobytes += sum(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
+        return round(kilobytes / 1024, 1)
+
+
+def start(directory: Path, core: str, name: str, *command: str) -> subprocess.Popen[bytes]:
+    """A process bound to one core, its output in a file."""
+    with (directory / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(["taskset", "-c", core, *command], stdout=log, stderr=log)
+
+
+def upstream(directory: Path, ports: tuple[int, int]) -> subprocess.Popen[bytes]:
+    """nginx, which answers at once."""
+    body = json.dumps(ANSWER, ensure_ascii=False).replace("'", "")
+    return _nginx(directory, REST_CORE, "upstream", UPSTREAM.format(*ports, body))
+
+
+def _nginx(directory: Path, core: str, name: str, http: str) -> subprocess.Popen[bytes]:
+    path = directory / f"{name}.conf"
+    path.write_text(NGINX.format(dir=directory, name=name, http=http))
+    return start(directory, core, name, "nginx", "-c", str(path))
+
+
+def nginx(directory: Path, ports: tuple[int, int], port: int) -> Proxy:
+    """least_conn, kept connections."""
+    return Proxy("nginx", port, _nginx(directory, PROXY_CORE, "nginx", BALANCER.format(*ports, port)))
+
+
+def haproxy(directory: Path, ports: tuple[int, int], port: int) -> Proxy:
+    """leastconn, one thread."""
+    path = directory / "haproxy.cfg"
+    path.write_text(HAPROXY.format(*ports, port))
+    return Proxy("haproxy", port, start(directory, PROXY_CORE, "haproxy", "haproxy", "-f", str(path)))
+
+
+def ours(directory: Path, ports: tuple[int, int], port: int, admin_port: int) -> Proxy:
+    """With keys, metrics and language routing."""
+    (directory / "static.yaml").write_text(STATIC.format(*ports))
+    (directory / "keys").mkdir(exist_ok=True)
+    (directory / "keys/bench").write_text(KEY)
+    flags = [f"--static={directory}/static.yaml", f"--keys-dir={directory}/keys", "--host=127.0.0.1"]
+    flags += [f"--port={port}", f"--admin-port={admin_port}", "--drain-notice-s=0"]
+    command = [sys.executable, "-m", "dragoman", "router", *flags]
+    return Proxy("dragoman router", port, start(directory, PROXY_CORE, "ours", *command))
+
+
+def vllm_router(
+    directory: Path, ports: tuple[int, int], port: int, program: Path, metrics_port: int
+) -> Proxy:
+    """power_of_two; no keys, no languages."""
+    urls = [f"http://127.0.0.1:{each}" for each in ports]
+    flags = ["--worker-urls", *urls, "--policy", "power_of_two", "--host", "127.0.0.1", "--port", str(port)]
+    flags += ["--prometheus-port", str(metrics_port), "--log-level", "error"]
+    return Proxy("vllm-router", port, start(directory, PROXY_CORE, "vllm-router", str(program), *flags))
+
+
+def litellm(directory: Path, ports: tuple[int, int], port: int, program: Path) -> Proxy:
+    """One worker, a master key, no database."""
+    path = directory / "litellm.yaml"
+    path.write_text(LITELLM.format(*ports, KEY))
+    flags = ["--config", str(path), "--host", "127.0.0.1", "--port", str(port), "--num_workers", "1"]
+    return Proxy("litellm", port, start(directory, PROXY_CORE, "litellm", str(program), *flags), rate=20)

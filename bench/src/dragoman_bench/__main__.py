@@ -1,0 +1,248 @@
+"""`dragoman bench`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from dragoman_bench.catalogue import LADDER, PEERS, Arm
+from dragoman_bench.errors import BenchError, TooLittleMemoryError
+from dragoman_bench.gpu import GPU
+from dragoman_bench.loads import LOADS, UNIFORM
+from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
+from dragoman_bench.shapes import SHAPES
+from dragoman_tune.closed_loop import Pace
+from dragoman_tune.errors import MeasureError
+
+STARTED_S = time.monotonic()
+SECONDS_TO_START = 600.0
+BESIDE_KV_CACHE_BYTES = 9 * 10**9
+"""Weights of the largest shape, CUDA graphs, activations and CUDA itself."""
+
+LEAST_KV_CACHE_BYTES = 10**9
+DEMO_MODEL = Path("examples/demo-model")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, and write results, tables and plots.
+
+    Returns:
+        0; 1 where an arm failed (the others' results are there); 2 where nothing could be measured.
+    """
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        return int(uvloop.run(_until_told(_run(arguments))))
+    except MeasureError as error:
+        sys.stderr.write(f"dragoman bench: {error}\n")
+        return 2
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        sys.stderr.write("dragoman bench: stopped; what was measured is in the results\n")
+        return 130
+
+
+async def _until_told(work: Coroutine[Any, Any, int]) -> int:
+    """Run until done or SIGTERM, which ends servers as orderly as an interrupt."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    return await task
+
+
+async def _run(arguments: argparse.Namespace) -> int:
+    from transformers import AutoTokenizer
+
+    from dragoman_bench import plots, report
+    from dragoman_bench.checkpoint import write_checkpoint
+    from dragoman_bench.compare import compare
+    from dragoman_bench.fleet import Bench, Scope
+    from dragoman_bench.ladder import climb
+    from dragoman_bench.machine import machine
+    from dragoman_bench.plan import Plan
+    from dragoman_bench.prompting import Prompting
+    from dragoman_bench.results import Results
+
+    if (arguments.model is None) != (arguments.requests is None):
+        raise BenchError(
+            "--model needs --requests, a sample of what to ask it; without both, --shape makes a model"
+        )
+    arms = _chosen(LADDER if arguments.command == "ladder" else PEERS, arguments.arms)
+    if arguments.model is None and not (arguments.tokenizer / "tokenizer.json").is_file():
+        raise BenchError(
+            f"{arguments.tokenizer} has no tokenizer.json: name a model's directory with --tokenizer"
+        )
+    gpu = GPU() if arguments.device == "cuda" else None
+    model = arguments.model
+    if model is None:
+        model = arguments.output / f"model-{arguments.shape}"
+        shape = SHAPES[arguments.shape]
+        _say(f"model: {shape.parameters / 1e9:.2f} B random weights in {model}")
+        write_checkpoint(model, shape, arguments.tokenizer, arguments.device)
+    template = CHAT_TEMPLATE if arguments.model is not None else COUNTING_TEMPLATE
+    plan = Plan(
+        model.resolve(),
+        arguments.template or template,
+        arguments.device,
+        arguments.gpu_memory_utilization,
+        arguments.max_model_len,
+        arguments.requests,
+        SECONDS_TO_START,
+        _kv_cache_bytes(arguments, gpu),
+    )
+    scope = Scope(_points(arguments), Pace(arguments.window, arguments.ramp), arguments.seed)
+    head = {
+        "kind": arguments.command,
+        "machine": machine(gpu),
+        "model": arguments.model.name
+        if arguments.model is not None
+        else f"{arguments.shape}, random weights",
+        "max_model_len": plan.max_model_len,
+        "gpu_memory_utilization": None if gpu is None else plan.memory_ratio,
+        "window_s": scope.pace.window_s,
+        "seed": scope.seed,
+    }
+    results = Results(arguments.output, head)
+    prompting = Prompting(AutoTokenizer.from_pretrained(plan.model), plan.template, plan.max_model_len)
+    bench = Bench(plan, scope, prompting, results, gpu, _say)
+    if gpu is not None:
+        gpu.start()
+    try:
+        if arguments.command == "ladder":
+            await climb(arms, bench, together=arguments.together)
+        else:
+            await compare(arms, bench, arguments.repetitions)
+    finally:
+        if gpu is not None:
+            gpu.stop()
+        tell = report.ladder_table if arguments.command == "ladder" else report.compare_table
+        text = tell(results.document)
+        (arguments.output / "table.md").write_text(text + "\n", encoding="utf-8")
+        plots.by_load(results.document, arguments.output / "by-load.png")
+        plots.gpu_over_time(results.document, arguments.output / "gpu-over-time.png")
+        print(f"\n{text}\n\nresults: {arguments.output}", flush=True)
+    return 1 if results.failures else 0
+
+
+def _kv_cache_bytes(arguments: argparse.Namespace, gpu: GPU | None) -> int | None:
+    """What an engine's share of memory leaves for its KV cache, where several start at once."""
+    if gpu is None or (arguments.command == "ladder" and not arguments.together):
+        return None
+    share: float = arguments.gpu_memory_utilization
+    left = round(share * gpu.total_bytes) - BESIDE_KV_CACHE_BYTES
+    if left < LEAST_KV_CACHE_BYTES:
+        raise TooLittleMemoryError(
+            f"{share:.0%} of {gpu.total_bytes / 1e9:.0f} GB leave too little for weights, "
+            "CUDA graphs and a KV cache: raise --gpu-memory-utilization and choose fewer --arms"
+        )
+    return left
+
+
+def _points(arguments: argparse.Namespace) -> list[tuple[str, int]]:
+    kinds = ["real"] if arguments.requests is not None else arguments.loads
+    at = {UNIFORM: arguments.uniform_in_flight or arguments.in_flight}
+    points = [(kind, in_flight) for kind in kinds for in_flight in at.get(kind, arguments.in_flight)]
+    return sorted(points, key=lambda point: point[1])
+
+
+def _say(line: str) -> None:
+    print(f"{time.monotonic() - STARTED_S:6.0f} s  {line}", flush=True)
+
+
+def _chosen(arms: Sequence[Arm], names: Sequence[str] | None) -> list[Arm]:
+    unknown = sorted(set(names or ()) - {arm.name for arm in arms})
+    if unknown:
+        known = ", ".join(arm.name for arm in arms)
+        raise BenchError(f"no arm {unknown[0]!r}; there are {known}")
+    return [arm for arm in arms if not names or arm.name in names]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="dragoman bench", description="Measure the pod against its past and its peers."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    ladder = commands.add_parser(
+        "ladder", help="from multiprocessing queues to the pod, one arm after the other"
+    )
+    peers = commands.add_parser("compare", help="the pod, vllm serve, AsyncLLM and LLM.generate side by side")
+    peers.add_argument("--repetitions", type=_whole, default=3, help="of every point (3)")
+    ladder.add_argument(
+        "--together", action="store_true", help="start as many arms at once as memory holds: takes less time"
+    )
+    _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3, [arm.name for arm in LADDER])
+    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS])
+    return parser
+
+
+def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float, arms: list[str]) -> None:
+    add = parser.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and plots go")
+    add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
+    add("--model", type=Path, metavar="DIR", help="a model to measure with; needs --requests")
+    add("--requests", type=Path, metavar="FILE", help="JSON lines of text, source_lang, target_lang")
+    add("--template", help="the prompt's words, with {text} and, where wanted, {source} and {target}")
+    add(
+        "--shape",
+        choices=list(SHAPES),
+        default="qwen3-1.7b",
+        help="random weights of this shape (qwen3-1.7b)",
+    )
+    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    add("--arms", type=_names, metavar="NAMES", help=f"of {','.join(arms)} (all)")
+    add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
+    add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
+    add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
+    add("--window", type=_seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
+    add("--ramp", type=_seconds, default=15.0, metavar="S", help="most seconds before that (15)")
+    add("--seed", type=int, default=7, help="of the loads (7)")
+    add("--max-model-len", type=_whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
+    add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _loads(text: str) -> list[str]:
+    names = _names(text)
+    if not names or set(names) - set(LOADS):
+        raise argparse.ArgumentTypeError(f"{text}: choose from {', '.join(LOADS)}")
+    return names
+
+
+def _numbers(text: str) -> list[int]:
+    return [_whole(part) for part in text.split(",")]
+
+
+def _whole(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0 and at most 1")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""What can go wrong before anything is measured."""
+
+from __future__ import annotations
+
+from dragoman_tune.errors import MeasureError
+
+
+class BenchError(MeasureError):
+    """The root of this package."""
+
+
+class NoGPUError(BenchError):
+    """A GPU was asked for and there is none."""
+
+
+class TooLittleMemoryError(BenchError):
+    """The GPU has less free memory than an arm will ask for."""
+
+
+class VocabularyError(BenchError):
+    """The tokenizer knows too few of the words that lengths are made of."""

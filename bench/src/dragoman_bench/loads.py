@@ -1,0 +1,75 @@
+"""The loads: endless requests of known lengths, or of what a file of real ones holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from dragoman_bench.vocabulary import Vocabulary, vocabulary
+from dragoman_tune.load import repeated
+from dragoman_tune.request import Request
+from dragoman_tune.requests_file import read_requests
+
+UNIFORM_TOKENS = 64
+SHORTEST_TOKENS = 10
+LONGEST_TOKENS = 200
+
+UNIFORM = "uniform"
+VARIABLE = "variable"
+LOADS = (UNIFORM, VARIABLE)
+
+
+def counted(kind: str, words: Vocabulary, seed: int) -> Iterator[Request]:
+    """Texts for a counting checkpoint, as many tokens long as their answers.
+
+    Args:
+        kind: `uniform`: 64 tokens each. `variable`: 10 to 200, half log-uniform and half uniform, which makes
+            85 on average.
+        words: Of the checkpoint's tokenizer.
+        seed: The same requests for the same seed.
+    """
+    draw = Random(seed)
+    while True:
+        tokens = UNIFORM_TOKENS if kind == UNIFORM else _variable(draw)
+        # An answer of n tokens is n - 1 words of the chain and its end.
+        yield Request(_text(words, tokens, draw), "en", "de", tokens)
+
+
+def _variable(draw: Random) -> int:
+    if draw.random() < 0.5:
+        return draw.randint(SHORTEST_TOKENS, LONGEST_TOKENS)
+    return round(math.exp(draw.uniform(math.log(SHORTEST_TOKENS), math.log(LONGEST_TOKENS))))
+
+
+def _text(words: Vocabulary, tokens: int, draw: Random) -> str:
+    """So many words, the last of which is followed by `tokens - 1` others in the chain."""
+    body = draw.choices(words.source, k=tokens - 1)
+    return " ".join([*body, words.target[len(words.target) - tokens]])
+
+
+def stream(kind: str, model: str, requests: str | None, seed: int) -> Iterator[Request]:
+    """The requests of one measurement.
+
+    Args:
+        kind: One of `LOADS`; says nothing where requests are given.
+        model: Directory of a counting checkpoint.
+        requests: A file of real requests to repeat instead; None for none.
+        seed: The same requests, in the same order, for the same seed.
+
+    Raises:
+        RequestsFileError: The file cannot be used.
+        VocabularyError: The checkpoint does not have the bench's words.
+    """
+    if requests is not None:
+        return repeated(read_requests(Path(requests)), seed)
+    return counted(kind, _words_of(model), seed)
+
+
+@cache
+def _words_of(model: str) -> Vocabulary:
+    from transformers import AutoTokenizer
+
+    return vocabulary(AutoTokenizer.from_pretrained(model))

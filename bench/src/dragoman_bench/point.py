@@ -1,0 +1,153 @@
+"""One point of a measurement: an arm, a load, so many in flight."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import aiohttp
+
+from dragoman_bench.catalogue import MODEL_NAME, Arm, Asking
+from dragoman_bench.gpu import GPU, summary
+from dragoman_bench.loads import stream
+from dragoman_bench.plan import Plan
+from dragoman_bench.prompting import Prompting
+from dragoman_tune.client import connections, post, translate
+from dragoman_tune.closed_loop import Ask, Pace, closed_loop
+from dragoman_tune.errors import MetricsError, ServerError
+from dragoman_tune.figures import Figures, figures
+from dragoman_tune.request import Answer, Request
+from dragoman_tune.scrape import EngineTimes, Scrape, between, scrape
+from dragoman_tune.server import Server
+
+
+@dataclass
+class Observed:
+    """What was read at both ends of a window."""
+
+    scrapes: list[Scrape] = field(default_factory=list)
+    host_bytes: int = 0
+
+
+async def measure(
+    arm: Arm,
+    server: Server,
+    plan: Plan,
+    prompting: Prompting,
+    kind: str,
+    in_flight: int,
+    pace: Pace,
+    seed: int,
+    gpu: GPU | None,
+) -> dict[str, Any]:
+    """Measure a point.
+
+    Args:
+        arm: What is measured.
+        server: It, ready.
+        plan: Of the run.
+        prompting: Puts prompts into words where the client has to.
+        kind: One of `loads.LOADS`.
+        in_flight: Requests at all times.
+        pace: How long.
+        seed: Of the load.
+        gpu: Read meanwhile; None on a CPU.
+
+    Returns:
+        The point as results hold it.
+
+    Raises:
+        ServerError: The server ended, or could not measure itself.
+    """
+    observed = Observed()
+    async with connections() as session:
+
+        async def mark() -> None:
+            observed.host_bytes = max(observed.host_bytes, server.memory_bytes())
+            if arm.metrics:
+                with suppress(MetricsError):
+                    observed.scrapes.append(await scrape(session, server.url))
+
+        if arm.asking is Asking.INSIDE:
+            told, span = await _inside(session, server, plan, kind, in_flight, pace, seed, mark)
+        else:
+            ask = _asking(arm, session, server, prompting)
+            requests = stream(
+                kind, str(plan.model), None if plan.requests is None else str(plan.requests), seed
+            )
+            window = await closed_loop(ask, requests, in_flight, pace, ended=server.ended, mark=mark)
+            told, span = figures(window), (window.began_s, window.ended_s)
+    times = between(*observed.scrapes[:2]) if len(observed.scrapes) > 1 else None
+    busy = summary(gpu.readings, *span) if gpu is not None else None
+    return {
+        "load": kind,
+        "in_flight": in_flight,
+        "seed": seed,
+        **_merged(told, times),
+        "gpu": None if busy is None else asdict(busy),
+        "host_memory_bytes": observed.host_bytes,
+    }
+
+
+def _merged(told: Figures, times: EngineTimes | None) -> dict[str, Any]:
+    """The caller's figures, with what only the engine knows."""
+    merged = asdict(told)
+    merged["first_token_s"] = merged["per_output_token_s"] = None
+    if times is not None:
+        merged["first_token_s"] = times.first_token_s
+        merged["per_output_token_s"] = times.per_output_token_s
+        merged["queue_s"] = merged["queue_s"] if merged["queue_s"] is not None else times.queue_s
+        merged["compute_s"] = merged["compute_s"] if merged["compute_s"] is not None else times.compute_s
+    return merged
+
+
+def _asking(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Ask:
+    async def by_translate(request: Request) -> Answer:
+        return await translate(session, server.url, request)
+
+    async def by_completions(request: Request) -> Answer:
+        body = {
+            "model": MODEL_NAME,
+            "prompt": prompting.framed(request),
+            "max_tokens": prompting.guessed_room(request),
+            "temperature": 0.0,
+        }
+        return await post(session, f"{server.url}/v1/completions", body)
+
+    return by_translate if arm.asking is Asking.TRANSLATE else by_completions
+
+
+async def _inside(
+    session: aiohttp.ClientSession,
+    server: Server,
+    plan: Plan,
+    kind: str,
+    in_flight: int,
+    pace: Pace,
+    seed: int,
+    mark: Any,
+) -> tuple[Figures, tuple[float, float]]:
+    """Let an arm load itself; the marks include its ramp."""
+
+    body = {
+        "kind": kind,
+        "seed": seed,
+        "requests": None if plan.requests is None else str(plan.requests),
+        "in_flight": in_flight,
+        **asdict(pace),
+    }
+    await mark()
+    began_s = time.monotonic()
+    limit_s = aiohttp.ClientTimeout(total=10 * (pace.ramp_s + pace.window_s + pace.drain_s))
+    try:
+        async with session.post(f"{server.url}/run", json=body, timeout=limit_s) as answer:
+            if answer.status != 200:
+                raise ServerError(server.ended() or f"{server.name} could not run its load: {answer.status}")
+            told = Figures(**await answer.json())
+    except (aiohttp.ClientError, TimeoutError) as error:
+        raise ServerError(server.ended() or f"{server.name}: {type(error).__name__}: {error}") from error
+    ended_s = time.monotonic()
+    await mark()
+    return told, (began_s, ended_s)

@@ -1,0 +1,175 @@
+"""Servers under test: started as processes in a session of their own, and gone without a trace afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import aiohttp
+
+from dragoman_tune.errors import ServerError
+
+POLL_S = 0.1
+END_S = 10.0
+"""What a server gets to end by itself: vLLM takes 2 to 3 s."""
+
+SAID = re.compile(r"(?:^|\s)((?:dragoman \w+: \S.*)|(?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
+WRAPPERS = ("Engine core initialization failed", "WorkerProc initialization failed", "root cause above")
+
+
+class Server:
+    """One process that answers HTTP on loopback.
+
+    Args:
+        name: For messages.
+        command: The command line.
+        port: Where it will answer.
+        ready_path: What answers 200 once it is ready.
+        log: Where its output goes.
+        environment: Added to this process's own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        port: int,
+        ready_path: str,
+        log: Path,
+        environment: Mapping[str, str],
+    ) -> None:
+        self.name = name
+        self.url = f"http://127.0.0.1:{port}"
+        self._ready_path = ready_path
+        self._log = log
+        self._gone = False
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                command,
+                stdout=output,
+                stderr=output,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+
+    def ended(self) -> str | None:
+        """Why it has ended; None while it runs."""
+        status = self._process.poll()
+        if status is None:
+            return None
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        said = last_words(self._log.read_text(errors="replace"))
+        return f"{self.name} {how}" + (f": {said}" if said else f"; see {self._log}")
+
+    async def ready(self, deadline_s: float) -> None:
+        """Wait until it answers.
+
+        Args:
+            deadline_s: Seconds that it gets.
+
+        Raises:
+            ServerError: It ended, or is not ready in time.
+        """
+        end_s = time.monotonic() + deadline_s
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+            while time.monotonic() < end_s:
+                reason = self.ended()
+                if reason is not None:
+                    raise ServerError(reason)
+                with suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(self.url + self._ready_path) as answer:
+                        if answer.status == 200:
+                            return
+                await asyncio.sleep(POLL_S)
+        raise ServerError(f"{self.name} was not ready within {deadline_s:g} s; see {self._log}")
+
+    def memory_bytes(self) -> int:
+        """Resident memory of it and of all that it started."""
+        return sum(_resident_bytes(pid) for pid in session_members(self._process.pid))
+
+    async def end(self) -> None:
+        """End it and every process of its session; a second time, do nothing."""
+        if self._gone:
+            return
+        if self._process.poll() is None:
+            self._process.terminate()
+        end_s = time.monotonic() + END_S
+        while session_members(self._process.pid) and time.monotonic() < end_s:
+            if self._process.poll() is not None:
+                break
+            await asyncio.sleep(POLL_S)
+        while members := session_members(self._process.pid):
+            for pid in members:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.poll()
+            await asyncio.sleep(POLL_S)
+        self._process.wait()
+        self._gone = True
+
+
+@asynccontextmanager
+async def running(server: Server, deadline_s: float) -> AsyncIterator[Server]:
+    """A server for the time of a block, ready at its start, gone after it.
+
+    Raises:
+        ServerError: It did not get ready.
+    """
+    try:
+        await server.ready(deadline_s)
+        yield server
+    finally:
+        await asyncio.shield(server.end())
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def last_words(log: str) -> str | None:
+    """The line of a log that best says why a process ended; None where none does.
+
+    Args:
+        log: What it wrote; tracebacks end in the line that is looked for.
+    """
+    said = [found[1].strip() for line in log.splitlines() if (found := SAID.search(line))]
+    plain = [line for line in said if not any(wrapper in line for wrapper in WRAPPERS)]
+    ours = [line for line in plain if line.startswith("dragoman ")]
+    best = ours[-1:] or plain[:1] or said[-1:]
+    return best[0][:500] if best else None
+
+
+def session_members(leader: int) -> list[int]:
+    """Processes of a session that are not zombies.
+
+    Args:
+        leader: Its id, which is that of the process that began it.
+
+    Source: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+    """
+    members = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            # The name stands in parentheses and may hold anything.
+            state, _parent, _group, session = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                members.append(int(stat.parent.name))
+    return members
+
+
+def _resident_bytes(pid: int) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0

@@ -1,0 +1,76 @@
+"""The trials of a sweep on disk: a line each, so that an interrupted sweep goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dragoman_tune.errors import StateError
+from dragoman_tune.request import Request
+from dragoman_tune.search import Setting, Trial
+
+TRIALS = "trials.jsonl"
+
+
+def fingerprint(requests: Sequence[Request], **told: Any) -> str:
+    """What trials must have in common to be compared.
+
+    Args:
+        requests: The sample.
+        told: Everything else that decides what is measured; JSON-serialisable.
+    """
+    document = json.dumps([[asdict(one) for one in requests], told], sort_keys=True)
+    return hashlib.sha256(document.encode()).hexdigest()[:16]
+
+
+class State:
+    """The trials of one sweep.
+
+    Args:
+        directory: Made if it is not there.
+        mark: From `fingerprint`.
+
+    Raises:
+        StateError: The directory holds the trials of another sweep, or what is no trial.
+    """
+
+    def __init__(self, directory: Path, mark: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._path = directory / TRIALS
+        self.trials: list[Trial] = []
+        if not self._path.exists():
+            self._path.write_text(json.dumps({"sweep": mark}) + "\n", encoding="utf-8")
+            return
+        first, *rest = self._path.read_text(encoding="utf-8").splitlines() or ["{}"]
+        if _parsed(self._path, first).get("sweep") != mark:
+            raise StateError(
+                f"{self._path} holds trials of another model, load, SLO or other flags: choose another --output, or "
+                "delete it"
+            )
+        # A line that was being written when the sweep was killed is measured again.
+        self.trials = [_trial(self._path, line) for line in rest if line.endswith("}")]
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial."""
+        self.trials.append(trial)
+        with self._path.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(asdict(trial)) + "\n")
+
+
+def _parsed(path: Path, line: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(line))
+    except (ValueError, TypeError):
+        raise StateError(f"{path} is no record of a sweep: delete it, or choose another --output") from None
+
+
+def _trial(path: Path, line: str) -> Trial:
+    document = _parsed(path, line)
+    try:
+        return Trial(**{**document, "setting": Setting(**document["setting"])})
+    except (KeyError, TypeError):
+        raise StateError(f"{path} is no record of a sweep: delete it, or choose another --output") from None

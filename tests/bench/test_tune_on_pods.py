@@ -1,0 +1,67 @@
+"""The tuner over real pods, whose engine is scripted: a sweep, an interruption, and a load that cannot be had."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.timeout(300)
+
+SCRIPT = json.dumps({"token_s": 0.002, "slowdown_ratio": 0.05})
+
+
+def tune(
+    output: Path, *more: str, slo_s: str = "5", in_flight: str = "4"
+) -> subprocess.CompletedProcess[str]:
+    requests = output.parent / "requests.jsonl"
+    # Equal texts in flight would be one to the engine.
+    texts = [f"a b c d e f g {number}" for number in range(100, 164)]
+    lines = [json.dumps({"text": text, "source_lang": "en", "target_lang": "de"}) for text in texts]
+    requests.write_text("\n".join(lines))
+    command = [sys.executable, "-m", "dragoman", "tune", "--model", "org/model", "--requests", str(requests)]
+    command += ["--slo-p95", slo_s, "--in-flight", in_flight, "--window", "0.5", "--ramp", "5"]
+    command += ["--output", str(output), *more, "--", "--engine", "scripted", "--engine-args", SCRIPT]
+    return subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+
+
+def test_a_sweep_ends_with_a_patch_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    done = tune(output)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert yaml.safe_load((output / "patch.yaml").read_text())["spec"]["engine"]["maxNumSeqs"] == 4
+    assert "← recommended" in (output / "table.md").read_text()
+    assert (output / "sweep.png").stat().st_size > 5_000
+    trials = (output / "trials.jsonl").read_text().splitlines()
+    # The last two as if the sweep had been stopped before them.
+    (output / "trials.jsonl").write_text("\n".join(trials[:-2]) + "\n")
+    again = tune(output)
+    assert f"going on after {len(trials) - 3} trials" in again.stdout
+    assert again.returncode == 0
+    settings = [
+        json.dumps(json.loads(line)["setting"])
+        for line in (output / "trials.jsonl").read_text().splitlines()
+        if "setting" in line
+    ]
+    assert len(settings) == len(set(settings)) > len(trials) - 3
+
+
+def test_an_slo_that_nothing_keeps_is_said_and_nothing_recommended(tmp_path: Path) -> None:
+    done = tune(tmp_path / "out", slo_s="0.001", in_flight="2")
+    assert done.returncode == 1
+    assert "no setting keeps p95 within 0.001 s" in done.stdout
+    assert not (tmp_path / "out" / "patch.yaml").exists()
+
+
+def test_a_model_that_does_not_start_is_said(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    requests = tmp_path / "requests.jsonl"
+    requests.write_text(json.dumps({"text": "a", "source_lang": "en", "target_lang": "de"}))
+    command = [sys.executable, "-m", "dragoman", "tune", "--model", "org/model", "--requests", str(requests)]
+    command += ["--slo-p95", "1", "--in-flight", "2", "--output", str(output)]
+    command += ["--", "--engine", "scripted", "--engine-args", '{"fail_load": "not enough GPU memory"}']
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert "not enough GPU memory" in done.stdout
+    assert done.returncode == 1

@@ -1,0 +1,136 @@
+"""The sweep against synthetic curves: it must find what a full grid finds, in a third of its time."""
+
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_tune.search import Policy, Setting, Stop, Trial, Try, best, decide
+
+SEQUENCES = tuple(2**power for power in range(10))
+TOKENS = (2048, 4096, 8192, 16384)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A server in a closed loop.
+
+    Step time is `fixed_s + each_s × running`; places beyond `in_flight` cost `oversize` each doubling, which is what
+    the seeds saw; tokens per step help or hurt by `tokens_ratio` for each doubling away from `tokens_peak`.
+    """
+
+    in_flight: int
+    fixed_s: float
+    each_s: float
+    oversize: float
+    tokens_peak: int
+    tokens_ratio: float
+    noise: float
+
+    def measured(self, setting: Setting) -> Trial:
+        running = min(setting.max_num_seqs, self.in_flight)
+        rate = running / (85 * (self.fixed_s + self.each_s * running))
+        doublings = max(0, (setting.max_num_seqs // max(1, self.in_flight)).bit_length() - 1)
+        rate *= (1 - self.oversize) ** doublings
+        away = abs(setting.max_num_batched_tokens.bit_length() - self.tokens_peak.bit_length())
+        rate *= (1 - self.tokens_ratio) ** away
+        rate *= 1 + Random(f"{self}{setting}").uniform(-self.noise, self.noise)
+        return Trial(setting, rate, 1.6 * self.in_flight / rate)
+
+
+curves = st.builds(
+    Curve,
+    in_flight=st.sampled_from((4, 20, 200)),
+    fixed_s=st.floats(0.001, 0.02),
+    each_s=st.floats(0.000005, 0.002),
+    oversize=st.floats(0, 0.1),
+    tokens_peak=st.sampled_from(TOKENS),
+    tokens_ratio=st.floats(0, 0.15),
+    noise=st.floats(0, 0.005),
+)
+
+
+def swept(curve: Curve, policy: Policy) -> tuple[Stop, list[Trial]]:
+    trials: list[Trial] = []
+    while isinstance(step := decide(trials, policy), Try):
+        assert step.setting not in [trial.setting for trial in trials]
+        trials.append(curve.measured(step.setting))
+        assert len(trials) <= len(SEQUENCES) * len(TOKENS)
+    return step, trials
+
+
+def grid(curve: Curve, policy: Policy) -> Trial | None:
+    found = [curve.measured(Setting(seqs, tokens)) for seqs in SEQUENCES for tokens in TOKENS]
+    return best(found, Policy(**{**policy.__dict__, "same_ratio": 0.0}))
+
+
+@given(curves)
+def test_within_five_percent_of_the_grid_in_a_third_of_its_trials(curve: Curve) -> None:
+    policy = Policy(slo_p95_s=1e9, in_flight=curve.in_flight)
+    stop, trials = swept(curve, policy)
+    wanted = grid(curve, policy)
+    assert stop.best is not None
+    assert wanted is not None
+    assert stop.best.requests_per_s >= 0.95 * wanted.requests_per_s
+    assert 3 * len(trials) <= len(SEQUENCES) * len(TOKENS)
+
+
+@given(curves, st.floats(0.5, 3))
+def test_what_it_recommends_keeps_the_slo_and_none_is_recommended_that_breaks_it(
+    curve: Curve, slack: float
+) -> None:
+    reachable = grid(curve, Policy(slo_p95_s=1e9, in_flight=curve.in_flight))
+    assert reachable is not None
+    assert reachable.p95_s is not None
+    policy = Policy(slo_p95_s=slack * reachable.p95_s, in_flight=curve.in_flight)
+    stop, _ = swept(curve, policy)
+    if stop.best is not None:
+        assert stop.best.p95_s is not None
+        assert stop.best.p95_s <= policy.slo_p95_s
+    else:
+        assert slack < 1.06
+        assert "no setting keeps p95" in stop.why
+
+
+@given(curves, st.randoms())
+def test_the_order_of_trials_changes_nothing(curve: Curve, random: Random) -> None:
+    policy = Policy(slo_p95_s=1e9, in_flight=curve.in_flight)
+    stop, trials = swept(curve, policy)
+    random.shuffle(trials)
+    assert decide(trials, policy) == stop
+
+
+@pytest.mark.parametrize(("in_flight", "most"), [(4, 4), (20, 32), (200, 256)])
+def test_no_sequences_are_tried_that_no_request_could_fill(in_flight: int, most: int) -> None:
+    curve = Curve(in_flight, 0.01, 0.00001, 0, 8192, 0, 0)
+    _, trials = swept(curve, Policy(slo_p95_s=1e9, in_flight=in_flight))
+    assert max(trial.setting.max_num_seqs for trial in trials) == most
+
+
+def test_a_setting_that_does_not_run_ends_the_doubling_and_is_not_recommended() -> None:
+    def trial(seqs: int, rate: float, failed: str | None = None) -> Trial:
+        return Trial(Setting(seqs, 8192), rate, None if failed else 1.0, failed)
+
+    trials = [trial(1, 1), trial(2, 2), trial(4, 0, "not enough GPU memory")]
+    step = decide(trials, Policy(slo_p95_s=2, in_flight=100))
+    assert step == Try(Setting(2, 16384), "twice the tokens per step")
+    trials += [Trial(Setting(2, 16384), 2, 1.0), Trial(Setting(2, 4096), 2, 1.0)]
+    stop = decide(trials, Policy(slo_p95_s=2, in_flight=100))
+    assert isinstance(stop, Stop)
+    assert stop.best is not None
+    assert stop.best.setting.max_num_seqs == 2
+    assert "not enough GPU memory" in stop.why
+
+
+def test_nothing_that_runs_is_said() -> None:
+    stop = decide([Trial(Setting(1, 8192), 0, None, "no usable GPU")], Policy(slo_p95_s=2, in_flight=8))
+    assert stop == Stop(None, "no setting could be measured: no usable GPU")
+
+
+def test_equal_throughput_recommends_the_smaller_setting() -> None:
+    trials = [Trial(Setting(8, 8192), 99.5, 1.0), Trial(Setting(16, 8192), 100, 1.0)]
+    found = best(trials, Policy(slo_p95_s=2, in_flight=8))
+    assert found is not None
+    assert found.setting.max_num_seqs == 8
