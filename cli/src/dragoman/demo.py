@@ -1,7 +1,8 @@
 """`dragoman demo`: from nothing to translated sentences, on this machine or on a named cluster.
 
 It does what a user does: bring up a cluster, `helm install` the operator, apply a TranslationDeployment,
-wait until it is available, translate through the Service. Its last line of output is one JSON object.
+wait until it is available, translate through the Service, send a burst that brings another pod and wait until it
+has gone again. Its last line of output is one JSON object.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -23,10 +25,13 @@ import yaml
 from kubernetes.aio.client import ApiException
 
 from dragoman import sentences
+from dragoman.burst import Tally, burst
 from dragoman.cluster import Cluster, connect
 
-IN_FLIGHT = 16
-"""Requests at once; the example's maxNumSeqs, so that the engine batches and nothing queues."""
+IN_FLIGHT = 12
+"""Requests at once: what one replica of the example takes without asking for another, three quarters of maxNumSeqs."""
+BURST_S, LEAST_BURST = 8, 64
+"""The burst keeps as many requests in flight as one replica answers in this time, so that most of them wait."""
 GONE_TIMEOUT_S = 60
 RELEASE = "dragoman"
 OPERATOR_NAMESPACE = "dragoman-system"
@@ -119,6 +124,9 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
                 began,
                 f"{exact} of {len(rows)} exactly as expected, {len(rows) / took_s:.1f} sentences a second",
             )
+            in_flight = max(LEAST_BURST, math.ceil(BURST_S * len(rows) / took_s))
+            say(began, f"a burst: {in_flight} sentences at once")
+            tally = await with_burst(cluster, name, options, wanted, in_flight, began)
             if options.keep:
                 url = await cluster.local_url(name, options.namespace)
                 print(WHAT_TO_TRY.format(kubeconfig=kubeconfig, name=name, url=url))
@@ -128,6 +136,8 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
     return {
         "translations": len(rows),
         "exact": exact,
+        "replicas_max": tally.replicas_max,
+        "lost": tally.lost,
         "seconds": round(time.monotonic() - began, 1),
         "api": api,
     }
@@ -164,10 +174,7 @@ async def until_available(cluster: Cluster, name: str, options: argparse.Namespa
         if conditions.get("Available", {}).get("status") == "True":
             say(began, conditions["Available"]["message"])
             return
-        loading = await cluster.loading(name, options.namespace)
-        news = "; ".join(loading) or conditions.get("Progressing", {}).get(
-            "message", "waiting for the operator"
-        )
+        news = await _news(cluster, name, options.namespace, conditions)
         if news != told:
             say(began, news)
             told = news
@@ -194,18 +201,46 @@ async def translate_all(
     places = asyncio.Semaphore(IN_FLIGHT)
 
     async def one(sentence: sentences.Sentence) -> tuple[sentences.Sentence, str]:
-        request = {
-            "text": sentence.text,
-            "source_lang": sentence.source_lang,
-            "target_lang": sentence.target_lang,
-        }
         async with places:
             try:
-                return sentence, await cluster.translate(name, namespace, request)
+                return sentence, await cluster.translate(name, namespace, sentence.request)
             except RuntimeError as error:
                 return sentence, f"[{error}]"
 
     return list(await asyncio.gather(*map(one, wanted)))
+
+
+async def with_burst(
+    cluster: Cluster,
+    name: str,
+    options: argparse.Namespace,
+    wanted: list[sentences.Sentence],
+    in_flight: int,
+    began: float,
+) -> Tally:
+    """Have the replicas follow a burst.
+
+    Raises:
+        DemoError: They did not within `options.timeout`, or a request was lost.
+    """
+    try:
+        tally = await burst(
+            cluster,
+            name,
+            options.namespace,
+            wanted,
+            in_flight,
+            options.timeout,
+            lambda news: say(began, news),
+        )
+    except TimeoutError:
+        status = await cluster.status(name, options.namespace)
+        why = json.dumps({key: status.get(key) for key in ("why", "desiredReplicas", "readyReplicas")})
+        raise DemoError(f"the replicas did not follow the load in {options.timeout:.0f} s: {why}") from None
+    say(began, f"{tally.answered} translations meanwhile, {tally.lost} lost")
+    if tally.lost:
+        raise DemoError(f"{tally.lost} requests were lost while replicas changed: {tally.first_loss}")
+    return tally
 
 
 async def tear_down(

@@ -16,6 +16,11 @@ class Sentence(NamedTuple):
     text: str
     expected: str
 
+    @property
+    def request(self) -> dict[str, str]:
+        """It as a native request."""
+        return {"text": self.text, "source_lang": self.source_lang, "target_lang": self.target_lang}
+
 
 def read(path: Path) -> list[Sentence]:
     """Read tab-separated lines `source_lang, target_lang, text, expected`.

@@ -232,16 +232,81 @@ def play(fresh: Any, namespace: str, until: Any) -> None:
         return found
 
     until(policies, "the NetworkPolicy is there")
-    fresh.edit(namespace, "demo", networkPolicy={"enabled": False})
+    # With surge Never, the versions to go back to are looked at.
+    fresh.edit(namespace, "demo", networkPolicy={"enabled": False}, rollout={"surge": "Never"})
     until(lambda: not policies(), "the NetworkPolicy is gone")
     for replicas in (1, 0, 1, 0):
         fresh.edit(namespace, "demo", replicas=replicas)
         until(lambda: seen(fresh, namespace), "the operator has seen it")
+    play_autoscaling(fresh, namespace, until)
     events = fresh.core.list_namespaced_event
     until(
         lambda: any((event.count or 1) > 1 for event in ours(events(namespace).items)),
         "an event is counted up",
     )
+
+
+def play_autoscaling(fresh: Any, namespace: str, until: Any) -> None:
+    """Through all modes: a Secret is read, an HPA and a ScaledObject come and go, a pod is chosen to leave."""
+    fresh.core.create_namespaced_secret(
+        namespace, {"metadata": {"name": "prom"}, "stringData": {"token": "x"}}
+    )
+    prometheus = {"url": "http://127.0.0.1:9", "tokenSecretRef": {"name": "prom"}}
+    fresh.create(namespace, "scaled", autoscaling=scaling("Internal", prometheus=prometheus), replicas=2)
+    until(
+        lambda: "127.0.0.1:9" in condition(fresh, namespace, "MetricsAvailable"),
+        "the token was read, and the Prometheus asked",
+    )
+    fresh.edit(namespace, "scaled", autoscaling={"mode": "HPA", "minReplicas": 1}, replicas=1)
+    until(lambda: fresh.deployment(namespace, "scaled").spec.replicas == 1, "one pod was chosen to leave")
+    hpas = client.AutoscalingV2Api(fresh.api)
+    until(lambda: hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items, "the HPA is there")
+    fresh.edit(namespace, "scaled", autoscaling={"mode": "KEDA"})
+    until(lambda: not hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items, "the HPA is gone")
+    until(lambda: scaled_objects(fresh, namespace), "the ScaledObject is there")
+    fresh.edit(namespace, "scaled", autoscaling=None, replicas=0)
+    until(lambda: not scaled_objects(fresh, namespace), "the ScaledObject is gone")
+
+
+def scaling(mode: str, **fields: Any) -> dict[str, Any]:
+    return {"mode": mode, "minReplicas": 0, "maxReplicas": 2, **fields}
+
+
+def condition(fresh: Any, namespace: str, name: str) -> str:
+    conditions = fresh.read(namespace, "scaled").get("status", {}).get("conditions", [])
+    return next((found["message"] for found in conditions if found["type"] == name), "")
+
+
+def scaled_objects(fresh: Any, namespace: str) -> list[Any]:
+    found: list[Any] = fresh.objects.list_namespaced_custom_object(
+        "keda.sh", "v1alpha1", namespace, "scaledobjects"
+    )["items"]
+    return found
+
+
+def keda_definitions() -> list[dict[str, Any]]:
+    """KEDA's kinds, as far as an API server needs them."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    made = []
+    for kind in ("ScaledObject", "TriggerAuthentication"):
+        plural = f"{kind.lower()}s"
+        version = {
+            "name": "v1alpha1",
+            "served": True,
+            "storage": True,
+            "schema": {"openAPIV3Schema": anything},
+        }
+        names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+        spec = {"group": "keda.sh", "scope": "Namespaced", "names": names, "versions": [version]}
+        made.append(
+            {
+                "apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": f"{plural}.keda.sh"},
+                "spec": spec,
+            }
+        )
+    return made
 
 
 def service(fresh: Any, namespace: str) -> bool:
@@ -260,10 +325,12 @@ def ours(events: Iterable[Any]) -> list[Any]:
 @pytest.mark.parametrize("scope", ["cluster", "namespaces"])
 async def test_operator_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, until, tmp_path, scope):
     system, namespace = f"{scope}-system", f"{scope}-demo"
-    objects = rendered(system, {"watchNamespaces": [namespace]} if scope == "namespaces" else {})
+    watched = {"watchNamespaces": [namespace]} if scope == "namespaces" else {}
+    objects = rendered(system, {**watched, "keda": {"enabled": True}, "prometheus": {"readSecrets": True}})
     if not fresh.definitions.list_custom_resource_definition().items:
         (definition,) = (item for item in objects if item["kind"] == "CustomResourceDefinition")
-        fresh.definitions.create_custom_resource_definition(definition)
+        for each in (definition, *keda_definitions()):
+            fresh.definitions.create_custom_resource_definition(each)
     for name in (system, namespace):
         fresh.make_namespace(name)
     (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")

@@ -30,3 +30,14 @@ def test_a_missing_package_names_the_extra_that_brings_it(
     monkeypatch.setattr("dragoman.__main__.importlib.import_module", absent)
     assert main(["operator"]) == 1
     assert "'kopf' is not installed; install dragoman[operator]" in capsys.readouterr().err
+
+
+def test_a_part_that_only_a_checkout_has_is_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def absent(_name: str) -> None:
+        raise ModuleNotFoundError("No module named 'dragoman_bench'", name="dragoman_bench")
+
+    monkeypatch.setattr("dragoman.__main__.importlib.import_module", absent)
+    assert main(["bench"]) == 1
+    assert "no dragoman_bench; in a checkout, pip install -e" in capsys.readouterr().err

@@ -194,10 +194,21 @@ class Container:
         self._event("Killing", message)
         deadline = asyncio.get_running_loop().time() + grace_s
         hook = (self.spec.get("lifecycle") or {}).get("preStop")
-        if hook is not None and grace_s > 0 and (failure := await attempt(hook, self._target(), grace_s)):
-            self._event("FailedPreStopHook", f"PreStopHook failed: {failure}", warning=True)
+        if hook is not None and grace_s > 0:
+            await self._run_hook(hook, process, grace_s)
         left_s = max(0.0, deadline - asyncio.get_running_loop().time())
         await process.stop(left_s)
+
+    async def _run_hook(self, hook: Manifest, process: Process, grace_s: float) -> None:
+        """Run preStop; a process that ends by itself meanwhile has nothing to be prepared for any more."""
+        attempting = asyncio.create_task(attempt(hook, self._target(), grace_s))
+        ending = asyncio.create_task(process.wait())
+        await asyncio.wait((attempting, ending), return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if attempting.done() and (failure := attempting.result()):
+            self._event("FailedPreStopHook", f"PreStopHook failed: {failure}", warning=True)
+        attempting.cancel()
+        await asyncio.gather(attempting, ending, return_exceptions=True)
 
     def _target(self) -> Target:
         address = self._pod()["status"]["podIP"]

@@ -1,0 +1,183 @@
+"""The demo's burst: more requests than one pod takes, until another has come, and quiet until it has gone."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from dragoman import sentences
+from dragoman.cluster import Cluster, RefusedForLoad
+
+LOOK_S = 0.25
+AFTERWARDS = 4
+"""Requests at once after the burst: there is always one under way that could be lost, and on a small machine the new
+pod gets to start."""
+SERVED_BY_ALL_S = 3.0
+"""For how long these go on once the new pod is ready, so that it gets its share."""
+FULL_AGAIN_S = 0.5
+"""A request that is refused for load comes back after this long."""
+
+
+@dataclass
+class Tally:
+    """What became of the requests, and of the pods.
+
+    Attributes:
+        answered: Requests with a translation.
+        lost: Requests that ended in anything else.
+        first_loss: What the first of them ended in.
+        replicas_max: Most pods that were ready at one time.
+    """
+
+    answered: int = 0
+    lost: int = 0
+    first_loss: str = ""
+    replicas_max: int = 0
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once more than one pod is asked for."""
+    grown: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once more than one pod is ready."""
+
+
+class Load:
+    """Keeps so many requests in flight; the number may change.
+
+    Args:
+        cluster: The cluster.
+        name: The TranslationDeployment.
+        namespace: Its namespace.
+        wanted: What is translated, again and again.
+        tally: Where answers are counted.
+    """
+
+    def __init__(
+        self, cluster: Cluster, name: str, namespace: str, wanted: list[sentences.Sentence], tally: Tally
+    ) -> None:
+        self._cluster, self._name, self._namespace = cluster, name, namespace
+        self._requests = varied(wanted)
+        self._tally = tally
+        self._in_flight = 0
+        self._running: set[asyncio.Task[None]] = set()
+
+    def keep(self, in_flight: int) -> None:
+        """Have so many requests in flight from now on; those that are, end in their own time."""
+        self._in_flight = in_flight
+        while len(self._running) < in_flight:
+            task = asyncio.create_task(self._send(len(self._running)))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def aclose(self) -> None:
+        """Send nothing more, and wait for the answers."""
+        self._in_flight = 0
+        while self._running:
+            await asyncio.gather(*self._running)
+
+    async def _send(self, place: int) -> None:
+        while place < self._in_flight:
+            try:
+                await self._cluster.translate(self._name, self._namespace, next(self._requests))
+            except RefusedForLoad:
+                await asyncio.sleep(FULL_AGAIN_S)
+            except (RuntimeError, aiohttp.ClientError, TimeoutError) as error:
+                self._tally.lost += 1
+                self._tally.first_loss = self._tally.first_loss or f"{type(error).__name__}: {error}"
+            else:
+                self._tally.answered += 1
+
+
+def varied(wanted: list[sentences.Sentence]) -> Iterator[dict[str, str]]:
+    """Requests without end, hundreds of which differ: a pod translates equal texts that are in flight once.
+
+    Args:
+        wanted: Sentences, which are put together by twos of one pair of languages.
+    """
+    for distance in itertools.count():
+        for place, first in enumerate(wanted):
+            second = wanted[(place + distance) % len(wanted)]
+            if second[:2] == first[:2]:
+                yield {**first.request, "text": f"{first.text} {second.text}", "split": "none"}
+
+
+async def burst(
+    cluster: Cluster,
+    name: str,
+    namespace: str,
+    wanted: list[sentences.Sentence],
+    in_flight: int,
+    timeout_s: float,
+    say: Callable[[str], None],
+) -> Tally:
+    """Scale up by a burst and down by its end, with requests under way all the time.
+
+    Args:
+        cluster: The cluster.
+        name: The TranslationDeployment; one replica is ready.
+        namespace: Its namespace.
+        wanted: What is translated.
+        in_flight: Requests at once, enough for a queue.
+        timeout_s: Longest wait for more replicas, and then for one again.
+        say: Told what happens.
+
+    Raises:
+        TimeoutError: The replicas did not follow.
+    """
+    tally = Tally()
+    load = Load(cluster, name, namespace, wanted, tally)
+    watching = asyncio.create_task(_tell_changes(cluster, name, namespace, tally, say))
+    try:
+        load.keep(in_flight)
+        async with asyncio.timeout(timeout_s):
+            await tally.asked.wait()
+            say(f"the burst ends; {AFTERWARDS} sentences at once from here")
+            load.keep(AFTERWARDS)
+            await tally.grown.wait()
+        say(f"{tally.replicas_max} replicas are ready")
+        await asyncio.sleep(SERVED_BY_ALL_S)
+        async with asyncio.timeout(timeout_s):
+            await _until_one_is_left(cluster, name, namespace)
+        say("1 replica is left")
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        await load.aclose()
+    return tally
+
+
+async def _until_one_is_left(cluster: Cluster, name: str, namespace: str) -> None:
+    while True:
+        if len(await cluster.pods(name, namespace)) == 1:
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _tell_changes(
+    cluster: Cluster, name: str, namespace: str, tally: Tally, say: Callable[[str], None]
+) -> None:
+    told: list[dict[str, Any]] = []
+    until = time.monotonic()
+    while True:
+        status = await cluster.status(name, namespace)
+        tally.replicas_max = max(tally.replicas_max, status.get("readyReplicas", 0))
+        if status.get("desiredReplicas", 0) > 1:
+            tally.asked.set()
+        if tally.replicas_max > 1:
+            tally.grown.set()
+        changes = status.get("scaling", {}).get("changes", [])
+        for change in reversed([change for change in changes if change not in told]):
+            signals = status["scaling"].get("signals", {})
+            say(
+                f"{change['from']} → {change['to']} replicas ({change['rule']}; {signals.get('waiting', 0):.0f} "
+                f"requests wait in the engines): {change['reason']}"
+            )
+            told.append(change)
+        until += LOOK_S
+        await asyncio.sleep(max(0.0, until - time.monotonic()))
