@@ -11,7 +11,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo test test-parts test-cluster up down lint format lock crd kind clean
+.PHONY: help demo test test-parts test-cluster search up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-parts: $(VENV)/.dev
 
 test-cluster: $(VENV)/.dev
 	@set -o pipefail; $(BIN)/python -m pytest tests/cluster tests/e2e 2>&1 | sed -u 's/^/cluster: /'
+
+search: $(VENV)/.dev  ## property tests on new, random examples; `make test` has the same ones each time
+	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
 
 lint: $(VENV)/.dev  ## layers, style, types
 	$(BIN)/lint-imports

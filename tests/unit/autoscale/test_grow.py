@@ -37,6 +37,12 @@ def test_a_replica_behind_with_its_queue_is_not_counted_on(build):
     assert "2 of 2 are more than 2 s behind with their queues" in decision.reason
 
 
+def test_requests_too_short_to_be_seen_running_say_nothing_of_their_time(build):
+    decision = build.clock(2).tick(10, running=0, finished_per_s=10, follow=False)
+    assert decision.signals.service_s is None
+    assert decision.replicas == 2
+
+
 def test_steady_growth_is_met_before_it_queues(build):
     clock = build.clock(10, target_concurrency=9.9)
     grown = []

@@ -53,7 +53,7 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
         queued: Whether anything waits; the last half minute then counts where it says more.
 
     Returns:
-        None where too few requests have finished to tell.
+        None where too few requests have finished to tell, or none was ever seen running.
     """
     whole = _service_s(points, RECENT_S)
     if whole is None:
@@ -67,7 +67,7 @@ def _service_s(points: tuple[Point, ...], over_s: float) -> float | None:
         if span >= over_s - 1e-6:
             break
         busy, finished, span = busy + point.busy_s, finished + point.finished, span + point.span_s
-    return busy / finished if finished >= ENOUGH_FINISHED else None
+    return busy / finished if finished >= ENOUGH_FINISHED and busy > 0 else None
 
 
 def arrivals_per_s(points: tuple[Point, ...]) -> float:
