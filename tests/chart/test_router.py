@@ -74,6 +74,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
                     "heldBytes": 100_000_000,
                     "heldSeconds": 9,
                     "bodyBytes": 2048,
+                    "fileBytes": 4096,
                     "memoryBytes": 500_000_000,
                     "requestSeconds": 11,
                 },
@@ -87,6 +88,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
     assert told.namespaces == ("a", "b")
     assert (told.max_held, told.max_held_bytes, told.max_held_s) == (7, 100_000_000, 9)
     assert (told.max_body_bytes, told.max_memory_bytes, told.request_timeout_s) == (2048, 500_000_000, 11)
+    assert told.max_file_bytes == 4096
     assert (told.drain_notice_s, told.drain_timeout_s, told.anonymous_requests_per_s) == (3, 4, 5)
     assert (told.log_level, str(told.keys_dir)) == ("debug", "/etc/dragoman/keys")
     assert (str(told.tls_cert), str(told.tls_key)) == (

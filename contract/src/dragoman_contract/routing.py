@@ -9,10 +9,20 @@ How a pod leaves (all of it bounded, and none of it needed where there is no rou
    them has confirmed, or after `LAME_DUCK_S`, it answers new requests with 503 and `REFUSED_HEADER: draining`,
    finishes what is in flight, and ends. A pod that knows no router waits for none: the preStop that the
    operator gives it has let a Service's clients learn of its end.
+4. Translated documents are fetched from a pod for as long as it answers, its drain included: whoever fetches has
+   nowhere else to go. Such requests carry no `ROUTER_HEADER`, so that they do not take a confirmation back.
+
+How a document is found again: with each upload the router tells the pod, in `REPLICA_HEADER`, the tag by which
+routers know it, and the pod begins the document's id with it (`new_document_id`). Every router works out the same
+tags (`replica_tag`) from what its source says of the replicas, so that none has to remember, or ask, anything.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import secrets
+import uuid
 from typing import Literal, get_args
 
 DEPLOYMENT_HEADER = "X-Dragoman-Deployment"
@@ -27,6 +37,8 @@ SOURCE_LANG_HEADER = "X-Dragoman-Source-Lang"
 """To the pod: the language that the router detected, where it had to; a pod need not detect it again."""
 ROUTER_HEADER = "X-Dragoman-Router"
 """To the pod: which router passes the request on."""
+REPLICA_HEADER = "X-Dragoman-Replica"
+"""To the pod, with an upload: its `replica_tag`."""
 
 REFUSED_HEADER = "X-Dragoman-Refused"
 """A pod's 503, or 429 where its API says so: the request was not begun, for the `Refusal` named; a router asks
@@ -52,3 +64,38 @@ MAX_WEIGHT = 1000
 
 MAX_IN_FLIGHT_ANNOTATION = "dragoman.io/max-in-flight"
 """On a TranslationDeployment: requests that one router has in flight with one replica before it holds more."""
+
+TAG_DIGITS = 12
+"""48 bits: among 10,000 replicas two share a tag once in five million clusters. It costs one of the two its
+documents, which a router then looks for at the other: 404."""
+_TAG = re.compile(rf"[0-9a-f]{{{TAG_DIGITS}}}")
+
+
+def replica_tag(uid: str, address: str) -> str:
+    """What routers call a replica in the ids of its documents; 12 hexadecimal digits.
+
+    Args:
+        uid: The pod's, which tells it from a later pod at its address; empty where there is none.
+        address: `HOST:PORT`, which stands in for it.
+    """
+    return hashlib.blake2b((uid or address).encode(), digest_size=TAG_DIGITS // 2).hexdigest()
+
+
+def new_document_id(tag: str | None) -> uuid.UUID:
+    """An id of which 74 bits are random, or 122 where no router asks.
+
+    A UUID of version 8, which leaves its first 48 bits to whoever makes it (RFC 9562 section 5.8), because a UUID
+    is what LibreTranslate names files by, and its 32 digits are what DeepL's documents have.
+
+    Args:
+        tag: What `REPLICA_HEADER` said; what is no tag is passed over.
+    """
+    if tag is None or not _TAG.fullmatch(tag):
+        return uuid.uuid4()
+    rest = secrets.randbits(80) & ~(0xF << 76) & ~(0x3 << 62) | 0x8 << 76 | 0x2 << 62
+    return uuid.UUID(int=int(tag, 16) << 80 | rest)
+
+
+def tag_of(document_id: str) -> str:
+    """The tag in a document's id, with or without dashes; of an id that has none, digits that no replica has."""
+    return document_id.replace("-", "")[:TAG_DIGITS].lower()

@@ -11,13 +11,25 @@ from random import Random
 from dragoman_contract.routing import (
     DEPLOYMENT_HEADER,
     ENDPOINT_HEADER,
+    REPLICA_HEADER,
     ROUTE_HEADER,
     ROUTER_HEADER,
     SOURCE_LANG_HEADER,
 )
 from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage
-from dragoman_router.dialects.paths import DEEPL, LIBRETRANSLATE, Action, family, recognise, refined
+from dragoman_router.dialects.paths import (
+    DEEPL,
+    LIBRETRANSLATE,
+    Action,
+    document_of,
+    family,
+    needs_key,
+    recognise,
+    refined,
+)
+from dragoman_router.dialects.uploads import UploadForm
 from dragoman_router.errors import RefusedError
+from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
 from dragoman_router.inbound import EXTENSION
@@ -36,13 +48,20 @@ HOP_BY_HOP = frozenset(
     | {b"trailer", b"transfer-encoding", b"upgrade"}
 )
 """RFC 9110 section 7.6.1; those of one connection are not passed on to another."""
-OURS = frozenset(name.lower().encode() for name in (DEPLOYMENT_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)) | {
+OURS = frozenset(
+    name.lower().encode() for name in (DEPLOYMENT_HEADER, REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)
+) | {
     b"content-length",
     b"expect",
     b"traceparent",
     b"x-forwarded-for",
 }
 """Written anew."""
+
+PASSED_ON = frozenset({Action.TRANSLATE, Action.UPLOAD, Action.FETCH, Action.FORWARD})
+READ = frozenset({Action.TRANSLATE, Action.UPLOAD})
+DOCUMENT = "document"
+FORWARDED_PROTO = b"x-forwarded-proto"
 
 _DEPLOYMENT, _ENDPOINT, _ROUTE = (
     name.lower().encode() for name in (DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
@@ -100,6 +119,7 @@ class App:
         self._state = state
         self._settings = settings
         self._router = b"x-dragoman-router: " + settings.router_id.encode("ascii", "replace")
+        self._scheme = b"http" if settings.tls_cert is None else b"https"
         self._loop = asyncio.get_running_loop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -137,9 +157,14 @@ class App:
         try:
             dialect, action = recognise(request)
             self._state.gate.early(request)
-            await read_body(request, receive, self._settings.max_body_bytes, room)
+            if action is Action.UPLOAD:
+                form = UploadForm(request.header(b"content-type"))
+                await read_body(request, receive, self._settings.max_file_bytes, room, form.feed)
+                request.upload = form.finish()
+            else:
+                await read_body(request, receive, self._settings.max_body_bytes, room)
             dialect = refined(dialect, request)
-            if action in (Action.TRANSLATE, Action.FORWARD):
+            if action in PASSED_ON:
                 await self._pass_on(request, dialect, action, began_s, send)
                 return
             answer = self._local(request, dialect, action)
@@ -152,14 +177,21 @@ class App:
         self, request: Request, dialect: Dialect, action: Action, began_s: float, send: Send
     ) -> None:
         state = self._state
-        ask = dialect.read(request) if action is Action.TRANSLATE else Ask()
-        caller = state.gate.admit(request, ask)
-        placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
-        head = self._head(request, placement)
-        job = Job(
-            head, request.body, placement.keys, caller, self._loop.time() + self._settings.request_timeout_s
-        )
-        answered = await state.proxy.answer(job)
+        ask = dialect.read(request) if action in READ else Ask()
+        caller = state.gate.admit(request, ask) if needs_key(dialect, action) else request.client
+        deadline_s = self._loop.time() + self._settings.request_timeout_s
+        if action is Action.FETCH:
+            backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
+            placement = Placement((backend.deployment.key,), DOCUMENT)
+            job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
+            answered = await fetch(job, backend, endpoint)
+        else:
+            placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
+            if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
+                request.headers.append((FORWARDED_PROTO, self._scheme))
+            job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
+            job.named = action is Action.UPLOAD
+            answered = await state.proxy.answer(job)
         key = answered.backend.deployment.key
         try:
             await self._relay(answered, placement, job, send)
@@ -198,7 +230,8 @@ class App:
         trace, _ = traceparent(given, self._state.chance)
         lines.append(b"traceparent: " + trace)
         lines.append(b"x-forwarded-for: " + forwarded)
-        lines.append(self._router)
+        if placement.reason != DOCUMENT:
+            lines.append(self._router)
         if placement.detected is not None:
             lines.append(f"{SOURCE_LANG_HEADER}: {placement.detected}".encode())
         if request.body or request.method not in ("GET", "DELETE"):
@@ -249,7 +282,9 @@ class App:
 
 
 def _reason(placement: Placement, job: Job) -> bytes:
-    reason = f"{placement.reason}; least-in-flight"
+    reason = placement.reason
+    if reason != DOCUMENT:
+        reason += "; least-in-flight"
     if job.attempts > 1:
         reason += f"; attempts={job.attempts}"
     if job.held_s:

@@ -35,6 +35,7 @@ class Endpoint:
         "ready_since_s",
         "replica",
         "rested_until_s",
+        "tag",
         "weight",
     )
 
@@ -45,6 +46,7 @@ class Endpoint:
         self.health: Health = HEALTHY
         self.ready_since_s = now_s if waited else float("-inf")
         self.rested_until_s = 0.0
+        self.tag = replica.tag
         self.label = f"{replica.name}@{replica.address}".encode()
         self.weight = 1.0
         self.weigh(now_s)
@@ -88,6 +90,7 @@ class Backend:
         self._departed = departed
         self.on_ejected = on_ejected
         self.endpoints: dict[str, Endpoint] = {}
+        self.by_tag: dict[str, Endpoint] = {}
         self.queue: HoldQueue[Place] = HoldQueue(limits)
         self.in_flight = 0
         self.label = deployment.key.encode()
@@ -138,6 +141,7 @@ class Backend:
                     known.weigh(now_s)
                 known.replica = replica
             self.endpoints[name] = known
+        self.by_tag = {endpoint.tag: endpoint for endpoint in self.endpoints.values()}
         for gone in before.values():
             self._depart(gone)
         self.reopen()
@@ -165,6 +169,12 @@ class Backend:
         self.in_flight += 1
         self._changed()
         return endpoint
+
+    def take(self, endpoint: Endpoint) -> None:
+        """A request that no other replica can answer is in flight there, whatever the replica's state."""
+        endpoint.in_flight += 1
+        self.in_flight += 1
+        self._changed()
 
     def release(self, endpoint: Endpoint) -> None:
         """A request is no longer in flight there."""

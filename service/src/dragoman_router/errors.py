@@ -62,6 +62,12 @@ class UnknownDeploymentError(CallerError):
     code = "unknown_deployment"
 
 
+class UnknownDocumentError(CallerError):
+    """No replica has the document that is asked for."""
+
+    code = "unknown_document"
+
+
 class UnsupportedPairError(CallerError):
     """No TranslationDeployment serves the pair."""
 

@@ -87,6 +87,14 @@ class Fleet:
             for endpoint in backend.set_replicas(replicas):
                 self.on_leaving(backend, endpoint)
 
+    def owner(self, tag: str) -> tuple[Backend, Endpoint] | None:
+        """The replica of a tag, with its deployment: whatever its state, as long as a source tells of it."""
+        for backend in self.backends.values():
+            endpoint = backend.by_tag.get(tag)
+            if endpoint is not None:
+                return backend, endpoint
+        return None
+
     def named(self, name: str) -> list[str]:
         """Keys of the deployments that OpenAI's dialect calls by this name, or whose key it is."""
         return [name] if name in self.backends else self._names.get(name, [])

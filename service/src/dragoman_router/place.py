@@ -70,7 +70,7 @@ async def _by_pair(ask: Ask, fleet: Fleet, detect: Detector) -> tuple[Match, str
     sources = pairs.sources(ask.targets)
     if not sources.decisive:
         return pairs.find(sources.tags[0] if sources.tags else UNKNOWN, ask.targets), None
-    sample = "\n".join(ask.texts)[:SAMPLE_CHARS]
+    sample = (ask.sample or "\n".join(ask.texts))[:SAMPLE_CHARS]
     # In a thread: the model takes a millisecond, and up to a second when it is first used.
     detected = await asyncio.to_thread(detect, sample, sources.tags)
     if detected == UNKNOWN:

@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from dragoman_contract.routing import REFUSALS, REFUSED_HEADER
+from dragoman_contract.routing import REFUSALS, REFUSED_HEADER, REPLICA_HEADER
 from dragoman_router.backend import Backend, Endpoint, Place
 from dragoman_router.errors import (
     NoReplicaError,
@@ -30,6 +30,7 @@ from dragoman_router.routing.retry import Failure, RetryBudget, may_retry
 from dragoman_router.upstream import Connection, ExchangeError, Reply
 
 REFUSED = REFUSED_HEADER.lower().encode()
+REPLICA = REPLICA_HEADER.lower().encode()
 BUSY = (429, 503)
 """What APIs answer with when there is too much to do."""
 RETRY_AFTER_HELD_S = 5
@@ -61,6 +62,7 @@ class Job:
         broken: Attempts that broke off.
         attempts: All attempts.
         held_s: For how long it was held.
+        named: Whether the replica is told its tag.
     """
 
     head: bytes
@@ -72,6 +74,7 @@ class Job:
     broken: int = 0
     attempts: int = 0
     held_s: float = 0.0
+    named: bool = False
 
 
 @dataclass(slots=True)
@@ -136,9 +139,10 @@ class Proxy:
     async def _attempt(self, job: Job, backend: Backend, endpoint: Endpoint) -> Answered | None:
         """Ask one replica; None where another is to be asked."""
         job.attempts += 1
+        head = _telling(job.head, endpoint.tag) if job.named else job.head
         try:
             reply, connection = await endpoint.pool.ask(
-                job.head, job.body, job.deadline_s, fresh=endpoint.health.errors_in_a_row > 0
+                head, job.body, job.deadline_s, fresh=endpoint.health.errors_in_a_row > 0
             )
         except ExchangeError as error:
             if error.timed_out:
@@ -250,6 +254,11 @@ class Proxy:
             backend.refused(endpoint)
         else:
             backend.erred(endpoint)
+
+
+def _telling(head: bytes, tag: str) -> bytes:
+    """A head that tells the replica its tag as well."""
+    return b"%s%s: %s\r\n\r\n" % (head[:-2], REPLICA, tag.encode())
 
 
 def refusal_of(reply: Reply) -> str:

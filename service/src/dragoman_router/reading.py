@@ -99,7 +99,13 @@ def _take_prefix(request: Request) -> None:
     request.path = unquote(request.raw_path.decode("latin-1"))
 
 
-async def read_body(request: Request, receive: Receive, most_bytes: int, room: Room) -> None:
+async def read_body(
+    request: Request,
+    receive: Receive,
+    most_bytes: int,
+    room: Room,
+    look: Callable[[bytes], None] | None = None,
+) -> None:
     """Read the body into the request; how long that may take is the connection's business.
 
     Args:
@@ -107,6 +113,7 @@ async def read_body(request: Request, receive: Receive, most_bytes: int, room: R
         receive: ASGI's.
         most_bytes: Largest body that is read.
         room: What it takes is taken of.
+        look: Sees each part of it as it comes.
 
     Raises:
         BodyTooLargeError: It is longer than `most_bytes`.
@@ -128,6 +135,8 @@ async def read_body(request: Request, receive: Receive, most_bytes: int, room: R
         room.take(len(part))
         size += len(part)
         parts.append(part)
+        if look is not None:
+            look(part)
     if size > most_bytes:
         room.close()
         parts.clear()
@@ -149,4 +158,4 @@ async def _discard(receive: Receive) -> None:
 
 
 def _too_large(most_bytes: int) -> BodyTooLargeError:
-    return BodyTooLargeError(f"the body is larger than {most_bytes} bytes; send less text per request")
+    return BodyTooLargeError(f"the body is larger than {most_bytes} bytes; send less at once")

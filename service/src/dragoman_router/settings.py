@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
+from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT
 from dragoman_router.errors import SettingsError
 
@@ -59,6 +60,9 @@ class Settings(BaseSettings):
     body_timeout_s: float = Field(30, gt=0, le=3600, description="seconds in which a body has to arrive")
     max_body_bytes: int = Field(
         1024 * 1024, ge=1024, description="largest request body; pods have the same bound"
+    )
+    max_file_bytes: int = Field(
+        MOST_FILE_BYTES, ge=1024, description="largest form with a file; pods have the same bound"
     )
     max_memory_bytes: int = Field(
         256 * 1024 * 1024, ge=1024 * 1024, description="for all bodies that are read, held or in flight"

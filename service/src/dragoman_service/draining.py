@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
@@ -13,6 +14,57 @@ ON_THE_WAY_S = 1.0
 
 MOST_ROUTERS = 256
 """So many are remembered: who asks a pod can make names up."""
+
+
+FETCH_S = 12.0
+"""A result that nobody has fetched for so long is no reason to stay: DeepL's clients look every five seconds."""
+
+
+class Unfetched:
+    """Results whose owners are about to fetch them: a pod that leaves waits for that, for a while.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until_s: dict[str, float] = {}
+        self._none = asyncio.Event()
+
+    def __len__(self) -> int:
+        now_s = self._clock()
+        return sum(until_s > now_s for until_s in self._until_s.values())
+
+    def put(self, key: str) -> None:
+        """A result is there."""
+        now_s = self._clock()
+        self._until_s = {each: until_s for each, until_s in self._until_s.items() if until_s > now_s}
+        self._until_s[key] = now_s + FETCH_S
+        self._none.clear()
+
+    def fetched(self, key: str) -> None:
+        """It has been handed out."""
+        if self._until_s.pop(key, None) is not None and not self._until_s:
+            self._none.set()
+
+    def forget(self) -> None:
+        """Nothing is waited for any more."""
+        self._until_s.clear()
+        self._none.set()
+
+    async def until_none(self, timeout_s: float) -> bool:
+        """Wait until all are fetched, or too old; False where `timeout_s` seconds were not enough."""
+        end_s = self._clock() + timeout_s
+        while len(self):
+            wait_s = min(end_s, max(self._until_s.values())) - self._clock()
+            try:
+                async with asyncio.timeout(max(0.0, wait_s)):
+                    await self._none.wait()
+            except TimeoutError:
+                if self._clock() >= end_s:
+                    return not len(self)
+        return True
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman_service.draining import Routers
+from dragoman_service.draining import Routers, Unfetched
 from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
 
 
@@ -62,6 +62,8 @@ class Lifecycle:
         """Set once nobody will send this pod a request any more: ends the time as a lame duck."""
         self.routers = Routers(clock)
         """Those that have sent requests."""
+        self.unfetched = Unfetched(clock)
+        """Documents that are translated and not fetched."""
 
     @property
     def progress(self) -> Progress:

@@ -134,6 +134,7 @@ class Pod:
         if self._end.is_set():
             self._drain_timeout_s = 0
             self._lifecycle.released.set()
+            self._lifecycle.unfetched.forget()
             self._server.force_exit = True
         self._end.set()
 
@@ -151,10 +152,15 @@ class Pod:
         if self._lifecycle.phase is not Phase.FAILED:
             log.info("draining; %d requests in flight", self._lifecycle.in_flight)
         self._lifecycle.drain()
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + self._drain_timeout_s
         if not await self._lifecycle.until_idle(self._drain_timeout_s):
             log.warning("%d requests did not finish in time", self._lifecycle.in_flight)
             self._lifecycle.give_up()
             await self._lifecycle.until_idle(CLOSING_S)
+        elif waiting := len(self._lifecycle.unfetched):
+            log.info("%d documents wait to be fetched", waiting)
+            await self._lifecycle.unfetched.until_none(end_s - loop.time())
 
     async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
         self._server.should_exit = True

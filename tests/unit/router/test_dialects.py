@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_router import errors
-from dragoman_router.dialects.asking import Request, Served
-from dragoman_router.dialects.paths import Action, family, recognise, refined
+from dragoman_router.dialects.asking import Request, Served, Upload
+from dragoman_router.dialects.paths import Action, document_of, family, needs_key, recognise, refined
 
+UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 
 
@@ -200,3 +201,50 @@ def test_languages(path: str, query: str, expected: str) -> None:
 def test_paths_that_nobody_has(method: str, path: str, deployment: str | None) -> None:
     with pytest.raises(errors.UnknownPathError):
         recognise(Request(method, path, b"", [], deployment=deployment))
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "query", "found"),
+    [
+        ("/translate_file", {"source": ["en"], "target": ["zt"]}, b"", ("en", ("zh-Hant",), None)),
+        (
+            "/translate_file",
+            {"source": ["auto"], "target": ["de"], "api_key": ["k"]},
+            b"",
+            (None, ("de",), "k"),
+        ),
+        ("/translate_file", {"target": ["de"]}, b"source=fr&target=en", ("fr", ("en",), None)),
+        ("/v2/document", {"target_lang": ["EN-GB"], "auth_key": ["k"]}, b"", (None, ("EN-GB",), "k")),
+    ],
+)
+def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any) -> None:
+    request = Request("POST", path, query, [], upload=Upload(fields, "Hello"))
+    dialect, action = recognise(request)
+    asked = refined(dialect, request).read(request)
+    assert action is Action.UPLOAD
+    assert (asked.source, asked.targets, asked.key) == found
+    assert (asked.sample, asked.characters) == ("Hello", 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "found", "key"),
+    [
+        ("POST", f"/v2/document/{'0A' * 16}", "0A" * 16, True),
+        ("POST", f"/v2/document/{'0A' * 16}/result", "0A" * 16, True),
+        ("POST", "/v2/document/0A", None, True),
+        ("POST", f"/v2/document/{'0A' * 16}/result/../../../metrics", None, True),
+        ("GET", f"/download_file/{UUID}.a_de.txt", UUID, False),
+        ("GET", f"/download_file/{UUID}.a/b", None, False),
+        ("GET", f"/download_file/../metrics?{UUID}.a", None, False),
+    ],
+)
+def test_documents_are_asked_for_by_id(method: str, path: str, found: str | None, key: bool) -> None:
+    request = Request(method, path, b"", [])
+    dialect, action = recognise(request)
+    assert (action, document_of(request), needs_key(dialect, action)) == (Action.FETCH, found, key)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v2/document/x"), ("POST", "/download_file/x")])
+def test_documents_are_asked_for_in_one_way(method: str, path: str) -> None:
+    with pytest.raises(errors.UnknownPathError, match="use "):
+        recognise(Request(method, path, b"", []))

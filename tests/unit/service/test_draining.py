@@ -1,10 +1,21 @@
+import asyncio
+
 import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
 from dragoman_service.answering import refusal
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
 from dragoman_service.dialects.native import Native
-from dragoman_service.draining import MOST_ROUTERS, ON_THE_WAY_S, Routers, Seen, lame_duck_s, may_stop
+from dragoman_service.draining import (
+    FETCH_S,
+    MOST_ROUTERS,
+    ON_THE_WAY_S,
+    Routers,
+    Seen,
+    Unfetched,
+    lame_duck_s,
+    may_stop,
+)
 from dragoman_service.errors import (
     CapacityError,
     CutShortError,
@@ -120,3 +131,37 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
 )
 def test_refusals_of_work_that_was_not_begun_say_so(error: ServiceError, said: str | None) -> None:
     assert refusal(Native(max_texts=1), error).headers.get(REFUSED_HEADER) == said
+
+
+def test_results_are_waited_for_until_they_are_fetched_or_too_old() -> None:
+    now_s = NOW_S
+    unfetched = Unfetched(clock=lambda: now_s)
+    assert not len(unfetched)
+    for key in ("old", "new"):
+        now_s += 1
+        unfetched.put(key)
+    assert len(unfetched) == 2
+    unfetched.fetched("none")
+    now_s += FETCH_S - 1
+    assert len(unfetched) == 1
+    unfetched.fetched("new")
+    assert not len(unfetched)
+
+
+async def test_the_last_fetch_ends_the_wait() -> None:
+    unfetched = Unfetched()
+    assert await unfetched.until_none(0)
+    unfetched.put("one")
+    unfetched.put("two")
+    waiting = asyncio.create_task(unfetched.until_none(60))
+    unfetched.fetched("one")
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    unfetched.fetched("two")
+    assert await asyncio.wait_for(waiting, 5)
+    unfetched.put("three")
+    assert not await unfetched.until_none(0.01)
+    waiting = asyncio.create_task(unfetched.until_none(60))
+    await asyncio.sleep(0)
+    unfetched.forget()
+    assert await asyncio.wait_for(waiting, 5)

@@ -64,8 +64,41 @@ def hostile(chance: random.Random) -> bytes:
         ),
         lambda: post(GOOD, path=b"/v1/chat/completions"),
         lambda: post(b"x" * 2000, length=3_000_000),
+        lambda: hostile_form(chance, junk),
+        lambda: hostile_form(chance, junk),
+        lambda: post(b"", path=b"/v2/document/" + word * 2 + b"ffffffff/result"),
+        lambda: b"GET /download_file/%2e%2e%2fmetrics HTTP/1.1\r\nhost: x\r\n\r\n",
+        lambda: b"GET /download_file/" + b"0" * 30_000 + b" HTTP/1.1\r\nhost: x\r\n\r\n",
     ]
     return chance.choice(kinds)()
+
+
+def hostile_form(chance: random.Random, junk: bytes) -> bytes:
+    """A form with a file that is broken, endless, mislabelled, or asks for what nobody serves."""
+    part = b'--b\r\ncontent-disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+    bodies = [
+        part % (b"file", b'; filename="a.txt"', junk) + b"--b--",
+        part % (b"file", b'; filename="a.txt"', junk) + part % (b"source", b"", b"en"),
+        part % (b"target", b"", junk) + part % (b"target_lang", b"", junk) + b"--b--",
+        part % (junk, b"", b"x") + b"--b--\r\n",
+        part % (b"x", b"", b"y") * 500 + b"--b--",
+        b"--b" + b" " * 50_000 + b"\r\n\r\n--b--",
+        b"\r\n--bz" * 20_000,
+        b"--b\r\n" + b"x: y\r\n" * 2000,
+        part % (b"source", b"; filename*=utf-8''" + junk.hex().encode(), b"en") * 3,
+        b"--b\r\n" + junk,
+    ]
+    kinds = [
+        b"boundary=b",
+        b'boundary="b"',
+        b"boundary=" + b"b" * 3000,
+        b"boundary",
+        b'boundary="',
+        b"boundary=;",
+    ]
+    path = chance.choice([b"/translate_file", b"/v2/document"])
+    declared = b"content-type: multipart/form-data; " + chance.choice(kinds[:2] * 4 + kinds[2:]) + b"\r\n"
+    return post(chance.choice(bodies), path=path, headers=declared)
 
 
 async def throw(port: int, data: bytes) -> bytes:

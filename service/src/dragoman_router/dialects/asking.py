@@ -27,6 +27,19 @@ AUTO = frozenset({"", "auto"})
 JSON_TYPE = b"application/json"
 
 
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What a form with a file says beside the file.
+
+    Args:
+        fields: Values by name, of those that a router looks at.
+        sample: The beginning of the file where that is text, to detect its language by.
+    """
+
+    fields: Mapping[str, list[str]]
+    sample: str = ""
+
+
 @dataclass(slots=True)
 class Request:
     """One request, its body read.
@@ -41,6 +54,7 @@ class Request:
         raw_path: The path as it came, without that prefix.
         deployment: `NAMESPACE/NAME` where one was asked for by name.
         key_name: Name of the API key, once it was found.
+        upload: What the form says that brought a file, where one was expected.
     """
 
     method: str
@@ -52,6 +66,7 @@ class Request:
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None
+    upload: Upload | None = None
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of a name in lower case."""
@@ -81,6 +96,7 @@ class Ask:
         targets: BCP-47 tags of the translations; empty where the pair does not matter.
         source: BCP-47 tag of the text; None where it has to be found out, or does not matter.
         texts: To detect the language by, and to count characters.
+        sample: To detect the language by, beside them.
         model: Name of a deployment, in OpenAI's dialect.
         key: An API key in the body.
     """
@@ -90,6 +106,7 @@ class Ask:
     texts: tuple[str, ...] = ()
     model: str | None = None
     key: str | None = None
+    sample: str = ""
 
     @property
     def characters(self) -> int:
@@ -189,6 +206,17 @@ def form(request: Request) -> dict[str, list[str]]:
     if request.is_form:
         fields |= _form(request.body)
     return fields
+
+
+def uploaded(request: Request) -> Upload:
+    """The form that brought a file.
+
+    Raises:
+        MalformedRequestError: There was none.
+    """
+    if request.upload is None:
+        raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
+    return request.upload
 
 
 def first(fields: Mapping[str, list[str]], name: str) -> str | None:

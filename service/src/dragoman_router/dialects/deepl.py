@@ -1,4 +1,4 @@
-"""DeepL v2: `POST /v2/translate` as JSON or form. Source: https://github.com/DeepLcom/openapi"""
+"""DeepL v2: `POST /v2/translate` as JSON or form, `/v2/document`. Source: https://github.com/DeepLcom/openapi"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dragoman_router.dialects.asking import (
     source_tag,
     tag,
     texts_of,
+    uploaded,
 )
 from dragoman_router.dialects.names import english
 from dragoman_router.dialects.native import status_of
@@ -90,6 +91,20 @@ class DeepL:
         """`GET /v2/usage`."""
         limit = NO_LIMIT if usage.limit is None else usage.limit
         return answer(200, {"character_count": usage.characters, "character_limit": limit})
+
+
+class DeepLFiles(DeepL):
+    """`POST /v2/document`."""
+
+    def read(self, request: Request) -> Ask:
+        """What the form asks for."""
+        said = uploaded(request)
+        return Ask(
+            targets=(tag(first(said.fields, "target_lang"), "target_lang"),),
+            source=source_tag(first(said.fields, "source_lang"), "source_lang"),
+            sample=said.sample,
+            key=first(said.fields, "auth_key"),
+        )
 
 
 def _body(request: Request) -> Body:

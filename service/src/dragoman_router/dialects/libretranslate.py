@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dragoman_contract.files import FILE_ENDINGS
 from dragoman_router import errors
 from dragoman_router.dialects.asking import (
     Answer,
@@ -22,6 +23,7 @@ from dragoman_router.dialects.asking import (
     source_tag,
     tag,
     texts_of,
+    uploaded,
 )
 from dragoman_router.dialects.names import english
 from dragoman_router.dialects.native import status_of
@@ -84,12 +86,27 @@ class LibreTranslate:
             {
                 "apiKeys": key_required,
                 "charLimit": char_limit,
-                "filesTranslation": False,
+                "filesTranslation": True,
                 "frontendTimeout": 500,
                 "keyRequired": key_required,
                 "suggestions": False,
-                "supportedFilesFormat": [],
+                "supportedFilesFormat": list(FILE_ENDINGS),
             },
+        )
+
+
+class LibreTranslateFiles(LibreTranslate):
+    """`POST /translate_file`."""
+
+    def read(self, request: Request) -> Ask:
+        """What the form and the query ask for; the query wins, as in pods."""
+        said = uploaded(request)
+        fields = {**said.fields, **request.parameters()}
+        return Ask(
+            targets=(tag(first(fields, "target"), "target", CODES),),
+            source=source_tag(first(fields, "source"), "source", CODES),
+            sample=said.sample,
+            key=first(fields, "api_key"),
         )
 
 

@@ -7,18 +7,20 @@ form, a query or the field `q`; what is left is our own.
 from __future__ import annotations
 
 import posixpath
+import re
 from enum import Enum
 
 from dragoman_router.dialects.asking import Dialect, Request
 from dragoman_router.dialects.azure import VERSION_PARAMETER, Azure
-from dragoman_router.dialects.deepl import DeepL
+from dragoman_router.dialects.deepl import DeepL, DeepLFiles
 from dragoman_router.dialects.google import Google
-from dragoman_router.dialects.libretranslate import LibreTranslate
+from dragoman_router.dialects.libretranslate import LibreTranslate, LibreTranslateFiles
 from dragoman_router.dialects.native import Native
 from dragoman_router.dialects.openai import OpenAI
 from dragoman_router.errors import UnknownPathError
 
 NATIVE, LIBRETRANSLATE, DEEPL = Native(), LibreTranslate(), DeepL()
+LIBRETRANSLATE_FILES, DEEPL_FILES = LibreTranslateFiles(), DeepLFiles()
 GOOGLE, AZURE, OPENAI = Google(), Azure(), OpenAI()
 
 
@@ -29,6 +31,10 @@ class Action(Enum):
     """To a deployment that serves its pair."""
     FORWARD = "forward"
     """To any deployment: the pair does not matter."""
+    UPLOAD = "upload"
+    """As TRANSLATE, with a file in a form."""
+    FETCH = "fetch"
+    """To the replica that has the document."""
     LANGUAGES = "languages"
     USAGE = "usage"
     SETTINGS = "settings"
@@ -37,6 +43,7 @@ class Action(Enum):
 
 Call = tuple[Dialect, Action]
 
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _READ = frozenset({"GET", "POST"})
 _POST = frozenset({"POST"})
 _GET = frozenset({"GET"})
@@ -45,9 +52,11 @@ PATHS: dict[str, tuple[Dialect, Action, frozenset[str]]] = {
     "/translate": (NATIVE, Action.TRANSLATE, _POST),
     # argostranslate asks by POST, deepl's client by GET with a body.
     "/languages": (LIBRETRANSLATE, Action.LANGUAGES, _READ),
+    "/translate_file": (LIBRETRANSLATE_FILES, Action.UPLOAD, _POST),
     "/detect": (LIBRETRANSLATE, Action.FORWARD, _POST),
     "/frontend/settings": (LIBRETRANSLATE, Action.SETTINGS, _GET),
     "/v2/translate": (DEEPL, Action.TRANSLATE, _POST),
+    "/v2/document": (DEEPL_FILES, Action.UPLOAD, _POST),
     "/v2/languages": (DEEPL, Action.LANGUAGES, _READ),
     "/v2/usage": (DEEPL, Action.USAGE, _READ),
     "/language/translate/v2": (GOOGLE, Action.TRANSLATE, _READ),
@@ -62,7 +71,20 @@ PREFIXES: tuple[tuple[str, Dialect, Action], ...] = (
     ("/v3/glossar", DEEPL, Action.FORWARD),
 )
 
+DOCUMENTS: tuple[tuple[str, re.Pattern[str], Dialect, str], ...] = (
+    ("/v2/document/", re.compile(r"/v2/document/([0-9A-Fa-f]{32})(?:/result)?"), DEEPL, "POST"),
+    (
+        "/download_file/",
+        re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
+        LIBRETRANSLATE,
+        "GET",
+    ),
+)
+"""Where documents that pods have are asked for, and how."""
+
 FAMILIES: tuple[tuple[str, Dialect], ...] = (
+    ("/translate_file", LIBRETRANSLATE),
+    ("/download_file", LIBRETRANSLATE),
     ("/v1/", OPENAI),
     ("/v2/", DEEPL),
     ("/v3/", DEEPL),
@@ -89,10 +111,31 @@ def recognise(request: Request) -> Call:
     for prefix, dialect, action in PREFIXES:
         if request.path.startswith(prefix):
             return dialect, action
+    for prefix, _, dialect, method in DOCUMENTS:
+        if request.path.startswith(prefix):
+            if request.method == method:
+                return dialect, Action.FETCH
+            raise UnknownPathError(
+                f"nothing here at {request.path[:100]!r} with {request.method}: use {method}"
+            )
     if request.deployment is not None and found is None and not _is_private(request.path):
         return family(request), Action.FORWARD
     allowed = "" if found is None else f" with {request.method}: use {' or '.join(sorted(found[2]))}"
     raise UnknownPathError(f"nothing here at {request.path[:100]!r}{allowed}")
+
+
+def document_of(request: Request) -> str | None:
+    """The id of the document that a request asks for; None where it has not the shape of one."""
+    for _, pattern, _, _ in DOCUMENTS:
+        found = pattern.fullmatch(request.path)
+        if found is not None:
+            return found[1]
+    return None
+
+
+def needs_key(dialect: Dialect, action: Action) -> bool:
+    """Whether a key is asked for where keys are: at LibreTranslate's downloads the file's name is the secret."""
+    return action is not Action.FETCH or dialect is not LIBRETRANSLATE
 
 
 def family(request: Request) -> Dialect:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman_contract.languages import Languages
-from dragoman_contract.routing import DEFAULT_WEIGHT
+from dragoman_contract.routing import DEFAULT_WEIGHT, replica_tag
 
 DEFAULT_MAX_IN_FLIGHT = 128
 
@@ -34,6 +34,11 @@ class Replica:
     def address(self) -> str:
         """`HOST:PORT`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def tag(self) -> str:
+        """What the ids of its documents begin with."""
+        return replica_tag(self.uid, self.address)
 
 
 @dataclass(frozen=True, slots=True)

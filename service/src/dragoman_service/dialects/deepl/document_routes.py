@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_service.answering import Answering
 from dragoman_service.dialects.deepl import schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -17,9 +18,6 @@ from dragoman_service.dialects.deepl.fields import Fields
 from dragoman_service.dialects.deepl.glossary_routes import Inform
 from dragoman_service.dialects.deepl.uploads import read_document, read_upload
 from dragoman_service.errors import CapacityError
-
-MOST_FILE_BYTES = 10 * 1024 * 1024
-"""DeepL takes as much of most kinds on its smallest plan."""
 
 
 def document_routes(answering: Answering, dialect: DeepL, inform: Inform) -> APIRouter:

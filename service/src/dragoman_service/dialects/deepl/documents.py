@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from starlette.datastructures import Headers
 
+from dragoman_contract.routing import REPLICA_HEADER, new_document_id
 from dragoman_service.answering import Answering
 from dragoman_service.costs import cost_of
 from dragoman_service.dialects.blanks import put_back
@@ -101,9 +102,8 @@ class Documents:
         Raises:
             ServiceError: It is not taken on.
         """
-        document = Document(
-            secrets.token_hex(16).upper(), secrets.token_hex(32).upper(), name, asked.characters
-        )
+        document_id = new_document_id(headers.get(REPLICA_HEADER)).hex.upper()
+        document = Document(document_id, secrets.token_hex(32).upper(), name, asked.characters)
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._translate(document, file, asked, wanted, headers, taken))
         self._working.add(task)
@@ -139,6 +139,7 @@ class Documents:
             raise DocumentNotDoneError("Document translation is not done")
         del self._known[document_id]
         content = self._shelf.take(document_id)
+        self._answering.lifecycle.unfetched.fetched(document_id)
         if content is None:
             raise DocumentNotFoundError("Document not found: it waited for too long")
         return content
@@ -189,6 +190,7 @@ class Documents:
                 log.exception("a document was not translated")
             else:
                 self._shelf.put(document.document_id, document.name, content)
+                answering.lifecycle.unfetched.put(document.document_id)
                 document.state = State.DONE
                 self._dialect.usage.add(document.characters)
                 account.translated()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-import uuid
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from fastapi import Request, Response
 
+from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_service.dialects.addresses import base_url
 from dragoman_service.dialects.blanks import not_blank, put_back
 from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
 from dragoman_service.dialects.libretranslate.dialect import render_error, respond
 from dragoman_service.dialects.libretranslate.fields import missing, read_fields
 from dragoman_service.dialects.offered import offered
+from dragoman_service.draining import Unfetched
 from dragoman_service.errors import InvalidFieldError, ServiceError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import reader_for
@@ -42,8 +44,10 @@ class FileWork:
         asked: Its texts that are not blank, and what for; None where it has none.
         texts: Their words, without the markup that the engine never sees.
         name: For the one who saves it.
-        base_url: Of this request, with a slash at its end.
+        base_url: By which its sender came, with a slash at its end.
         shelf: Where it will wait.
+        unfetched: Told that it waits.
+        tag: By which routers know this pod.
     """
 
     document: FileDocument
@@ -52,6 +56,8 @@ class FileWork:
     name: str
     base_url: str
     shelf: Shelf
+    unfetched: Unfetched
+    tag: str | None = None
     streams: bool = False
 
     def check(self, translator: Translator) -> Pair | None:
@@ -67,8 +73,9 @@ class FileWork:
         results = await translator.translate(self.asked) if self.asked else []
         translations = [result.text for result in put_back(self.document.texts, results, None)]
         content = await asyncio.to_thread(self.document.rebuild, translations)
-        key = f"{uuid.uuid4()}.{self.name}"
+        key = f"{new_document_id(self.tag)}.{self.name}"
         self.shelf.put(key, self.name, content)
+        self.unfetched.put(key)
         return respond({"translatedFileUrl": f"{self.base_url}download_file/{key}"})
 
     async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
@@ -89,10 +96,12 @@ class LibreTranslateFiles:
     Args:
         translator: Whose languages a file is detected among.
         shelf: Where translated files wait.
+        unfetched: Told of each.
     """
 
     translator: Translator
     shelf: Shelf
+    unfetched: Unfetched
     name: str = "libretranslate"
 
     async def read(self, request: Request, body: bytes) -> FileWork:
@@ -128,7 +137,16 @@ class LibreTranslateFiles:
             non_splitting_tags=document.non_splitting_tags,
         )
         name = translated_name(upload.name, target)
-        return FileWork(document, asked if texts else None, words, name, str(request.base_url), self.shelf)
+        return FileWork(
+            document,
+            asked if texts else None,
+            words,
+            name,
+            base_url(request),
+            self.shelf,
+            self.unfetched,
+            request.headers.get(REPLICA_HEADER),
+        )
 
     def _detected(self, words: Sequence[str]) -> str | None:
         """One language for the file: its texts may be too short to tell theirs."""

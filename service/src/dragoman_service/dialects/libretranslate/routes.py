@@ -7,6 +7,7 @@ import mimetypes
 
 from fastapi import APIRouter, Request, Response
 
+from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_service.answering import Answering
 from dragoman_service.dialects import openapi
@@ -28,9 +29,6 @@ from dragoman_service.errors import CapacityError
 from dragoman_service.files.shelf import Shelf
 from dragoman_service.lifecycle import Phase
 from dragoman_service.text.detection import detect
-
-MOST_FILE_BYTES = 10 * 1024 * 1024
-"""A document has pictures, which are not translated; its text has its own limit."""
 
 MOST_FILES_AT_ONCE = 8
 """Bounds the memory that files take while they are read and written."""
@@ -56,7 +54,8 @@ def libretranslate_routes(answering: Answering) -> APIRouter:
     router = APIRouter(tags=["LibreTranslate"])
     dialect = LibreTranslate(Limits(answering.max_body_bytes, answering.max_texts))
     shelf = Shelf()
-    files = LibreTranslateFiles(answering.translator, shelf)
+    unfetched = answering.lifecycle.unfetched
+    files = LibreTranslateFiles(answering.translator, shelf, unfetched)
     refusals = openapi.errors(LibreTranslateError, ERRORS)
     places = asyncio.Semaphore(MOST_FILES_AT_ONCE)
     offer = offered(answering.translator.languages)
@@ -126,6 +125,7 @@ def libretranslate_routes(answering: Answering) -> APIRouter:
         found = shelf.get(key)
         if found is None:
             return respond({"error": "no such file; translated files are kept for half an hour"}, 404)
+        unfetched.fetched(key)
         media = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
         headers = {
             "Content-Disposition": f"attachment; filename={found.name}",

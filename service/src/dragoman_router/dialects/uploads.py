@@ -1,0 +1,162 @@
+"""What a form with a file says, found as its bytes come by: nothing is copied but the few fields that are needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from dragoman_router.dialects.asking import Upload
+from dragoman_router.errors import MalformedRequestError
+
+MULTIPART = b"multipart/form-data"
+FIELDS = frozenset(
+    {"source", "target", "api_key"} | {"source_lang", "target_lang", "auth_key", "glossary_id"}
+)
+"""Of both APIs; the others are the pod's business."""
+MOST_PARTS = 100
+MOST_FIELD_BYTES = 4096
+STALLED_BYTES = 1024
+"""So many bytes in one piece that are neither a header nor content: padding, which the parser takes byte by byte."""
+
+TEXT_ENDINGS = (".txt", ".srt", ".html", ".htm")
+SAMPLE_BYTES = 8192
+_MARKUP = re.compile(r"<[^<>]*>|[\d:,>-]{3,}")
+"""What would pass for a language: tags, and the times of subtitles."""
+
+
+class UploadForm:
+    """Reads one form; whatever is wrong with it waits until all of it is there, so that its sender hears of it.
+
+    Args:
+        content_type: Of the request; None where it has none.
+    """
+
+    def __init__(self, content_type: bytes | None) -> None:
+        self._fields: dict[str, list[str]] = {}
+        self._header: dict[bytes, bytes] = {}
+        self._name, self._value = bytearray(), bytearray()
+        self._field: str | None = None
+        self._content = bytearray()
+        self._most_bytes = 0
+        self._sample: bytes | None = None
+        self._sampled = False
+        self._parts = 0
+        self._moved = self._ended = False
+        self._error: str | None = None
+        self._delimiter = b""
+        self._parser = self._parser_for(content_type)
+
+    def feed(self, data: bytes) -> None:
+        """See the next part of the body."""
+        if self._parser is None or self._error is not None or not data:
+            return
+        # Each costs the parser time though it may begin no part.
+        self._parts += data.count(self._delimiter)
+        self._moved = False
+        try:
+            self._check_parts()
+            self._parser.write(data)
+            if len(data) > STALLED_BYTES and not (self._moved or self._ended):
+                raise MalformedRequestError("there is more between two parts than a line end")
+        except (FormParserError, MalformedRequestError) as error:
+            self._error = f"the form cannot be read: {str(error)[:200]}"
+
+    def finish(self) -> Upload:
+        """What the form said.
+
+        Raises:
+            MalformedRequestError: It is none, or is not whole.
+        """
+        if self._parser is None:
+            raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
+        if self._error is None and not self._ended:
+            self._error = "the form cannot be read: it has no end"
+        if self._error is not None:
+            raise MalformedRequestError(self._error)
+        return Upload(self._fields, _text(self._sample) if self._sample else "")
+
+    def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
+        media, options = parse_options_header(content_type)
+        boundary = options.get(b"boundary")
+        if media != MULTIPART or not boundary:
+            return None
+        self._delimiter = b"--" + boundary
+        called: dict[str, Callable[..., Any]] = {
+            "on_part_begin": self._on_part_begin,
+            "on_header_field": self._on_header_field,
+            "on_header_value": self._on_header_value,
+            "on_header_end": self._on_header_end,
+            "on_headers_finished": self._on_headers_finished,
+            "on_part_data": self._on_part_data,
+            "on_part_end": self._on_part_end,
+            "on_end": self._on_end,
+        }
+        try:
+            return MultipartParser(boundary, called)  # type: ignore[arg-type]
+        except FormParserError:
+            return None
+
+    def _check_parts(self) -> None:
+        if self._parts > MOST_PARTS:
+            raise MalformedRequestError(f"it has more than {MOST_PARTS} parts")
+
+    # What the parser calls.
+    def _on_part_begin(self) -> None:
+        self._moved = True
+        self._header.clear()
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._moved = True
+        self._name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._moved = True
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        self._header[bytes(self._name).lower()] = bytes(self._value)
+        self._name.clear()
+        self._value.clear()
+
+    def _on_headers_finished(self) -> None:
+        _, options = parse_options_header(self._header.get(b"content-disposition"))
+        name = options.get(b"name", b"").decode("latin-1")
+        file_name = options.get(b"filename")
+        self._field, self._most_bytes = None, 0
+        if file_name is None:
+            if name in FIELDS:
+                self._field, self._most_bytes = name, MOST_FIELD_BYTES + 1
+        elif not self._sampled and file_name.decode("latin-1").lower().endswith(TEXT_ENDINGS):
+            self._sampled, self._most_bytes = True, SAMPLE_BYTES
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._moved = True
+        room = self._most_bytes - len(self._content)
+        if room > 0:
+            self._content += data[start : min(end, start + room)]
+
+    def _on_part_end(self) -> None:
+        content = bytes(self._content)
+        self._content.clear()
+        if self._field is None:
+            if self._most_bytes:
+                self._sample = content
+            return
+        if len(content) > MOST_FIELD_BYTES:
+            raise MalformedRequestError(f"{self._field} is longer than {MOST_FIELD_BYTES} bytes")
+        try:
+            self._fields.setdefault(self._field, []).append(content.decode())
+        except UnicodeDecodeError:
+            raise MalformedRequestError(f"{self._field} is not UTF-8") from None
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+def _text(sample: bytes) -> str:
+    """The words of a file's beginning; what is not UTF-8 is left out."""
+    return _MARKUP.sub(" ", sample.decode(errors="ignore")).strip()

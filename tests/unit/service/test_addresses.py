@@ -1,0 +1,43 @@
+"""URLs in answers begin as the client's own did."""
+
+import pytest
+from starlette.requests import Request
+
+from dragoman_service.dialects.addresses import base_url
+
+OWN = "http://router.example:8080/"
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, OWN),
+        ({"x-forwarded-proto": "https"}, "https://router.example:8080/"),
+        ({"x-forwarded-proto": "HTTPS, http"}, "https://router.example:8080/"),
+        ({"x-forwarded-host": "mt.example"}, "http://mt.example/"),
+        ({"x-forwarded-host": "[fd00::8]:443", "x-forwarded-proto": "https"}, "https://[fd00::8]:443/"),
+        ({"x-forwarded-host": "mt.example", "x-forwarded-prefix": "/mt/v1/"}, "http://mt.example/mt/v1/"),
+        (
+            {
+                "x-forwarded-host": "evil/?q=",
+                "x-forwarded-proto": "javascript",
+                "x-forwarded-prefix": "//evil",
+            },
+            OWN,
+        ),
+        ({"x-forwarded-host": "user@evil", "x-forwarded-prefix": "/a b"}, OWN),
+    ],
+)
+def test_the_address_that_the_client_used(headers: dict[str, str], expected: str) -> None:
+    named = {"host": "router.example:8080", **headers}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/translate_file",
+        "root_path": "",
+        "query_string": b"",
+        "server": ("10.0.0.7", 8000),
+        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
+    }
+    assert base_url(Request(scope)) == expected
