@@ -241,7 +241,7 @@ def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any
 def test_documents_are_asked_for_by_id(method: str, path: str, found: str | None, key: bool) -> None:
     request = Request(method, path, b"", [])
     dialect, action = recognise(request)
-    assert (action, document_of(request), needs_key(dialect, action)) == (Action.FETCH, found, key)
+    assert (action, document_of(request), needs_key(dialect)) == (Action.FETCH, found, key)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v2/document/x"), ("POST", "/download_file/x")])

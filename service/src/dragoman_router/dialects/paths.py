@@ -133,9 +133,9 @@ def document_of(request: Request) -> str | None:
     return None
 
 
-def needs_key(dialect: Dialect, action: Action) -> bool:
-    """Whether a key is asked for where keys are: at LibreTranslate's downloads the file's name is the secret."""
-    return action is not Action.FETCH or dialect is not LIBRETRANSLATE
+def needs_key(dialect: Dialect) -> bool:
+    """Whether documents are fetched with a key where keys are asked for: LibreTranslate's names are the secret."""
+    return dialect is not LIBRETRANSLATE
 
 
 def family(request: Request) -> Dialect:

@@ -1,0 +1,63 @@
+"""Which replica has a document."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from dragoman_contract.routing import new_document_id
+from dragoman_router.errors import UnknownDocumentError
+from dragoman_router.fetching import owner
+from dragoman_router.fleet import Fleet
+from dragoman_router.hold import HoldLimits
+from dragoman_router.routing.deployments import Deployment, Replica
+from dragoman_router.sources.manifests import replicas_of_pods, replicas_of_slices
+
+
+def replica(name: str, **fields: Any) -> Replica:
+    return Replica(name=name, host="10.0.0.7", port=8000, uid=f"uid of {name}", **fields)
+
+
+def fleet(**replicas: Replica) -> Fleet:
+    """One deployment for each replica."""
+    made = Fleet(HoldLimits(1, 1, 1), Random(1))
+    for name, each in replicas.items():
+        made.put(Deployment(f"default/{name}"))
+        made.set_replicas(f"default/{name}", [each])
+    return made
+
+
+@pytest.mark.parametrize("state", [{}, {"ready": False}, {"ready": False, "terminating": True}])
+async def test_a_replica_has_its_documents_whatever_its_state(state: Any) -> None:
+    has = replica("b", **state)
+    document_id = new_document_id(has.tag)
+    known = fleet(a=replica("a"), b=has)
+    backend, endpoint = owner(known, document_id.hex.upper(), None)
+    assert (backend.deployment.key, endpoint.replica) == ("default/b", has)
+    backend.refused(endpoint)
+    assert endpoint.health.ejected
+    assert owner(known, str(document_id), "default/b") == (backend, endpoint)
+
+
+async def test_a_replica_that_is_gone_has_none() -> None:
+    document_id = str(new_document_id(replica("a").tag))
+    known = fleet(a=replica("a"), b=replica("b"))
+    for asked, deployment in ((document_id, "default/b"), (str(new_document_id(None)), None), (None, None)):
+        with pytest.raises(UnknownDocumentError):
+            owner(known, asked, deployment)
+    assert owner(known, document_id, None)
+    known.set_replicas("default/a", [replica("its successor at the same address")])
+    with pytest.raises(UnknownDocumentError):
+        owner(known, document_id, None)
+
+
+def test_routers_that_watch_slices_and_pods_call_a_replica_the_same() -> None:
+    metadata = {"name": "pod-1", "namespace": "default", "uid": "1-2-3"}
+    (by_pod,) = replicas_of_pods([{"metadata": metadata, "status": {"podIP": "10.0.0.7"}}])
+    endpoint = {"addresses": ["10.0.0.7"], "targetRef": {"kind": "Pod", "name": "pod-1", "uid": "1-2-3"}}
+    (by_slice,) = replicas_of_slices([{"ports": [{"name": "http", "port": 8000}], "endpoints": [endpoint]}])
+    assert by_pod.tag == by_slice.tag != replica("a").tag
+    listed = [Replica(name="10.0.0.7:8000", host="10.0.0.7", port=port) for port in (8000, 8000, 8001)]
+    assert listed[0].tag == listed[1].tag != listed[2].tag
