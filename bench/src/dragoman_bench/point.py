@@ -28,7 +28,19 @@ class Observed:
     """What was read at both ends of a window."""
 
     scrapes: list[Scrape] = field(default_factory=list)
+    cpu: list[tuple[float, float, float]] = field(default_factory=list)
+    """When, by the monotonic clock, and the processor time so far of the server's own process and of its others."""
     host_bytes: int = 0
+
+    def cores(self) -> tuple[float, float] | None:
+        """Cores that the server's own process kept busy in the window, and that its others did."""
+        if len(self.cpu) < 2:
+            return None
+        (began_s, *before), (ended_s, *after) = self.cpu[:2]
+        own, others = (
+            (late - early) / (ended_s - began_s) for early, late in zip(before, after, strict=True)
+        )
+        return own, others
 
 
 async def measure(
@@ -65,6 +77,7 @@ async def measure(
     async with connections() as session:
 
         async def mark() -> None:
+            observed.cpu.append((time.monotonic(), *server.cpu_s()))
             observed.host_bytes = max(observed.host_bytes, server.memory_bytes())
             if arm.metrics:
                 with suppress(MetricsError):
@@ -81,6 +94,7 @@ async def measure(
             told, span = figures(window), (window.began_s, window.ended_s)
     times = between(*observed.scrapes[:2]) if len(observed.scrapes) > 1 else None
     busy = summary(gpu.readings, *span) if gpu is not None else None
+    cores = observed.cores()
     return {
         "load": kind,
         "in_flight": in_flight,
@@ -88,6 +102,8 @@ async def measure(
         **_merged(told, times),
         "gpu": None if busy is None else asdict(busy),
         "host_memory_bytes": observed.host_bytes,
+        "front_end_cores": None if cores is None else cores[0],
+        "engine_cores": None if cores is None else cores[1],
     }
 
 

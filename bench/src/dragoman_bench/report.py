@@ -92,6 +92,8 @@ def compare_table(document: dict[str, Any]) -> str:
             "p95 s",
             "pod p95 ÷ this",
             "GPU busy",
+            "HTTP's CPU ms a request",
+            "engine's cores",
         )
         parts.append(f"{kind}, {in_flight} in flight\n\n{table(head, rows)}")
     return "\n\n".join(parts + _failures(document))
@@ -102,6 +104,11 @@ def _compared(mine: Sequence[Point], pod: Sequence[Point]) -> list[str]:
     ours, p95 = _median(pod, "requests_per_s"), _median(mine, "p95_s")
     pods_p95 = _median(pod, "p95_s")
     busy = [point["gpu"]["busy_ratio"] for point in mine if point["gpu"]]
+    front = [
+        point["front_end_cores"] / point["requests_per_s"]
+        for point in mine
+        if point.get("front_end_cores") is not None and point["requests_per_s"]
+    ]
     return [
         f"{median(rates):.1f}",
         f"{min(rates):.1f}–{max(rates):.1f}",
@@ -111,6 +118,8 @@ def _compared(mine: Sequence[Point], pod: Sequence[Point]) -> list[str]:
         shown(p95, "{:.3f}"),
         shown(pods_p95 / p95 if pods_p95 and p95 else None, "{:.3f}"),
         shown(median(busy) if busy else None, "{:.0%}"),
+        shown(median(front) if front else None, "{:.2f}", 1000),
+        shown(_median(mine, "engine_cores"), "{:.2f}"),
     ]
 
 
@@ -119,7 +128,8 @@ def _at(entry: dict[str, Any], kind: str, in_flight: int) -> list[Point]:
 
 
 def _median(points: Sequence[Point], name: str) -> float | None:
-    values = [point[name] for point in points if point[name] is not None]
+    # Results of former versions have fewer figures.
+    values = [point[name] for point in points if point.get(name) is not None]
     return median(values) if values else None
 
 

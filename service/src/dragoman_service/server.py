@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -127,6 +128,10 @@ class Pod:
         except StartError:
             self._lifecycle.fail()
             raise
+        # What the start left behind is there for good: a collection need not look through it, as it would each
+        # time for a good part of a second, with torch and vLLM in it.
+        gc.collect()
+        gc.freeze()
         self._lifecycle.ready()
         log.info("ready after %.1f s", self._lifecycle.start_s)
 

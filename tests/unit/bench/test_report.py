@@ -36,7 +36,7 @@ def test_an_unsteady_point_is_marked() -> None:
 
 
 def test_repetitions_are_told_by_median_and_spread() -> None:
-    pod = arm("pod", *(point(rate, p95_s=1.0) for rate in (100, 90, 130)))
+    pod = arm("pod", *(point(rate, p95_s=1.0, front_end_cores=0.5) for rate in (100, 90, 130)))
     peer = arm("peer", *(point(rate, p95_s=2.0) for rate in (80, 70, 82)))
     rows = [
         [cell.strip() for cell in line.split("|")]
@@ -45,3 +45,5 @@ def test_repetitions_are_told_by_median_and_spread() -> None:
     found = next(row for row in rows if "PEER" in row)
     assert found[2:5] == ["80.0", "70.0–82.0", "1.250"]
     assert found[8] == "0.500"
+    assert found[-3:-1] == ["–", "–"]
+    assert next(row for row in rows if "POD" in row)[-3] == "5.00"

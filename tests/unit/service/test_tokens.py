@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
-from dragoman_service.engine.tokens import INLINE_CHARS, Tokens
+from dragoman_service.engine.tokens import COUNTED_CHARS, INLINE_CHARS, Tokens
 from dragoman_service.errors import GenerationError, PromptTemplateError
 
 
@@ -74,3 +74,56 @@ async def test_a_chat_template_that_raises_is_found_before_the_first_request() -
         tokens.check(Framing.CHAT)
     with pytest.raises(GenerationError, match="content must be a list"):
         await tokens.encode(Prompt("a", "a"))
+
+
+class RustTokenizer(WordTokenizer):
+    """One with a tokenizer of Rust beneath, as fast tokenizers have."""
+
+    def __init__(self) -> None:
+        super().__init__(chat_template=None)
+        self.backend_tokenizer = RustBackend()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "RustTokenizer":
+        return self
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> list[int]:
+        raise AssertionError("the way around the Rust tokenizer takes longer than it does")
+
+
+class RustBackend:
+    def __init__(self) -> None:
+        self.encoded: list[str] = []
+
+    def encode(self, text: str, add_special_tokens: bool = True) -> "Encoding":
+        self.encoded.append(text)
+        return Encoding(([1] if add_special_tokens else []) + [len(word) for word in text.split()])
+
+    def decode(self, token_ids: list[int], skip_special_tokens: bool) -> str:
+        return " ".join("x" * token for token in token_ids if not skip_special_tokens or token != 1)
+
+
+class Encoding:
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+async def test_a_fast_tokenizer_is_asked_directly() -> None:
+    tokens = Tokens(RustTokenizer())
+    assert await tokens.encode(Prompt("do: ab c", "ab c", Framing.RAW)) == ([1, 3, 2, 1], 2)
+    assert tokens.decode((1, 2, 3)) == "xx xxx"
+
+
+def test_what_was_counted_is_not_counted_again_unless_it_is_long() -> None:
+    tokenizer = RustTokenizer()
+    tokens = Tokens(tokenizer)
+    long = "ab " * COUNTED_CHARS
+    assert [tokens.count(text) for text in ("ab c", "ab c", long, long)] == [
+        2,
+        2,
+        COUNTED_CHARS,
+        COUNTED_CHARS,
+    ]
+    assert tokenizer.backend_tokenizer.encoded == ["ab c", long, long]

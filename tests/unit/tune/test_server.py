@@ -31,6 +31,9 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
     async with running(one, 30):
         assert len(session_members(leader(one))) == 2
         assert one.memory_bytes() > 0
+        own_s, others_s = one.cpu_s()
+        assert own_s > 0
+        assert others_s >= 0
         assert one.ended() is None
     assert session_members(leader(one)) == []
 

@@ -29,7 +29,8 @@ from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.child import failure, logging_config, read_report
 from dragoman_service.engine.environment import cpu_arguments, environment, usable_cpus
 from dragoman_service.engine.failure import reason
-from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Finish, Framing, Prompt, Report
+from dragoman_service.engine.outputs import chunk
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Framing, Prompt, Report
 from dragoman_service.engine.pulse import Pulse
 from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.engine.tokens import Tokens
@@ -139,9 +140,10 @@ class AsyncLLMEngine:
             decoding.max_prompt_tokens,
             decoding.max_tokens,
         )
+        sampling = self._sampling(decoding, budget)
         outputs = self._llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
-            self._sampling(decoding, budget),
+            sampling,
             request_id,
             # vLLM refuses a priority where it schedules first come, first served.
             priority=priority if self._by_priority else 0,
@@ -152,7 +154,9 @@ class AsyncLLMEngine:
             with self._pulse.generation():
                 async with aclosing(outputs):
                     async for output in outputs:
-                        yield _chunk(output, len(token_ids))
+                        yield chunk(
+                            output, len(token_ids), None if sampling.detokenize else self._tokens.decode
+                        )
         except VLLMDeadError as error:
             raise self._death() from error
         except GenerationError:
@@ -211,6 +215,7 @@ class AsyncLLMEngine:
         self._go_on()
         arguments["model"] = directory or self._fetched(report)
         self._go_on()
+        _read_environment_anew()
         # Kept in no local variable: frames of an import can outlive it, and AsyncLLM must be collected
         # before the interpreter ends.
         self._llm = _started(arguments, self._pulse)
@@ -219,6 +224,7 @@ class AsyncLLMEngine:
         self._by_priority = self._llm.vllm_config.scheduler_config.policy == "priority"
         self._tokens = Tokens(self._llm.get_tokenizer())
         self._tokens.check(self._framing)
+        _keep_environment()
 
     def _arguments(self) -> dict[str, Any]:
         from vllm import AsyncEngineArgs
@@ -287,6 +293,9 @@ class AsyncLLMEngine:
             stop=list(stop),
             stop_token_ids=list(stop_token_ids),
             max_tokens=max_tokens,
+            # Stop strings and streams need the text at each token. Else it is had once, from all of them, for a
+            # fraction of the event loop's time.
+            detokenize=decoding.stream or bool(stop),
             seed=decoding.seed,
             presence_penalty=decoding.presence_penalty,
             frequency_penalty=decoding.frequency_penalty,
@@ -320,6 +329,23 @@ def _started(arguments: dict[str, Any], pulse: Pulse) -> Any:
     )
 
 
+def _keep_environment() -> None:
+    """Let vLLM read its environment no more: it does at every token, which took a fifth of this process's time.
+
+    vLLM's own processes do so themselves, its API server does not. Releases without such a cache go on reading.
+    """
+    from vllm import envs
+
+    getattr(envs, "enable_envs_cache", lambda: None)()
+
+
+def _read_environment_anew() -> None:
+    """Undo `_keep_environment`, for an engine that is started after another in the same process."""
+    from vllm import envs
+
+    getattr(envs, "disable_envs_cache", lambda: None)()
+
+
 def _capacity(config: Any) -> Capacity:
     """What vLLM runs side by side: its sequences, and no more tokens than its KV cache holds."""
     sequences = config.scheduler_config.max_num_seqs
@@ -343,15 +369,6 @@ def _repetition_detection() -> dict[str, Any]:
     if detection is None:
         return {}
     return {"repetition_detection": detection(max_pattern_size=10, min_pattern_size=1, min_count=12)}
-
-
-def _chunk(output: Any, prompt_tokens: int) -> Chunk:
-    completion = output.outputs[0]
-    if completion.finish_reason is None:
-        return Chunk(completion.text)
-    if completion.finish_reason not in tuple(Finish):
-        raise GenerationError(f"vLLM ended the generation: {completion.finish_reason}")
-    return Chunk(completion.text, Finish(completion.finish_reason), prompt_tokens, len(completion.token_ids))
 
 
 def _translated(error: Exception) -> Exception:

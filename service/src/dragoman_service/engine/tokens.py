@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,10 @@ from dragoman_service.errors import GenerationError, InvalidFieldError, PromptTe
 
 INLINE_CHARS = 20_000
 """Longer instructions are encoded in a thread: this many take about 5 ms, during which nothing else runs."""
+
+COUNTED = 512
+COUNTED_CHARS = 4_000
+"""Counts that are remembered, of texts up to this long: a segment is counted when cut and when asked for."""
 
 
 class Tokens:
@@ -29,9 +34,10 @@ class Tokens:
         # A tokenizer is not safe to use from two threads at once.
         self._in_thread = copy.deepcopy(tokenizer)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize")
-        # The Rust tokenizer beneath takes callers from any thread, and a tenth of the time.
-        self._counting = getattr(self._in_thread, "backend_tokenizer", None)
+        # The Rust tokenizer beneath takes callers from any thread, and none of the time that is spent around it.
+        self._rust = getattr(tokenizer, "backend_tokenizer", None)
         self._counting_alone = threading.Lock()
+        self._remembered = lru_cache(maxsize=COUNTED)(self._count)
         self._acting = acting_tokens(tokenizer)
         self.has_chat_template = bool(getattr(tokenizer, "chat_template", None))
         self.stops = lru_cache(maxsize=64)(self._stops)
@@ -56,11 +62,16 @@ class Tokens:
 
     def count(self, text: str) -> int:
         """Tokens of a text by itself."""
-        text = _readable(text)
-        if self._counting is not None:
-            return len(self._counting.encode(text, add_special_tokens=False))
-        with self._counting_alone:
-            return len(self._in_thread.encode(text, add_special_tokens=False))
+        return self._remembered(text) if len(text) <= COUNTED_CHARS else self._count(text)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of an output, without special tokens."""
+        if self._rust is not None:
+            return str(self._rust.decode(list(token_ids), skip_special_tokens=True))
+        text = self._tokenizer.decode(
+            list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return str(text)
 
     async def encode(self, prompt: Prompt) -> tuple[list[int], int]:
         """Token ids of a prompt, and how many tokens its segment has.
@@ -73,6 +84,13 @@ class Tokens:
             return self._encode(self._tokenizer, prompt)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._encode, self._in_thread, prompt)
+
+    def _count(self, text: str) -> int:
+        text = _readable(text)
+        if self._rust is not None:
+            return len(self._rust.encode(text, add_special_tokens=False))
+        with self._counting_alone:
+            return len(self._in_thread.encode(text, add_special_tokens=False))
 
     def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
         segment_tokens = self.count(prompt.segment)
@@ -103,10 +121,15 @@ class Tokens:
     def _pieces(self, tokenizer: Any, text: str, *, add_special_tokens: bool) -> list[int]:
         """Token ids of a text, of what stands between its marks piece by piece."""
         first, *others = text.split(MARK)
-        ids = list(tokenizer.encode(first, add_special_tokens=add_special_tokens))
+        ids = self._ids(tokenizer, first, add_special_tokens)
         for piece in others:
-            ids += tokenizer.encode(piece, add_special_tokens=False)
+            ids += self._ids(tokenizer, piece, False)
         return ids
+
+    def _ids(self, tokenizer: Any, text: str, add_special_tokens: bool) -> list[int]:
+        if self._rust is not None:
+            return list(self._rust.encode(text, add_special_tokens=add_special_tokens).ids)
+        return list(tokenizer.encode(text, add_special_tokens=add_special_tokens))
 
     def _in_chat(self, framing: Framing) -> bool:
         return framing is Framing.CHAT or (framing is Framing.CHAT_IF_ANY and self.has_chat_template)

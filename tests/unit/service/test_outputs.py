@@ -1,0 +1,40 @@
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dragoman_service.engine.outputs import chunk
+from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.errors import GenerationError
+
+WORDS = {1: "Die", 2: " Katze", 3: " schl", 4: "\ufffd", 9: "</s>"}
+
+
+def decode(token_ids: Any) -> str:
+    return "".join(WORDS[token] for token in token_ids)
+
+
+def output(text: str, token_ids: list[int], finish: str | None) -> Any:
+    return SimpleNamespace(outputs=[SimpleNamespace(text=text, token_ids=token_ids, finish_reason=finish)])
+
+
+def test_a_piece_of_a_stream_is_its_text() -> None:
+    assert chunk(output("Die", [1], None), 7, None) == Chunk("Die")
+
+
+def test_text_that_vllm_made_is_taken_as_it_is() -> None:
+    assert chunk(output("Die Katze", [1, 2, 9], "stop"), 7, None) == Chunk("Die Katze", Finish.STOP, 7, 3)
+
+
+def test_a_whole_output_is_decoded_without_the_token_that_ended_it() -> None:
+    assert chunk(output("", [1, 2, 9], "stop"), 7, decode) == Chunk("Die Katze", Finish.STOP, 7, 3)
+
+
+@pytest.mark.parametrize("finish", ["length", "repetition"])
+def test_an_output_that_was_cut_keeps_its_last_token_but_no_half_character(finish: str) -> None:
+    assert chunk(output("", [1, 2, 3, 4], finish), 7, decode) == Chunk("Die Katze schl", Finish(finish), 7, 4)
+
+
+def test_an_output_that_was_aborted_is_no_answer() -> None:
+    with pytest.raises(GenerationError, match="vLLM ended the generation: abort"):
+        chunk(output("", [], "abort"), 7, decode)
