@@ -20,6 +20,7 @@ from dragoman_router.keys import KeyRing
 from dragoman_router.metrics import Metrics
 from dragoman_router.server import Certificates, Router, bound
 from dragoman_router.settings import Settings, read_settings
+from dragoman_router.sharing.publishing import Publisher, Store, Terms
 from dragoman_router.sources import static
 from dragoman_router.tending import Tender
 
@@ -67,13 +68,41 @@ async def _run(settings: Settings) -> None:
         stack.push_async_callback(tender.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
+        publisher = None if ring is None else await _publisher(settings, ring, metrics, stack)
         beside = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [beside.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
+        if publisher is not None:
+            tasks.append(beside.create_task(publisher.run()))
         _say(settings, ring, certificates, at.getsockname()[1], admin_port)
         await Router(app, state, settings, certificates).run(at)
         for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if publisher is not None:
+            await publisher.leave()
     log.info("stopped")
+
+
+async def _publisher(settings: Settings, ring: KeyRing, metrics: Metrics, stack: AsyncExitStack) -> Publisher:
+    """What counts keys' usage, once it knows what was used before.
+
+    Raises:
+        ClusterError: Usage is to be shared, and no cluster is named, or its credentials cannot be read.
+    """
+    store: Store | None = None
+    if settings.usage_configmap is not None:
+        # Imported only where it is wanted, as below.
+        from kubernetes.aio import client
+
+        from dragoman_router.sharing.config_map import ConfigMap
+        from dragoman_router.sources.cluster import configuration
+
+        api = await stack.enter_async_context(client.ApiClient(await configuration()))
+        store = ConfigMap(api, settings.usage_configmap)
+    terms = Terms(settings.router_id, settings.usage_interval_s, settings.usage_first_day)
+    publisher = Publisher(ring.accounts, store, terms, metrics, asyncio.get_running_loop().time)
+    await publisher.begin()
+    return publisher
 
 
 def _sources(
@@ -113,6 +142,12 @@ def _say(
         log.warning("no API keys are asked for: whoever reaches this port may translate (--keys-dir)")
     else:
         log.info("API keys: %d known", len(ring))
+        if settings.usage_configmap is None:
+            log.warning(
+                "keys' usage, quotas and rates count in this router alone, since its start (--usage-configmap)"
+            )
+        else:
+            log.info("keys' usage is shared in ConfigMap %s", settings.usage_configmap)
     if certificates is None:
         log.info("TLS is off (--tls-cert, --tls-key)")
 

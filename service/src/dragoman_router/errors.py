@@ -3,6 +3,8 @@
     RouterError
       SettingsError                     the command line, a file of static deployments, keys, certificates
       ClusterError                      the Kubernetes API
+        ClusterRefusedError             it said no, and will again
+      SharedUsageError                  what routers share cannot be read
       RefusedError                      a request that the router itself answers
         CallerError                     the request is wrong: sending it again will not help
         CapacityError                   not now: `retry_after_s`
@@ -24,6 +26,14 @@ class SettingsError(RouterError):
 
 class ClusterError(RouterError):
     """The Kubernetes API did not give what was asked for."""
+
+
+class ClusterRefusedError(ClusterError):
+    """The Kubernetes API refused what was asked for: a permission is missing, or a namespace."""
+
+
+class SharedUsageError(RouterError):
+    """What routers share of keys' usage is not what a router wrote."""
 
 
 class RefusedError(RouterError):

@@ -66,43 +66,45 @@ class KeyRing:
         self._salt = secrets.token_bytes(32)
         self._keys: dict[bytes, Key] = {}
         self._by_name: dict[str, Key] = {}
+        self.accounts: dict[str, Account] = {}
+        """By name, those of keys that were taken away included: what they used stays used."""
         self.load()
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def load(self) -> None:
-        """Read the files anew; accounts whose limits did not change go on.
+        """Read the files anew; accounts go on.
 
         Raises:
             SettingsError: A file cannot be understood; what was known before stays.
         """
-        found: dict[bytes, Key] = {}
-        known = self._by_name
+        found: dict[bytes, tuple[str, Limits]] = {}
         try:
             files = sorted(path for path in self._directory.iterdir() if not path.name.startswith("."))
             texts = {path.name: path.read_bytes() for path in files if path.is_file()}
         except OSError as error:
             raise SettingsError(f"keys in {self._directory}: {error.strerror}") from error
         for name, text in texts.items():
+            if not name.isprintable():
+                raise SettingsError(f"keys: the file name {name!a} has to be printable UTF-8")
             key, limits = _parsed(name, text)
             digest = self._digest(key.encode())
             if digest in found:
-                raise SettingsError(f"keys: {name} and {found[digest].name} hold the same key")
-            before = known.get(name)
-            keeps = before is not None and before.account.limits == limits
-            account = before.account if before is not None and keeps else Account(limits, self._clock())
-            found[digest] = Key(name, digest, account)
-        self._keys = found
-        self._by_name = {key.name: key for key in found.values()}
+                raise SettingsError(f"keys: {name} and {found[digest][0]} hold the same key")
+            found[digest] = name, limits
+        self._keys = {
+            digest: Key(name, digest, self._account(name, limits)) for digest, (name, limits) in found.items()
+        }
+        self._by_name = {key.name: key for key in self._keys.values()}
 
     def named(self, name: str | None) -> Key | None:
         """The key of a name; None where there is none, or no longer."""
         return None if name is None else self._by_name.get(name)
 
     def characters(self) -> dict[str, int]:
-        """What each key has used, by its name."""
-        return {name: key.account.characters for name, key in self._by_name.items()}
+        """What each key has used at this router since its start, by its name."""
+        return {name: key.account.own.characters for name, key in self._by_name.items()}
 
     def find(self, presented: bytes | None) -> Key:
         """The key that was sent.
@@ -120,6 +122,14 @@ class KeyRing:
         if key is None or not hmac.compare_digest(key.digest, digest):
             raise KeyRefusedError("this API key is not known here")
         return key
+
+    def _account(self, name: str, limits: Limits) -> Account:
+        account = self.accounts.get(name)
+        if account is None:
+            account = self.accounts[name] = Account(limits, self._clock())
+        elif account.limits != limits:
+            account.change(limits, self._clock())
+        return account
 
     def _digest(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()

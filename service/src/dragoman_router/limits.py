@@ -6,16 +6,18 @@ import math
 from dataclasses import dataclass
 
 from dragoman_router.errors import QuotaExceededError, RateLimitedError
+from dragoman_router.usage.counts import NOTHING, Count
+from dragoman_router.usage.shares import Pace, refill
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one key may do; None is without limit.
+    """What one key may do at all routers together; None is without limit.
 
     Args:
         requests_per_s: Requests a second on average; as many as `burst_s` of them at once, at least one.
         characters_per_s: Characters a second on average, likewise.
-        character_limit: Characters in all.
+        character_limit: Characters in a period, usually a month.
         burst_s: For how many seconds a pause may be made up for.
     """
 
@@ -23,6 +25,11 @@ class Limits:
     characters_per_s: float | None = None
     character_limit: int | None = None
     burst_s: float = 10.0
+
+    @property
+    def rated(self) -> bool:
+        """Whether there is a rate among them."""
+        return self.requests_per_s is not None or self.characters_per_s is not None
 
 
 class Bucket:
@@ -48,9 +55,15 @@ class Bucket:
         """Account for what was let through."""
         self._level -= amount
 
+    def change(self, rate: float, most: float, now_s: float) -> None:
+        """Fill differently from now on."""
+        self.wait_s(now_s)
+        self._rate, self._most = rate, most
+        self._level = min(self._level, most)
+
 
 class Account:
-    """What one key has used in this router.
+    """What one key has used: `characters` and `requests` of this period, at all routers as far as they tell.
 
     Args:
         limits: What it may.
@@ -58,11 +71,51 @@ class Account:
     """
 
     def __init__(self, limits: Limits, now_s: float) -> None:
-        self.limits = limits
         self.requests = 0
         self.characters = 0
+        self._noted = self._collected = NOTHING
+        self.change(limits, now_s)
+
+    def change(self, limits: Limits, now_s: float) -> None:
+        """It may something else from now on."""
+        self.limits = limits
         self._requests = _bucket(limits.requests_per_s, limits.burst_s, now_s)
         self._characters = _bucket(limits.characters_per_s, limits.burst_s, now_s)
+
+    @property
+    def own(self) -> Count:
+        """What was let through here since the start."""
+        return self._collected.plus(Count(self.characters, self.requests).less(self._noted))
+
+    def collect(self) -> Count:
+        """What was let through here since the last time."""
+        if self.requests == self._noted.requests and self.characters == self._noted.characters:
+            return NOTHING
+        now = Count(self.characters, self.requests)
+        new = now.less(self._noted)
+        self._noted, self._collected = now, self._collected.plus(new)
+        return new
+
+    def tell(self, total: Count) -> None:
+        """All routers together have let this through, with what was collected here."""
+        if total != self._noted:
+            self.characters, self.requests = self._noted = total
+
+    def share(self, others: Pace, live: int, now_s: float) -> None:
+        """Leave their part of the rates to other routers.
+
+        Args:
+            others: What the key uses there.
+            live: Routers, this one included.
+            now_s: Monotonic seconds.
+        """
+        limits = self.limits
+        for bucket, rate, used_per_s in (
+            (self._requests, limits.requests_per_s, others.requests),
+            (self._characters, limits.characters_per_s, others.characters),
+        ):
+            if bucket is not None and rate is not None:
+                bucket.change(refill(rate, used_per_s, live), _most(rate, limits.burst_s / live), now_s)
 
     def admit(self, characters: int, now_s: float) -> None:
         """Let one request through, and account for it.
@@ -78,7 +131,8 @@ class Account:
         limit = self.limits.character_limit
         if limit is not None and self.characters + characters > limit:
             raise QuotaExceededError(
-                f"this key has used {self.characters} of {limit} characters; this request has {characters}"
+                f"this key has used {self.characters} of {limit} characters of this period; "
+                f"this request has {characters}"
             )
         for bucket, what in ((self._requests, "requests"), (self._characters, "characters")):
             wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
@@ -93,4 +147,8 @@ class Account:
 
 
 def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:
-    return None if rate is None else Bucket(rate, max(1.0, rate * burst_s), now_s)
+    return None if rate is None else Bucket(rate, _most(rate, burst_s), now_s)
+
+
+def _most(rate: float, burst_s: float) -> float:
+    return max(1.0, rate * burst_s)

@@ -80,6 +80,18 @@ class Settings(BaseSettings):
     keys_dir: Path | None = Field(
         None, description="directory of API keys, one a file; none: no keys are asked for"
     )
+    usage_configmap: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?/[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+        description="NAMESPACE/NAME of the ConfigMap in which routers share what keys have used; "
+        "none: each router counts for itself, since its start",
+    )
+    usage_interval_s: float = Field(
+        2, ge=0.1, le=60, description="seconds between two looks at it; as much a killed router may lose"
+    )
+    usage_first_day: int = Field(
+        1, ge=1, le=28, description="day of the month, in UTC, on which keys' characterLimit begins anew"
+    )
     anonymous_requests_per_s: float | None = Field(
         None, gt=0, description="without keys: requests a second that one client address may send"
     )

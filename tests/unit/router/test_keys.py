@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,27 @@ def test_a_file_that_is_wrong_is_refused_and_changes_nothing(
     with pytest.raises(SettingsError, match="new"):
         ring.load()
     assert ring.find(b"a-plain-secret").name == "plain"
+
+
+def test_a_name_that_nobody_could_report_is_refused(ring: KeyRing, tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9")).write_text("a-new-secret")
+    with pytest.raises(SettingsError, match="udce9"):
+        ring.load()
+    assert ring.find(b"a-plain-secret").name == "plain"
+
+
+def test_what_was_used_stays_used_whatever_becomes_of_the_key(ring: KeyRing, tmp_path: Path) -> None:
+    ring.find(b"a-limited-secret").account.admit(5, 0)
+    (tmp_path / "limited").write_text('{"key": "a-limited-secret", "characterLimit": 7}')
+    ring.load()
+    with pytest.raises(QuotaExceededError, match="5 of 7"):
+        ring.find(b"a-limited-secret").account.admit(5, 0)
+    (tmp_path / "limited").unlink()
+    ring.load()
+    assert ring.named("limited") is None
+    (tmp_path / "limited").write_text('{"key": "another-secret", "characterLimit": 7}')
+    ring.load()
+    assert ring.find(b"another-secret").account.characters == 5
 
 
 def test_two_files_with_one_key_are_refused(tmp_path: Path) -> None:

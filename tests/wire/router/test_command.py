@@ -122,6 +122,7 @@ async def test_a_drain_finishes_what_is_in_flight(start: Any, start_upstream: An
         (["--max-held=-1"], "--max-held: "),
         (["--tls-cert=/nowhere"], "tls-cert and tls-key go together"),
         (["--keys-dir=/nowhere"], "keys in /nowhere: No such file or directory"),
+        (["--usage-configmap=no-namespace"], "--usage-configmap: "),
         (["--static=/nowhere"], "read /nowhere: No such file or directory"),
     ],
 )
@@ -131,6 +132,16 @@ async def test_a_wrong_setting_is_named(start: Any, flags: list[str], reason: st
     said = router.log.read_text()
     assert reason in said
     assert "Traceback" not in said
+
+
+async def test_usage_that_is_not_shared_is_said_at_the_start(start: Any, tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/alice").write_text("a-secret-of-alice")
+    router = start([], f"--keys-dir={tmp_path}/keys", "--drain-notice-s=0")
+    await router.until("/readyz", 200)
+    assert "count in this router alone, since its start (--usage-configmap)" in router.log.read_text()
+    router.process.terminate()
+    assert await router.ended() == 0
 
 
 def certify(directory: Path, name: str) -> None:

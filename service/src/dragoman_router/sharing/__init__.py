@@ -1,0 +1,1 @@
+"""Shares keys' usage with the other routers, through a ConfigMap."""
