@@ -142,6 +142,37 @@ def test_it_may_read_two_kinds_and_write_none(router: Any) -> None:
     assert narrow["Role", "release-dragoman-router"]["metadata"]["namespace"] == "a"
 
 
+def test_usage_is_shared_where_there_are_keys(router: Any) -> None:
+    told = settings(router({"keysSecret": "keys", "usage": {"intervalSeconds": 0.5, "firstDay": 15}}))
+    assert told.usage_configmap == "dragoman-system/release-dragoman-router-usage"
+    assert (told.usage_interval_s, told.usage_first_day) == (0.5, 15)
+    alone = router({"keysSecret": "keys", "usage": {"shared": False, "firstDay": 15}})
+    assert (settings(alone).usage_configmap, settings(alone).usage_first_day) == (None, 15)
+    for objects in (alone, router(), router({"keysSecret": "keys"}, rbac={"create": False})):
+        assert ("Role", "release-dragoman-router-usage") not in objects
+
+
+@pytest.mark.parametrize("watched", [[], ["a"]], ids=str)
+def test_it_may_write_one_config_map_in_its_own_namespace(router: Any, watched: list[str]) -> None:
+    objects = router({"keysSecret": "keys"}, watchNamespaces=watched)
+    role = objects["Role", "release-dragoman-router-usage"]
+    binding = objects["RoleBinding", "release-dragoman-router-usage"]
+    assert {item["metadata"]["namespace"] for item in (role, binding)} == {"dragoman-system"}
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    account = {"kind": "ServiceAccount", "name": "release-dragoman-router", "namespace": "dragoman-system"}
+    assert binding["subjects"] == [account]
+    granted = {
+        (verb, name)
+        for rule in role["rules"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", [None])
+    }
+    name = settings(objects).usage_configmap
+    assert name == "dragoman-system/release-dragoman-router-usage"
+    assert granted == {("create", None), *((verb, name.partition("/")[2]) for verb in ("get", "update"))}
+    assert all((rule["apiGroups"], rule["resources"]) == ([""], ["configmaps"]) for rule in role["rules"])
+
+
 def test_it_runs_restricted(router: Any) -> None:
     objects = router()
     assert pod(objects)["securityContext"]["runAsNonRoot"] is True
@@ -177,7 +208,13 @@ def test_one_router_has_no_budget_that_would_block_a_drain(router: Any) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [{"replica": 1}, {"keysSecret": "No_Name"}, {"bounds": {"held": -1}}, {"service": {"type": "Other"}}],
+    [
+        {"replica": 1},
+        {"keysSecret": "No_Name"},
+        {"usage": {"firstDay": 31}},
+        {"bounds": {"held": -1}},
+        {"service": {"type": "Other"}},
+    ],
 )
 def test_wrong_values_are_refused(refusal: Any, values: dict[str, Any]) -> None:
     assert "router" in refusal(router=values)
