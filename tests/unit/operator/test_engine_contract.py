@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 import yaml
 
 from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
+from dragoman_operator.core.engine_arguments import engine_arguments
+from dragoman_operator.crd import structural
 
 prompts = pytest.importorskip("dragoman_service.prompts")
 settings = pytest.importorskip("dragoman_service.settings")
@@ -33,3 +37,51 @@ def test_engine_reads_every_argument(path: Path) -> None:
 
 def test_families_of_the_spec_are_those_of_the_engine() -> None:
     assert set(prompts.FAMILIES) | {CUSTOM_FAMILY} == set(PROMPT_FAMILIES)
+
+
+SAID: list[tuple[dict[str, Any], str, object]] = [
+    ({"engine": {"schedulingPolicy": "FirstComeFirstServed"}}, "scheduling_policy", "fcfs"),
+    ({"engine": {"schedulingPolicy": "ShortestFirst"}}, "scheduling_policy", "shortest"),
+    ({"engine": {"wedgedAfter": "3m"}}, "wedged_after_s", 180),
+    ({"admission": {"maxQueuedRequests": 0}}, "max_queued_requests", 0),
+    ({"admission": {"maxQueuedTokens": 0}}, "max_queued_tokens", 0),
+    ({"admission": {"refuseLate": False}}, "refuse_late", False),
+    ({"admission": {"requestTimeout": "1m30s"}}, "request_timeout_s", 90),
+    ({"admission": {"unreadyWhenOverloaded": True}}, "unready_when_overloaded", True),
+    ({"translation": {"split": "Lines"}}, "split", "lines"),
+    ({"translation": {"split": "Sentences"}}, "split", "sentences"),
+    ({"translation": {"split": "NoLines"}}, "split", "no-lines"),
+    ({"translation": {"split": "None"}}, "split", "none"),
+    ({"translation": {"cacheSize": "1Mi"}}, "cache_bytes", 1024 * 1024),
+    ({"tracing": {"otlpEndpoint": "http://otel:4318"}}, "otlp_endpoint", "http://otel:4318"),
+    ({"rollout": {"lameDuck": "0s"}}, "lame_duck_s", 0),
+]
+
+
+@pytest.mark.parametrize(("groups", "setting", "value"), SAID, ids=lambda said: str(said))
+def test_engine_takes_each_value_as_it_is_meant(
+    groups: dict[str, Any], setting: str, value: object, make_td: Callable[..., TranslationDeployment]
+) -> None:
+    read = settings.read_settings(engine_arguments(make_td(**groups))[1:])
+    assert getattr(read, setting) == value
+    # What is left out stays the engine's own default.
+    assert setting not in settings.read_settings(engine_arguments(make_td())[1:]).model_fields_set
+
+
+@pytest.mark.parametrize(
+    ("setting", "group", "field", "said"),
+    [
+        ("wedged_after_s", "engine", "wedgedAfter", ("; 2m where unset", 120)),
+        ("request_timeout_s", "admission", "requestTimeout", ("; 30s where unset", 30)),
+        ("refuse_late", "admission", "refuseLate", ("; true where unset", True)),
+        ("unready_when_overloaded", "admission", "unreadyWhenOverloaded", ("; false where unset", False)),
+        ("scheduling_policy", "engine", "schedulingPolicy", ("FirstComeFirstServed where unset", "fcfs")),
+        ("cache_bytes", "translation", "cacheSize", ("; none where unset", 0)),
+    ],
+)
+def test_defaults_that_the_crd_tells_are_those_of_the_engine(
+    setting: str, group: str, field: str, said: tuple[str, object]
+) -> None:
+    spec = structural(TranslationDeploymentSpec)["properties"]
+    assert said[0] in spec[group]["properties"][field]["description"]
+    assert settings.Settings.model_fields[setting].default == said[1]

@@ -43,6 +43,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "a revision": {"model": {"revision": "main"}},
     "drain of two minutes": {"rollout": {"drainTimeout": "2m"}},
     "an hour and a half to start": {"rollout": {"startTimeout": "1h30m"}},
+    "a pod's last ten minutes": {"rollout": {"lameDuck": "10m"}},
+    "no lame duck": {"rollout": {"lameDuck": "0s"}},
+    "a patient pod": {"admission": {"requestTimeout": "1h"}, "engine": {"wedgedAfter": "10s"}},
+    "nothing waits": {"admission": {"maxQueuedRequests": 0, "maxQueuedTokens": 0, "refuseLate": False}},
+    "a glossary": {"glossary": {"configMapRef": {"name": "terms", "key": "terms.tsv"}}},
+    "a collector": {"tracing": {"otlpEndpoint": "https://[2001:db8::1]:65535/otlp"}},
     "own labels": {"podTemplate": {"labels": {"team": "l10n", "example.com/tier": "gold"}}},
 }
 
@@ -128,6 +134,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no time to start": (
         {"rollout": {"startTimeout": "5s"}},
         "rollout.startTimeout must be between 10s and 24h",
+    ),
+    "a lame duck of an hour": (
+        {"rollout": {"lameDuck": "1h"}},
+        "rollout.lameDuck must be between 0s and 10m",
+    ),
+    "no time for a request": (
+        {"admission": {"requestTimeout": "0s"}},
+        "admission.requestTimeout must be between 1s and 1h",
+    ),
+    "wedged at once": (
+        {"engine": {"wedgedAfter": "1s"}},
+        "engine.wedgedAfter must be between 10s and 1h",
     ),
     "our labels": (
         {"podTemplate": {"labels": {"dragoman.io/deployment": "other"}}},

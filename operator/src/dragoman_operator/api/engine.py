@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from dragoman_operator.api.fields import Quantity, Rule, SpecModel, amount
+from dragoman_operator.api.fields import Duration, Quantity, Rule, SpecModel, amount, within
 
 TYPED_ARGUMENTS = frozenset(
     {
@@ -68,6 +68,16 @@ class Engine(SpecModel):
         pattern=r"^[a-z0-9_-]+$",
         description="Quantization method such as fp8 or awq; the model's own where unset.",
     )
+    scheduling_policy: Literal["FirstComeFirstServed", "ShortestFirst"] | None = Field(
+        None,
+        description="Which waiting text is translated next. ShortestFirst lets short ones pass long ones, which "
+        "age; it pays where pods are busy and lengths differ. FirstComeFirstServed where unset.",
+    )
+    wedged_after: Duration | None = Field(
+        None,
+        description="Time without a step of an engine that has work, after which the pod fails its liveness "
+        "probe, and is restarted a minute later; 2m where unset.",
+    )
     extra_args: Annotated[
         dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     ] = Field(
@@ -77,6 +87,7 @@ class Engine(SpecModel):
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
+        within("engine", "wedgedAfter", "10s", "1h"),
         Rule(
             "self.maxNumBatchedTokens >= self.maxNumSeqs",
             "maxNumBatchedTokens must be at least maxNumSeqs: a step computes one token of every sequence",

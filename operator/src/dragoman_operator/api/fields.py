@@ -89,6 +89,28 @@ def seconds(duration: str) -> int:
     return hours * 3600 + minutes * 60 + rest
 
 
+def within(group: str, field: str, least: str, most: str) -> Rule:
+    """The rule that a `Duration`, where it is set, lies between two others.
+
+    Args:
+        group: Field of the spec that holds the model which carries the rule; begins the message.
+        field: The duration's name in that model, in camelCase.
+        least: Shortest, such as ``1s``.
+        most: Longest, such as ``1h``.
+    """
+
+    def holds(model: BaseModel) -> bool:
+        value = model.model_dump(by_alias=True)[field]
+        return value is None or seconds(least) <= seconds(value) <= seconds(most)
+
+    return Rule(
+        f"!has(self.{field}) || (duration(self.{field}) >= duration('{least}') && "
+        f"duration(self.{field}) <= duration('{most}'))",
+        f"{group}.{field} must be between {least} and {most}",
+        holds,
+    )
+
+
 Name = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
 ]

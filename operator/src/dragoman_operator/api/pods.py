@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from dragoman_operator.api.fields import Duration, LabelValue, Name, Rule, SpecModel, Untyped, seconds
+from dragoman_operator.api.fields import Duration, LabelValue, Name, Rule, SpecModel, Untyped, seconds, within
 
 Labels = Annotated[dict[str, LabelValue], Field(max_length=64)]
 Annotations = Annotated[dict[str, Annotated[str, Field(max_length=16_384)]], Field(max_length=64)]
@@ -30,11 +30,17 @@ class Rollout(SpecModel):
     drain_timeout: Duration = Field(
         "60s", description="Longest that a pod which is told to stop finishes what it has accepted."
     )
+    lame_duck: Duration | None = Field(
+        None,
+        description="Longest that a pod goes on taking requests after SIGTERM, while unready, for load balancers "
+        "that are slow to notice; routers cut it short. 5s where a router asks the pod, else none, where unset.",
+    )
     start_timeout: Duration = Field(
         "30m", description="Longest that a pod may download, load and compile before it is restarted."
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
+        within("rollout", "lameDuck", "0s", "10m"),
         Rule(
             "duration(self.drainTimeout) >= duration('1s') && duration(self.drainTimeout) <= duration('1h')",
             "rollout.drainTimeout must be between 1s and 1h",
@@ -119,5 +125,5 @@ class NetworkPolicy(SpecModel):
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
         description="Further egress rules, as in a NetworkPolicy. Without any, pods reach DNS and port 443 "
-        "where the model is downloaded (hf://, s3://), and nothing otherwise.",
+        "where the model is downloaded (hf://, s3://), the port of tracing.otlpEndpoint, and nothing otherwise.",
     )

@@ -14,6 +14,7 @@ from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.model import Model
 from dragoman_operator.api.pods import LocalObjectReference, NetworkPolicy, PodTemplate, Rollout, Service
 from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling
+from dragoman_operator.api.serving import Admission, Glossary, Tracing, Translation
 from dragoman_operator.errors import SpecError
 
 GPU_PREFIX = "nvidia.com/"
@@ -41,6 +42,10 @@ class TranslationDeploymentSpec(SpecModel):
         description="Language pairs that are served, one entry for each source; empty serves every pair.",
     )
     engine: Engine = Field(Engine(), description="How vLLM runs in each pod.")
+    admission: Admission = Field(Admission(), description="What each pod takes on at once, and refuses.")
+    translation: Translation = Field(Translation(), description="How pods translate.")
+    glossary: Glossary | None = Field(None, description="Terms that hold for every request.")
+    tracing: Tracing = Field(Tracing(), description="Where traces of requests go.")
     resources: Resources = Field(Resources(), description="What each pod asks of its node.")
     image: str | None = Field(
         None, min_length=1, max_length=512, description="Engine image; the operator's own where unset."

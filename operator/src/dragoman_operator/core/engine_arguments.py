@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_operator.api.fields import seconds
@@ -10,7 +11,14 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.model_source import model_source
 
 CACHE_MOUNT = "/var/cache/dragoman"
+GLOSSARY_MOUNT = "/etc/dragoman/glossary"
 TERMINATION_LOG = "/dev/termination-log"
+
+Option = str | int | float | None
+
+_POLICIES = {"FirstComeFirstServed": "fcfs", "ShortestFirst": "shortest"}
+_SPLITS = {"Lines": "lines", "Sentences": "sentences", "NoLines": "no-lines", "None": "none"}
+"""What the pod calls the values of the spec."""
 
 
 def engine_arguments(td: TranslationDeployment) -> list[str]:
@@ -20,7 +28,7 @@ def engine_arguments(td: TranslationDeployment) -> list[str]:
         Strings such as ``["serve", "--model", "org/name", …]``, in a fixed order.
     """
     model, engine = td.spec.model, td.spec.engine
-    options: dict[str, str | int | float | None] = {
+    options: dict[str, Option] = {
         "model": model_source(model.uri).argument,
         "revision": model.revision,
         "served-name": td.name,
@@ -37,6 +45,7 @@ def engine_arguments(td: TranslationDeployment) -> list[str]:
         "tensor-parallel-size": engine.tensor_parallel_size,
         "quantization": engine.quantization,
         "engine-args": _json(engine.extra_args) if engine.extra_args else None,
+        **_serving(td),
         "port": ENGINE_PORT,
         "drain-timeout-s": seconds(td.spec.rollout.drain_timeout),
         "termination-log": TERMINATION_LOG,
@@ -44,6 +53,34 @@ def engine_arguments(td: TranslationDeployment) -> list[str]:
     }
     pairs = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
     return ["serve", *(part for pair in pairs for part in pair)]
+
+
+def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
+    """What the pod has a default of its own for."""
+    engine, admission, translation = td.spec.engine, td.spec.admission, td.spec.translation
+    glossary = td.spec.glossary
+    return {
+        "scheduling-policy": _POLICIES.get(engine.scheduling_policy or ""),
+        "wedged-after-s": _seconds(engine.wedged_after),
+        "max-queued-requests": admission.max_queued_requests,
+        "max-queued-tokens": admission.max_queued_tokens,
+        "refuse-late": _flag(admission.refuse_late),
+        "request-timeout-s": _seconds(admission.request_timeout),
+        "unready-when-overloaded": _flag(admission.unready_when_overloaded),
+        "split": _SPLITS.get(translation.split or ""),
+        "cache-bytes": translation.cache_bytes,
+        "glossary": glossary and f"{GLOSSARY_MOUNT}/{glossary.config_map_ref.key}",
+        "otlp-endpoint": td.spec.tracing.otlp_endpoint,
+        "lame-duck-s": _seconds(td.spec.rollout.lame_duck),
+    }
+
+
+def _seconds(duration: str | None) -> int | None:
+    return None if duration is None else seconds(duration)
+
+
+def _flag(value: bool | None) -> str | None:
+    return None if value is None else str(value).lower()
 
 
 def _json(value: object) -> str:

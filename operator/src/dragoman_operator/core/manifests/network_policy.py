@@ -9,9 +9,11 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.manifests.metadata import metadata, selector
 from dragoman_operator.core.model_source import is_remote
 
+HTTPS_PORT = 443
+
 
 def network_policy(td: TranslationDeployment) -> dict[str, Any]:
-    """Requests in on one port; out only what a download needs.
+    """Requests in on one port; out only what a download and a collector of traces need.
 
     Without `spec.networkPolicy.from` every peer may come in: who the clients and the Prometheus are is not
     known here. Kubelets reach their own node's pods whatever a policy says, so probes need no rule.
@@ -22,12 +24,13 @@ def network_policy(td: TranslationDeployment) -> dict[str, Any]:
     ingress: dict[str, Any] = {"ports": [{"protocol": "TCP", "port": ENGINE_PORT}]}
     if policy.from_:
         ingress["from"] = list(policy.from_)
-    egress: list[dict[str, Any]] = []
-    if is_remote(td.spec.model.uri):
-        egress = [
-            {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]},
-            {"ports": [{"protocol": "TCP", "port": 443}]},
-        ]
+    ports = {HTTPS_PORT} if is_remote(td.spec.model.uri) else set()
+    if collector := td.spec.tracing.port:
+        ports.add(collector)
+    egress: list[dict[str, Any]] = [{"ports": [{"protocol": "TCP", "port": port}]} for port in sorted(ports)]
+    if egress:
+        names = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
+        egress.insert(0, names)
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -8,7 +8,12 @@ from typing import Any
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.engine_arguments import CACHE_MOUNT, TERMINATION_LOG, engine_arguments
+from dragoman_operator.core.engine_arguments import (
+    CACHE_MOUNT,
+    GLOSSARY_MOUNT,
+    TERMINATION_LOG,
+    engine_arguments,
+)
 from dragoman_operator.core.manifests.metadata import labels
 from dragoman_operator.core.model_source import MODEL_MOUNT, model_source
 
@@ -18,6 +23,7 @@ START_PERIOD_S = 2
 """Between startup probes: short, because a pod serves only after one has passed."""
 STOP_MARGIN_S = 15
 """Between the end of the drain and SIGKILL: the engine frees its GPU in it."""
+GLOSSARY_VOLUME = "glossary"
 LAME_DUCK_S = 5
 """For which a pod that is to leave goes on serving: until then every node's proxy has heard of it. An exec hook,
 because `sleep` as a hook of its own came with Kubernetes 1.30."""
@@ -59,9 +65,7 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         # A Service called "dragoman" would otherwise set DRAGOMAN_PORT, which the engine reads.
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": (
-            LAME_DUCK_S + seconds(td.spec.rollout.drain_timeout) + STOP_MARGIN_S
-        ),
+        "terminationGracePeriodSeconds": _grace_s(td),
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": ENGINE_USER,
@@ -74,6 +78,11 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "volumes": _volumes(td),
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def _grace_s(td: TranslationDeployment) -> int:
+    rollout = td.spec.rollout
+    return LAME_DUCK_S + seconds(rollout.lame_duck or "0s") + seconds(rollout.drain_timeout) + STOP_MARGIN_S
 
 
 def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
@@ -137,6 +146,9 @@ def _mounts(td: TranslationDeployment) -> list[dict[str, Any]]:
     ]
     if model_source(td.spec.model.uri).volume:
         mounts.append({"name": "model", "mountPath": MODEL_MOUNT, "readOnly": True})
+    if td.spec.glossary:
+        # The whole directory: a kubelet never updates a file that is mounted by subPath.
+        mounts.append({"name": GLOSSARY_VOLUME, "mountPath": GLOSSARY_MOUNT, "readOnly": True})
     return mounts
 
 
@@ -154,4 +166,10 @@ def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
     ]
     if model := model_source(td.spec.model.uri).volume:
         volumes.append(model)
+    if glossary := td.spec.glossary:
+        # The engine reads it again when it changes. A hash of it among the annotations would replace warm
+        # pods for every term instead, and need the operator to read ConfigMaps.
+        key = glossary.config_map_ref.key
+        source = {"name": glossary.config_map_ref.name, "items": [{"key": key, "path": key}]}
+        volumes.append({"name": GLOSSARY_VOLUME, "configMap": source})
     return volumes
