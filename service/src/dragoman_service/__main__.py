@@ -57,14 +57,15 @@ async def _serve(settings: Settings) -> None:
     found = gpus()
     if found is not None:
         REGISTRY.register(found)
-    watching = asyncio.create_task(lag.watch())
+    watching = [asyncio.create_task(watch()) for watch in app.state.watches]
     with listen(settings.host, settings.port) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
         pod = Pod(app, engine, lifecycle, settings.drain_timeout_s, settings.lame_duck_s)
         try:
             await pod.run(listening)
         finally:
-            watching.cancel()
+            for task in watching:
+                task.cancel()
             await in_daemon_thread(traces.close)
 
 

@@ -46,7 +46,7 @@ def create_app(
 ) -> FastAPI:
     """The pod's HTTP application; it neither loads the engine nor closes it.
 
-    Its `state.warm_up` is awaited beside the engine's load.
+    Its `state.warm_up` is awaited beside the engine's load; each of `state.watches` runs until the end.
 
     Args:
         settings: What is served, and within which limits.
@@ -68,6 +68,10 @@ def create_app(
     metrics.watch(lifecycle, admission, engine.pulse, lag)
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
+    app.state.watches = [lag.watch]
+    if glossary := translator.glossary:
+        metrics.watch_glossary(glossary)
+        app.state.watches.append(glossary.watch)
     tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
     app.include_router(probe_routes(lifecycle, engine, admission, registry, tolerance))
     app.add_middleware(RouterWatch, lifecycle=lifecycle)

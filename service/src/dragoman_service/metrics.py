@@ -16,6 +16,7 @@ from dragoman_service.languages import Pair
 from dragoman_service.lifecycle import Lifecycle, Phase
 from dragoman_service.loop_lag import LoopLag
 from dragoman_service.translate import Origin
+from dragoman_service.translate.glossary_file import GlossaryFile
 
 MOST_PAIRS = 64
 """Pairs that get labels of their own, with each dialect that they come by: a deployment may serve every pair
@@ -105,6 +106,19 @@ class Metrics:
             ),
             ("engine_stalled_seconds", "Time without a step of an engine with work", lambda: pulse.stalled_s),
             ("event_loop_lag_seconds", "Longest delay of a timer in the last 15 s", lag.worst_s),
+        ):
+            gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)
+            gauge.labels(self._model_name).set_function(read)
+
+    def watch_glossary(self, glossary: GlossaryFile) -> None:
+        """Show as gauges what is in force of the deployment's glossary, and whether its file is."""
+        for name, about, read in (
+            ("glossary_terms", "Terms of the deployment's glossary in force", lambda: glossary.terms),
+            (
+                "glossary_stale",
+                "1 while the glossary's file cannot be used and its last good terms hold",
+                lambda: bool(glossary.problem),
+            ),
         ):
             gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)
             gauge.labels(self._model_name).set_function(read)

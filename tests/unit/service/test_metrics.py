@@ -55,6 +55,15 @@ def test_refusals_for_load_have_their_reason() -> None:
     assert counted.value("admission_refusals_total", reason="malformed_request") is None
 
 
+def test_a_glossary_shows_what_is_in_force_and_whether_its_file_is() -> None:
+    counted = Counted()
+    glossary: Any = SimpleNamespace(terms=7, problem="")
+    counted.metrics.watch_glossary(glossary)
+    assert (counted.value("glossary_terms"), counted.value("glossary_stale")) == (7, 0)
+    glossary.problem = "no YAML, line 3"
+    assert (counted.value("glossary_terms"), counted.value("glossary_stale")) == (7, 1)
+
+
 def test_the_core_s_work_is_counted() -> None:
     learned: list[Any] = []
     counted = Counted()

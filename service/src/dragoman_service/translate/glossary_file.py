@@ -83,6 +83,8 @@ def parsed(text: str, *, tabs: bool) -> Deployed:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise ValueError(f"no YAML{f', line {mark.line + 1}' if mark else ''}") from None
+    except RecursionError:
+        raise ValueError("no YAML that can be read: it is nested too deeply") from None
     try:
         return Deployed(ENTRIES.validate_python(read if read is not None else ()))
     except ValidationError as error:
@@ -104,11 +106,14 @@ def _tab_separated(text: str) -> Iterator[Entry]:
 
 
 class GlossaryFile:
-    """A deployment's glossary as its file has it now.
+    """A deployment's glossary as its file has it now, or had it when it could last be read.
 
     Args:
         path: Of the file.
         clock: Seconds, monotonic.
+
+    Attributes:
+        problem: Why the file as it is now cannot be used; empty where it is in force.
 
     Raises:
         SettingsError: It cannot be read, or is no glossary.
@@ -119,11 +124,19 @@ class GlossaryFile:
         self._clock = clock
         self._looked_s = clock()
         self._reading = False
+        self.problem = ""
         self._by_pair: dict[tuple[str, str], Glossary | None] = {}
+        self._unusable = ""
         try:
-            self._seen, self._deployed = self._read()
+            self._judged = self._state()
+            self._deployed = self._read()
         except (OSError, ValueError) as error:
             raise SettingsError(f"--glossary {path}: {_said(error)}") from None
+
+    @property
+    def terms(self) -> int:
+        """How many terms are in force, over all pairs."""
+        return sum(len(entry.terms) for entry in self._deployed.entries)
 
     def of(self, pair: Pair) -> Glossary | None:
         """The terms that hold for a pair; None if there are none."""
@@ -132,32 +145,56 @@ class GlossaryFile:
             self._by_pair[key] = self._deployed.glossary(*key)
         return self._by_pair[key]
 
+    async def watch(self) -> None:
+        """Look again and again until cancelled, so that an edit is heeded, or complained of, without requests."""
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            await self._look()
+
     async def refresh(self) -> None:
         """Read the file again if it changed; what cannot be read leaves the last good glossary in force."""
-        if self._reading or self._clock() - self._looked_s < LOOK_EVERY_S:
+        if self._clock() - self._looked_s >= LOOK_EVERY_S:
+            await self._look()
+
+    async def _look(self) -> None:
+        if self._reading:
             return
         self._looked_s = self._clock()
         self._reading = True
         try:
-            if self._state() != self._seen:
-                self._seen, self._deployed = await asyncio.to_thread(self._read)
-                self._by_pair = {}
-                log.info("read the glossary again: %d entries", len(self._deployed.entries))
-        except (OSError, ValueError) as error:
-            log.warning("the glossary stays as it was: %s", _said(error))
+            problem = await self._judge()
         finally:
             self._reading = False
+        if problem and problem != self.problem:
+            log.warning("%s: %s; the last good terms stay in force", self._path, problem)
+        self.problem = problem
+
+    async def _judge(self) -> str:
+        """What is wrong with the file, which is read where it changed; empty where nothing is."""
+        try:
+            state = self._state()
+            if state != self._judged:
+                try:
+                    self._deployed = await asyncio.to_thread(self._read)
+                except ValueError as error:
+                    self._unusable = _said(error)
+                else:
+                    self._by_pair, self._unusable = {}, ""
+                    log.info("%s: read again, %d terms", self._path, self.terms)
+                self._judged = state
+        except OSError as error:
+            return _said(error)
+        return self._unusable
 
     def _state(self) -> tuple[int, int, int]:
         found = self._path.stat()
         return found.st_ino, found.st_mtime_ns, found.st_size
 
-    def _read(self) -> tuple[tuple[int, int, int], Deployed]:
-        state = self._state()
-        if state[2] > MOST_BYTES:
+    def _read(self) -> Deployed:
+        if self._path.stat().st_size > MOST_BYTES:
             raise ValueError(f"over {MOST_BYTES} bytes")
         text = self._path.read_text(encoding="utf-8")
-        return state, parsed(text, tabs=self._path.suffix == ".tsv")
+        return parsed(text, tabs=self._path.suffix == ".tsv")
 
 
 def _said(error: Exception) -> str:

@@ -67,7 +67,7 @@ class Translator:
         self.timeout_s = timeout_s
         self._split = split
         self._side_by_side = side_by_side
-        self._glossary = glossary
+        self.glossary = glossary
         self._sharing = Sharing[Outcome](cache_bytes, size_bytes)
         self._observer = observer or Silent()
         self._budgets = Budgets(engine, family)
@@ -166,8 +166,8 @@ class Translator:
         return self.timeout_s if asked.timeout_s is None else min(self.timeout_s, asked.timeout_s)
 
     async def _prepared(self, asked: TranslationRequest) -> list[Text]:
-        if self._glossary is not None:
-            await self._glossary.refresh()
+        if self.glossary is not None:
+            await self.glossary.refresh()
         preparer = Preparer(
             asked,
             self.engine,
@@ -182,7 +182,7 @@ class Translator:
         return await asyncio.to_thread(lambda: [preparer.text(index) for index in range(len(asked.texts))])
 
     def _deployed(self, pair: Pair) -> Glossary | None:
-        return self._glossary.of(pair) if self._glossary is not None else None
+        return self.glossary.of(pair) if self.glossary is not None else None
 
     async def _settled(
         self, asked: TranslationRequest, texts: Sequence[Text]

@@ -49,6 +49,7 @@ def test_tabs_say_the_same(tmp_path: Path) -> None:
         ("g.yaml", "- {source: english, target: de, terms: {}}", r"0\.source"),
         ("g.yaml", "a: [", "no YAML, line"),
         ("g.yaml", "just words", "the list"),
+        ("g.yaml", "[" * 20_000, "nested too deeply|no YAML"),
         ("g.tsv", "en\tde\tinvoice", "line 1: four cells"),
         ("g.tsv", "en\tde\ta\tb\nenglish\tde\ta\tb", "line 2: 'english'"),
     ],
@@ -63,25 +64,67 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         GlossaryFile(tmp_path / "none.yaml")
 
 
-async def test_a_changed_file_is_read_again_and_a_broken_one_is_not(tmp_path: Path) -> None:
-    clock = Clock()
-    path = written(tmp_path / "g.yaml", YAML)
-    glossary = GlossaryFile(path, clock)
-    written(tmp_path / "new", "- {source: en, target: de, terms: {invoice: Faktura}}")
-    os.replace(tmp_path / "new", path)
-    await glossary.refresh()
-    assert glossary.of(EN_DE).terms[0].target == "Rechnung"
-    clock.now_s += LOOK_EVERY_S
-    await glossary.refresh()
-    assert glossary.of(EN_DE).terms == (Term("invoice", "Faktura"),)
-    written(path, "broken: [")
-    clock.now_s += LOOK_EVERY_S
-    await glossary.refresh()
-    assert glossary.of(EN_DE).terms == (Term("invoice", "Faktura"),)
-    path.unlink()
-    clock.now_s += LOOK_EVERY_S
-    await glossary.refresh()
-    assert glossary.of(EN_DE).terms == (Term("invoice", "Faktura"),)
+class Edited:
+    """A glossary whose file is edited, and looked at when its time has come."""
+
+    def __init__(self, directory: Path) -> None:
+        self._clock = Clock()
+        self.path = written(directory / "g.yaml", YAML)
+        self.glossary = GlossaryFile(self.path, self._clock)
+
+    async def look(self, text: str | None = None) -> None:
+        """Put a file with `text` in the place of the one that is there, as a kubelet does."""
+        if text is not None:
+            os.replace(written(self.path.with_suffix(".new"), text), self.path)
+        self._clock.now_s += LOOK_EVERY_S
+        await self.glossary.refresh()
+
+    @property
+    def invoice(self) -> str:
+        terms = self.glossary.of(EN_DE)
+        return terms.terms[0].target if terms else ""
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Edited:
+    return Edited(tmp_path)
+
+
+FAKTURA = "- {source: en, target: de, terms: {invoice: Faktura}}"
+
+
+async def test_a_changed_file_is_read_again_when_its_time_has_come(edited: Edited) -> None:
+    os.replace(written(edited.path.with_suffix(".new"), FAKTURA), edited.path)
+    await edited.glossary.refresh()
+    assert (edited.invoice, edited.glossary.terms) == ("Rechnung", 3)
+    await edited.look()
+    assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
+
+
+async def test_a_broken_file_leaves_the_last_good_terms_and_says_so_once(edited: Edited, caplog) -> None:
+    await edited.look(FAKTURA)
+    for text in ("broken: [", None, None):
+        await edited.look(text)
+        assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
+        assert edited.glossary.problem.startswith("no YAML, line")
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning == f"{edited.path}: {edited.glossary.problem}; the last good terms stay in force"
+    await edited.look(YAML)
+    assert (edited.invoice, edited.glossary.problem) == ("Rechnung", "")
+
+
+async def test_a_file_that_goes_and_comes_back_is_as_good_as_before(edited: Edited) -> None:
+    away = edited.path.with_suffix(".away")
+    for text, verdict in ((YAML, ""), ("just words", "the list: ")):
+        await edited.look(text)
+        os.replace(edited.path, away)
+        await edited.look()
+        assert edited.glossary.problem == "No such file or directory"
+        os.replace(away, edited.path)
+        await edited.look()
+        assert edited.glossary.problem.startswith(verdict)
+        assert bool(edited.glossary.problem) == bool(verdict)
+        assert edited.invoice == "Rechnung"
 
 
 async def test_a_request_s_terms_win_over_the_deployment_s(tmp_path: Path, core) -> None:
