@@ -195,6 +195,68 @@ print(json.dumps({**{n: os.environ.get(n) for n in names}, "args": sys.argv[1:],
     assert bound.status.phase == "Bound"
 
 
+SHOW_CHANGES = """
+import pathlib, sys, time
+last = None
+while True:
+    files = map(pathlib.Path, sys.argv[1:])
+    now = " ".join(file.read_text() if file.exists() else "-" for file in files)
+    if now != last:
+        print(now, flush=True)
+    last = now
+    time.sleep(0.05)
+"""
+
+
+async def test_volumes_follow_their_config_maps(workloads, cluster):
+    core, namespace = workloads.core, workloads.namespace
+    await core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": "terms"}, "data": {"a": "1", "b": "1"}}
+    )
+    items = [{"key": "a", "path": "renamed"}]
+    volumes = [
+        {"name": "terms", "configMap": {"name": "terms", "items": items}},
+        {"name": "single", "configMap": {"name": "terms"}},
+        {"name": "later", "configMap": {"name": "later", "optional": True}},
+    ]
+    mounts = [
+        {"name": "terms", "mountPath": "/terms", "readOnly": True},
+        {"name": "single", "mountPath": "/single/b", "subPath": "b"},
+        {"name": "later", "mountPath": "/later"},
+    ]
+    paths = ["/terms/renamed", "/single/b", "/later/c"]
+    await workloads.run("reader", script(SHOW_CHANGES, args=paths, volumeMounts=mounts), volumes=volumes)
+    await until_log(cluster, workloads, "reader", "1 1 -\n")
+    await core.patch_namespaced_config_map("terms", namespace, {"data": {"a": "2", "b": "2"}})
+    # A file that is mounted by subPath stays as it was.
+    await until_log(cluster, workloads, "reader", "2 1 -\n")
+    await core.create_namespaced_config_map(namespace, {"metadata": {"name": "later"}, "data": {"c": "now"}})
+    await until_log(cluster, workloads, "reader", "2 1 now\n")
+    await core.delete_namespaced_config_map("terms", namespace)
+    gone = 'MountVolume.SetUp failed for volume "terms" : configmap "terms" not found'
+    await workloads.until(lambda: workloads.events("FailedMount"), lambda said: gone in said)
+    assert log_of(cluster, workloads, "reader") == "1 1 -\n2 1 -\n2 1 now\n"
+
+
+async def test_waits_for_a_key_of_a_config_map(workloads, cluster):
+    core, namespace = workloads.core, workloads.namespace
+    await core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": "terms"}, "data": {"other": "1"}}
+    )
+    items = [{"key": "a", "path": "a"}]
+    volumes = [{"name": "terms", "configMap": {"name": "terms", "items": items}}]
+    mounts = [{"name": "terms", "mountPath": "/terms"}]
+    await workloads.run(
+        "reader", script(SHOW_CHANGES, args=["/terms/a"], volumeMounts=mounts), volumes=volumes
+    )
+    why = 'MountVolume.SetUp failed for volume "terms" : configmap references non-existent config key: a'
+    await workloads.until(lambda: workloads.events("FailedMount"), lambda said: why in said)
+    status = {c.type: c.status for c in (await workloads.pod("reader")).status.conditions}
+    assert status["PodReadyToStartContainers"] == "False"
+    await core.patch_namespaced_config_map("terms", namespace, {"data": {"a": "1"}})
+    await until_log(cluster, workloads, "reader", "1\n")
+
+
 async def test_init_containers_run_first_and_in_order(workloads, cluster):
     mount = [{"name": "shared", "mountPath": "/shared"}]
     append = "import os, sys; open(os.environ['FILE'], 'a').write(sys.argv[1])"

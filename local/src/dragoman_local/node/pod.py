@@ -18,12 +18,14 @@ from dragoman_local.node.container import Container
 from dragoman_local.node.container_status import waiting
 from dragoman_local.node.context import NodeContext
 from dragoman_local.node.pod_status import PodView, pod_status
-from dragoman_local.node.volumes import mount
+from dragoman_local.node.volumes import can_change, mount, refresh
 from dragoman_local.objects import Manifest, is_deleting, key_of, parse_time, uid_of
 
 logger = logging.getLogger(__name__)
 
 MOUNT_RETRY_S = 2.0
+REFRESH_S = 2.0
+"""Until changed ConfigMaps and Secrets are looked for again; a kubelet takes up to a minute or two."""
 STATUS_RETRY_S = 0.5
 REMOVED_GRACE_S = 1.0
 """What is left to a pod that somebody has removed from the API without waiting for it."""
@@ -103,11 +105,31 @@ class Pod:
         volumes = await self._mount()
         if volumes is None:
             return
+        refreshing = asyncio.create_task(self._keep_volumes_current())
+        try:
+            await self._run_containers(volumes)
+        finally:
+            refreshing.cancel()
+
+    async def _run_containers(self, volumes: Mapping[str, Path]) -> None:
         for container in self._init:
             await container.run(volumes)
             if container.view.exit_code != 0:
                 return
         await asyncio.gather(*(container.run(volumes) for container in self._main))
+
+    async def _keep_volumes_current(self) -> None:
+        context = self._context
+        if not any(map(can_change, self._manifest["spec"].get("volumes") or ())):
+            return
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            try:
+                await refresh(
+                    self._current(), context.mirror.client, context.directories, context.credentials
+                )
+            except (LocalClusterError, OSError) as error:
+                context.events.record(self._manifest, "FailedMount", str(error), warning=True)
 
     async def _mount(self) -> Mapping[str, Path] | None:
         context = self._context

@@ -11,6 +11,7 @@ from dragoman_local.kube.resources import CLAIMS
 from dragoman_local.node.credentials import Credentials
 from dragoman_local.node.directories import Directories
 from dragoman_local.node.environment import field_of
+from dragoman_local.node.payload import inside, put
 from dragoman_local.node.sources import Contents, Source, lookup, read
 from dragoman_local.objects import Manifest
 
@@ -43,11 +44,36 @@ async def mount(
         elif "hostPath" in volume:
             place = _host_path(volume["hostPath"])
         place.mkdir(parents=True, exist_ok=True)
-        for name, value in (await _files(volume, pod, contents, credentials)).items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(value)
+        if not _is_storage(volume):
+            put(place, await _files(volume, pod, contents, credentials))
         places[volume["name"]] = place
     return places
+
+
+def can_change(volume: Manifest) -> bool:
+    """Whether a volume shows what may change in the API while the pod runs.
+
+    One with a token does not, although its ConfigMaps may: each look would sign a new one.
+    """
+    parts = (volume.get("projected") or {}).get("sources")
+    if parts is not None:
+        return not any("serviceAccountToken" in part for part in parts) and any(map(can_change, parts))
+    return any(field in volume for field in ("configMap", "secret", "downwardAPI"))
+
+
+async def refresh(
+    pod: Manifest, client: KubeClient, directories: Directories, credentials: Credentials
+) -> None:
+    """Bring the files of volumes that can change up to date.
+
+    Raises:
+        MissingReferenceError: A ConfigMap, a Secret or a key is gone; the files stay as they were.
+    """
+    volumes = [volume for volume in pod["spec"].get("volumes") or () if can_change(volume)]
+    sources = [source for volume in volumes for source in _sources(volume)]
+    contents = await read(client, pod["metadata"]["namespace"], sources)
+    for volume in volumes:
+        put(directories.volume(pod, volume["name"]), await _files(volume, pod, contents, credentials))
 
 
 def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Path]:
@@ -63,7 +89,7 @@ def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Pa
         volume = volumes.get(item["name"])
         if volume is None:
             raise PodRefusedError(f"volumeMounts: the pod has no volume {item['name']!r}")
-        place = volume / (item.get("subPath") or "")
+        place = inside(volume, item.get("subPath") or "")
         if not place.exists():
             place.mkdir(parents=True)
         places[item["mountPath"]] = place
@@ -102,12 +128,30 @@ def _sources(volume: Manifest) -> Iterator[Source]:
         yield from _sources(part)
 
 
+def _is_storage(volume: Manifest) -> bool:
+    """Whether the pod's processes alone decide what is in a volume."""
+    return set(volume) == {"name"} or any(
+        field in volume for field in ("emptyDir", "persistentVolumeClaim", "hostPath")
+    )
+
+
 async def _files(
     volume: Manifest, pod: Manifest, contents: Contents, credentials: Credentials
 ) -> Mapping[str, bytes]:
-    """The files that a volume starts with, by their paths inside it."""
+    """The files that the API puts into a volume, by their paths inside it."""
+    try:
+        return await _found(volume, pod, contents, credentials)
+    except MissingReferenceError as error:
+        raise MissingReferenceError(
+            f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
+        ) from error
+
+
+async def _found(
+    volume: Manifest, pod: Manifest, contents: Contents, credentials: Credentials
+) -> Mapping[str, bytes]:
     if "projected" in volume:
-        parts = [await _files(part, pod, contents, credentials) for part in volume["projected"]["sources"]]
+        parts = [await _found(part, pod, contents, credentials) for part in volume["projected"]["sources"]]
         return {name: value for part in parts for name, value in part.items()}
     if "serviceAccountToken" in volume:
         token = await credentials.token(pod)
@@ -118,13 +162,9 @@ async def _files(
     for field in ("configMap", "secret"):
         if field in volume:
             return _selected(volume[field], next(_sources(volume)), contents, credentials)
-    if len(volume) == 1 or any(
-        field in volume for field in ("emptyDir", "persistentVolumeClaim", "hostPath")
-    ):
-        return {}
     kind = next((field for field in volume if field != "name"), "nothing")
     raise PodRefusedError(
-        f"volume {volume['name']!r} of type {kind}: the local node has no images and no storage drivers; "
+        f"volume {volume.get('name')!r} of type {kind}: the local node has no images and no storage drivers; "
         "use emptyDir, hostPath, persistentVolumeClaim, configMap, secret or projected"
     )
 
@@ -147,5 +187,8 @@ def _selected(
         return found
     missing = [item["key"] for item in part["items"] if item["key"] not in found]
     if missing and not optional:
-        raise MissingReferenceError(f"{source} has no key {missing[0]!r}")
+        about = "references non-existent secret key"
+        if source.kind == "ConfigMap":
+            about = "configmap references non-existent config key"
+        raise MissingReferenceError(f"{about}: {missing[0]}")
     return {item["path"]: found[item["key"]] for item in part["items"] if item["key"] in found}
