@@ -32,7 +32,11 @@ REASONS = {
         READ | APPLY | {"delete"},
         "spec.autoscaling.mode HPA; another mode takes it away while its owner stays",
     ),
-    ("", "events"): (APPLY, "what happened, for kubectl describe; a repeated one is counted up"),
+    ("", "events"): (
+        {"list"} | APPLY,
+        "what happened, for kubectl describe; a repeated one is counted up; why a kubelet cannot mount a volume, "
+        "which no pod's status says",
+    ),
 }
 OPTIONAL = {
     ("keda.enabled", "keda.sh", "scaledobjects"): ({"get", "delete"} | APPLY, "mode KEDA; not watched"),

@@ -12,7 +12,7 @@ import aiohttp
 from kubernetes.aio import client
 
 from dragoman_contract.kubernetes import FIELD_MANAGER
-from dragoman_operator.core.observed import TRANSLATION_DEPLOYMENT, Kind
+from dragoman_operator.core.observed import EVENT, TRANSLATION_DEPLOYMENT, Kind
 from dragoman_operator.credentials import configuration
 from dragoman_operator.errors import (
     ClusterError,
@@ -76,6 +76,20 @@ class Kube:
         path = f"{_root(kind)}/{kind.plural}" if namespace is None else _path(kind, namespace)
         found = await self._request(
             "GET", path, f"list {kind.plural} in {namespace or 'all namespaces'}", query
+        )
+        items: list[Manifest] = found["items"]
+        return items
+
+    async def warnings(self, namespace: str, about: str, reason: str) -> list[Manifest]:
+        """The events of type Warning in one namespace, of one reason, about objects of one kind.
+
+        Raises:
+            ClusterError: The API server did not answer.
+        """
+        wanted = f"involvedObject.kind={about},reason={reason},type=Warning"
+        path = _path(EVENT, namespace)
+        found = await self._request(
+            "GET", path, f"list events {reason} in {namespace}", [("fieldSelector", wanted)]
         )
         items: list[Manifest] = found["items"]
         return items

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.manifests.metadata import MANAGED_BY, selector
+from dragoman_operator.core.mounting import MOUNT_EVENT, awaits_volumes, mount_failures
 from dragoman_operator.core.observed import (
     CHILD_KINDS,
     DEPLOYMENT,
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 
 SOON_S = 2.0
 """Until the next look where something is on its way out that sends no event of ours."""
+MOUNTING_S = 10.0
+"""Until the next look where a pod waits for its volumes: events are not watched."""
 REFUSED_S = 30.0
 """Until the next look where the API server said no: a quota may grow, a policy may change."""
 ROUNDING_S = 1.0
@@ -130,6 +133,8 @@ class Reconciler:
             elif refusals or planned.obstacles:
                 pause_s = min(pause_s, REFUSED_S)
             pause_s = min(pause_s, _patience_s(observed))
+        if any(map(awaits_volumes, observed.pods)):
+            pause_s = min(pause_s, MOUNTING_S)
         if new != old:
             await self._kube.write_status(body, new)
             for transition in transitions(old, new):
@@ -151,10 +156,20 @@ class Reconciler:
             pods=tuple(pods),
             keda=keda,
         )
+        if any(map(awaits_volumes, pods)):
+            seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
         if not needs_history(seen, seen.status):
             return seen
         replica_sets = await self._kube.select(REPLICA_SET, key.namespace, selector(key.name))
         return replace(seen, replica_sets=tuple(replica_sets))
+
+    async def _mount_events(self, key: Key) -> list[Manifest]:
+        """What kubelets said of volumes; nothing where we may not read it, as it only explains."""
+        try:
+            return list(await self._kube.warnings(key.namespace, "Pod", MOUNT_EVENT))
+        except RefusedError as error:
+            log.warning("%s", error, extra={"key": str(key)})
+            return []
 
     async def _speaks_keda(self, key: Key) -> bool:
         """Whether KEDA is installed and we may read its kinds, which the chart grants where it is asked to."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from kubernetes.aio.client.exceptions import ApiException
 
-from dragoman_operator.core.observed import DEPLOYMENT, SERVICE
+from dragoman_operator.core.observed import DEPLOYMENT, SERVICE, Kind
 
 pytestmark = pytest.mark.cluster
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
 
 
 @pytest.mark.parametrize(
@@ -113,5 +115,25 @@ async def test_name_of_somebody_else_is_not_taken(world):
     assert theirs["spec"]["selector"] == {"app": "theirs"}
     assert "ownerReferences" not in theirs["metadata"]
     await world.remove(SERVICE)
+    await world.until_complete()
+    await world.until_condition("Degraded", "False")
+
+
+async def test_missing_glossary_is_named_until_it_is_there(world):
+    world.operator()
+    await world.create(glossary={"configMapRef": {"name": "terms"}})
+    message = await world.until_condition("Degraded", "True", "MountFailed")
+    assert 'configmap "terms" not found; create the ConfigMap' in message
+    metadata = {"name": "terms", "namespace": world.namespace}
+    await world.kube.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    await world.until(
+        world.conditions,
+        lambda conditions: "non-existent config key: glossary.yaml" in conditions["Degraded"]["message"],
+    )
+    await world.change(CONFIG_MAP, {"data": {"glossary.yaml": "- {source: en, target: de}"}}, "terms")
+    message = await world.until_condition("Degraded", "True", "EngineFailed")
+    assert "0.terms: Field required" in message
+    good = "- {source: en, target: de, terms: {invoice: Rechnung}}"
+    await world.change(CONFIG_MAP, {"data": {"glossary.yaml": good}}, "terms")
     await world.until_complete()
     await world.until_condition("Degraded", "False")

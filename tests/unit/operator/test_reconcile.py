@@ -20,7 +20,7 @@ from dragoman_operator.core.observed import (
     Kind,
 )
 from dragoman_operator.errors import ConflictError, RefusedError
-from dragoman_operator.reconcile import REFUSED_S, SOON_S, Reconciler
+from dragoman_operator.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0
@@ -215,3 +215,37 @@ async def test_keda_that_may_not_be_spoken_to_is_told(make_body: MakeBody, recon
     (said,) = (found for found in conditions if found["type"] == "ScalingActive")
     assert said["reason"] == "KedaMissing"
     assert "keda.enabled=true" in said["message"]
+
+
+class Mounting(Api):
+    """A pod waits for its volumes, and the kubelet says why, to those who may ask."""
+
+    asked = 0
+
+    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        metadata = {"name": "demo-1", "uid": "pod"}
+        return [{"metadata": metadata, "spec": {"nodeName": "node"}, "status": {"phase": "Pending"}}]
+
+    async def warnings(self, namespace: str, about: str, reason: str) -> list[dict[str, Any]]:
+        self.asked += 1
+        assert (namespace, about, reason) == ("default", "Pod", "FailedMount")
+        if "warnings" in self.refused:
+            raise RefusedError("list events", self.refused["warnings"])
+        message = 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'
+        return [{"message": message, "lastTimestamp": None, "involvedObject": {"uid": "pod"}}]
+
+
+@pytest.mark.parametrize(("refused", "reason"), [({}, "MountFailed"), ({"warnings": "no"}, "AsExpected")])
+async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
+    refused: dict[str, str], reason: str, make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Mounting(make_body(glossary={"configMapRef": {"name": "terms"}}))
+    api.refused = refused
+    assert await reconciler(api)(KEY) == MOUNTING_S
+    assert api.asked == 1
+    (degraded,) = (
+        found
+        for found in api.objects["TranslationDeployment"]["status"]["conditions"]
+        if found["type"] == "Degraded"
+    )
+    assert degraded["reason"] == reason

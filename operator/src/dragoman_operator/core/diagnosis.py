@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dragoman_operator.core.mounting import advice
 from dragoman_operator.core.observed import Manifest
 
 MESSAGE_LIMIT = 600
@@ -32,6 +34,7 @@ _ORDER = (
     "OutOfMemory",
     "ImagePullFailed",
     "ConfigurationMissing",
+    "MountFailed",
     "QuotaExceeded",
     "PodsRefused",
     "Unschedulable",
@@ -41,17 +44,22 @@ _ORDER = (
 """The most telling first: a stalled rollout is only ever the consequence of one of the others."""
 
 
-def diagnose(deployment: Manifest | None, pods: Iterable[Manifest]) -> list[Finding]:
+def diagnose(
+    deployment: Manifest | None,
+    pods: Iterable[Manifest],
+    mount_failures: Mapping[str, str] = MappingProxyType({}),
+) -> list[Finding]:
     """Everything that keeps pods from serving, the most telling first, each reason once.
 
     Args:
         deployment: The Deployment, where there is one.
         pods: Its pods; those that are being deleted are passed over.
+        mount_failures: What the kubelet said of their volumes, by the pod's uid.
     """
     found: dict[str, Finding] = {}
     for pod in pods:
         if "deletionTimestamp" not in pod["metadata"]:
-            for finding in _of_pod(pod):
+            for finding in (*_of_pod(pod), *_of_volumes(pod, mount_failures)):
                 found.setdefault(finding.reason, finding)
     for finding in _of_deployment(deployment or {}):
         found.setdefault(finding.reason, finding)
@@ -75,6 +83,12 @@ def _of_pod(pod: Manifest) -> Iterator[Finding]:
             )
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         yield from _of_container(name, container)
+
+
+def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
+    metadata = pod["metadata"]
+    if message := last_line(failures.get(metadata.get("uid", ""), "")):
+        yield Finding("MountFailed", advice(metadata["name"], message))
 
 
 def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:

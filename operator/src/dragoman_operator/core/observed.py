@@ -72,6 +72,8 @@ class Observed:
     """The status of the TranslationDeployment as stored."""
     replica_sets: tuple[Manifest, ...] = ()
     """Those of the Deployment, where a former version may have to come back."""
+    mount_failures: Mapping[str, str] = field(default_factory=dict)
+    """Why pods wait for their volumes, by the pod's uid."""
     keda: bool = False
     """Whether KEDA's kinds are known to the cluster and were looked for."""
     scaled: Scaled | None = None

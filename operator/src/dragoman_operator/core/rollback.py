@@ -22,10 +22,10 @@ from dragoman_operator.core.rollout import TEMPLATE_HASH, replaces, template_has
 HOPELESS_RESTARTS = 1
 """An engine that failed this often and fails again will not start by itself."""
 HOPELESS_AFTER_S = 60.0
-"""An image that cannot be pulled, or a Secret that is missing, may come right within this time."""
+"""An image that cannot be pulled, or a Secret or ConfigMap that is missing, may come right within this time."""
 
 _AT_ONCE = frozenset({"EngineFailed", "OutOfMemory"})
-_LATER = frozenset({"ImagePullFailed", "ConfigurationMissing"})
+_LATER = frozenset({"ImagePullFailed", "ConfigurationMissing", "MountFailed"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def kept(template: Mapping[str, Any], observed: Observed, status: Mapping[str, A
     if not replaces(observed):
         return None
     newer = [pod for pod in observed.pods if template_hash(pod) != good]
-    failure = _hopeless(newer, observed.now)
+    failure = _hopeless(newer, observed)
     return Kept(_plain(former), wanted, failure.message) if failure else None
 
 
@@ -110,14 +110,14 @@ def _plain(replica_set: Manifest) -> dict[str, Any]:
     return {**template, "metadata": {**kept_metadata, "labels": labels}}
 
 
-def _hopeless(pods: Iterable[Manifest], now: datetime) -> Finding | None:
+def _hopeless(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
     for pod in pods:
         created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
         containers = pod.get("status", {}).get("containerStatuses") or ()
         restarts = max((container.get("restartCount", 0) for container in containers), default=0)
-        for finding in diagnose(None, [pod]):
+        for finding in diagnose(None, [pod], observed.mount_failures):
             failed = finding.reason in _AT_ONCE and restarts >= HOPELESS_RESTARTS
-            stuck = finding.reason in _LATER and (now - created).total_seconds() >= HOPELESS_AFTER_S
+            stuck = finding.reason in _LATER and (observed.now - created).total_seconds() >= HOPELESS_AFTER_S
             if failed or stuck:
                 return finding
     return None

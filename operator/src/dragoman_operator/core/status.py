@@ -20,7 +20,7 @@ from dragoman_operator.core.conditions import (
     progressing,
     scaling_active,
 )
-from dragoman_operator.core.diagnosis import diagnose
+from dragoman_operator.core.diagnosis import Finding, diagnose
 from dragoman_operator.core.manifests.metadata import selector
 from dragoman_operator.core.observed import DEPLOYMENT, SERVICE, Observed
 from dragoman_operator.core.plan import Plan
@@ -66,7 +66,9 @@ def status_of(
     sized = sizing(td.spec, observed.scaled)
     found = progress_of(observed, sized.replicas, settled=not plan.changes)
     # What failed on the way does not count once all is well: evicted pods stay for days.
-    findings = [] if found.complete else diagnose(observed.children.get(DEPLOYMENT), observed.pods)
+    findings: list[Finding] = []
+    if not found.complete:
+        findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     verdicts = [
         available(found),
         progressing(found, plan, findings),
