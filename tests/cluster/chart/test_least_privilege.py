@@ -238,7 +238,13 @@ def play(fresh: Any, namespace: str, until: Any) -> None:
     for replicas in (1, 0, 1, 0):
         fresh.edit(namespace, "demo", replicas=replicas)
         until(lambda: seen(fresh, namespace), "the operator has seen it")
+    fresh.create(namespace, "terms", glossary={"configMapRef": {"name": "none"}}, replicas=1)
     play_autoscaling(fresh, namespace, until)
+    until(
+        lambda: 'configmap "none" not found' in condition(fresh, namespace, "Degraded", "terms"),
+        "the kubelet's event was read",
+    )
+    fresh.edit(namespace, "terms", replicas=0)
     events = fresh.core.list_namespaced_event
     until(
         lambda: any((event.count or 1) > 1 for event in ours(events(namespace).items)),
@@ -272,8 +278,8 @@ def scaling(mode: str, **fields: Any) -> dict[str, Any]:
     return {"mode": mode, "minReplicas": 0, "maxReplicas": 2, **fields}
 
 
-def condition(fresh: Any, namespace: str, name: str) -> str:
-    conditions = fresh.read(namespace, "scaled").get("status", {}).get("conditions", [])
+def condition(fresh: Any, namespace: str, name: str, of: str = "scaled") -> str:
+    conditions = fresh.read(namespace, of).get("status", {}).get("conditions", [])
     return next((found["message"] for found in conditions if found["type"] == name), "")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import aiohttp
@@ -16,9 +17,12 @@ from dragoman_operator.core.observed import (
     SERVICE,
     SERVICE_ACCOUNT,
     TRANSLATION_DEPLOYMENT,
+    Kind,
 )
 
 pytestmark = pytest.mark.cluster
+
+CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
 
 CHILDREN = tuple(kind for kind in CHILD_KINDS if kind is not HPA)
 """Of an object that no HPA scales."""
@@ -195,3 +199,41 @@ async def test_many_objects_at_once(world):
     for name in names:
         await world.until_complete(name)
         assert (await world.get(SERVICE_ACCOUNT, name))["automountServiceAccountToken"] is False
+
+
+async def findings(url: str, **asked: str) -> list[str]:
+    """What the guards say of the translation of one text."""
+    request = {"source_lang": "en", "target_lang": "de", "details": True, **asked}
+    async with aiohttp.ClientSession() as http, http.post(f"{url}/translate", json=request) as answer:
+        assert answer.status == 200, await answer.text()
+        (details,) = (await answer.json())["details"]
+        return [warning["code"] for warning in details["warnings"]]
+
+
+async def test_glossary_holds_and_its_edits_do_without_a_restart(world):
+    def terms(**translations: str) -> dict[str, dict[str, str]]:
+        return {"data": {"terms.yaml": json.dumps([{"source": "en", "target": "de", "terms": translations}])}}
+
+    metadata = {"name": "terms", "namespace": world.namespace}
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **terms(invoice="Rechnung")}
+    await world.kube.create(CONFIG_MAP, config_map)
+    world.operator()
+    await world.create(
+        engine={"device": "cpu", "extraArgs": {"answers": {"The invoice.": "Die Rechnung."}}},
+        glossary={"configMapRef": {"name": "terms", "key": "terms.yaml"}},
+    )
+    await world.until_complete()
+    (pod,) = await world.pods()
+    url = (await world.status())["url"]
+
+    async def said() -> list[str]:
+        return await findings(url, text="The invoice.")
+
+    assert await said() == []
+    await world.change(CONFIG_MAP, terms(invoice="Faktura"), "terms")
+    await world.until(said, lambda found: found == ["glossary"])
+    await world.change(CONFIG_MAP, terms(), "terms")
+    await world.until(said, lambda found: found == [])
+    (same,) = await world.pods()
+    assert same["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert same["status"]["containerStatuses"][0]["restartCount"] == 0

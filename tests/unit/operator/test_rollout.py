@@ -14,7 +14,7 @@ from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.manifests.pod import pod_template
 from dragoman_operator.core.observed import DEPLOYMENT, Observed
 from dragoman_operator.core.plan import plan
-from dragoman_operator.core.rollback import digest, kept, needs_history
+from dragoman_operator.core.rollback import HOPELESS_AFTER_S, digest, kept, needs_history
 from dragoman_operator.core.rollout import (
     PATIENCE_S,
     REPLACE,
@@ -164,6 +164,23 @@ def test_a_replacement_that_fails_again_and_again_goes_back(
     assert kept(template, later, later.status) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
     assert kept(pod_template(edited, images.of(edited)), later, later.status) is None
+
+
+def test_a_replacement_that_never_mounts_goes_back(
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+) -> None:
+    td = make_td(glossary={"configMapRef": {"name": "terms"}})
+    template = pod_template(td, images.of(td))
+    observed = replaced(mixed, make_pod, restarts=0)
+    waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
+    waiting["metadata"]["uid"] = "new"
+    said = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
+    observed = replace(observed, pods=(waiting,), mount_failures=said)
+    assert kept(template, observed, observed.status) is None
+    later = replace(observed, now=observed.now + timedelta(seconds=HOPELESS_AFTER_S))
+    found = kept(template, later, later.status)
+    assert found is not None
+    assert 'configmap "terms" not found' in found.reason
 
 
 def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
