@@ -69,7 +69,7 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
         "unready-when-overloaded": _flag(admission.unready_when_overloaded),
         "split": _SPLITS.get(translation.split or ""),
         "cache-bytes": translation.cache_bytes,
-        "glossary": glossary and f"{GLOSSARY_MOUNT}/{glossary.config_map_ref.key}",
+        "glossary": f"{GLOSSARY_MOUNT}/{glossary.config_map_ref.key}" if glossary else None,
         "otlp-endpoint": td.spec.tracing.otlp_endpoint,
         "lame-duck-s": _seconds(td.spec.rollout.lame_duck),
     }
