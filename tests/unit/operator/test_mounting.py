@@ -29,9 +29,9 @@ def make_pod(uid: str = "1", begun: str = "False", **changes: Any) -> dict[str, 
     } | changes
 
 
-def make_event(message: str, second: int = 0, uid: str = "1") -> dict[str, Any]:
+def make_event(message: str, second: int = 0, uid: str = "1", count: int | None = 2) -> dict[str, Any]:
     moment = f"2026-01-02T03:04:{second:02}Z"
-    return {"message": message, "lastTimestamp": moment, "involvedObject": {"uid": uid}}
+    return {"message": message, "lastTimestamp": moment, "count": count, "involvedObject": {"uid": uid}}
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,15 @@ def test_what_a_pod_waits_for(pod: dict[str, Any], waits: bool) -> None:
         ([make_event(TIMED_OUT, 9), make_event(NOT_FOUND, 3)], {"1": NOT_FOUND}),
         ([make_event(TIMED_OUT)], {"1": TIMED_OUT}),
         ([make_event(NOT_FOUND, uid="another's")], {}),
-        ([{"message": NOT_FOUND, "eventTime": None, "involvedObject": {}}], {}),
+        ([make_event(NOT_FOUND, count=1)], {}),
+        ([make_event(NOT_FOUND, count=None)], {}),
+        ([make_event(NOT_FOUND, count=None) | {"series": {"count": 2}}], {"1": NOT_FOUND}),
+        ([{"message": NOT_FOUND, "eventTime": None, "count": 2, "involvedObject": {}}], {}),
     ],
 )
-def test_the_last_word_about_one_volume_counts(events: list[dict[str, Any]], said: dict[str, str]) -> None:
+def test_the_last_word_about_one_volume_counts_if_it_was_said_again(
+    events: list[dict[str, Any]], said: dict[str, str]
+) -> None:
     assert mount_failures([make_pod()], events) == said
 
 

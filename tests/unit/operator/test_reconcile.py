@@ -232,7 +232,7 @@ class Mounting(Api):
         if "warnings" in self.refused:
             raise RefusedError("list events", self.refused["warnings"])
         message = 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'
-        return [{"message": message, "lastTimestamp": None, "involvedObject": {"uid": "pod"}}]
+        return [{"message": message, "lastTimestamp": None, "count": 2, "involvedObject": {"uid": "pod"}}]
 
 
 @pytest.mark.parametrize(("refused", "reason"), [({}, "MountFailed"), ({"warnings": "no"}, "AsExpected")])

@@ -122,14 +122,18 @@ class Pod:
         context = self._context
         if not any(map(can_change, self._manifest["spec"].get("volumes") or ())):
             return
+        problem = ""
         while True:
             await asyncio.sleep(REFRESH_S)
+            before, problem = problem, ""
             try:
                 await refresh(
                     self._current(), context.mirror.client, context.directories, context.credentials
                 )
             except (LocalClusterError, OSError) as error:
-                context.events.record(self._manifest, "FailedMount", str(error), warning=True)
+                problem = str(error)
+                if problem != before:
+                    context.events.record(self._manifest, "FailedMount", problem, warning=True)
 
     async def _mount(self) -> Mapping[str, Path] | None:
         context = self._context
@@ -140,7 +144,8 @@ class Pod:
                 )
             except (LocalClusterError, OSError) as error:
                 refused = isinstance(error, PodRefusedError)
-                context.events.record(self._manifest, "FailedMount", str(error), warning=True)
+                reason = "Failed" if refused else "FailedMount"
+                context.events.record(self._manifest, reason, str(error), warning=True)
                 self._waiting = waiting(
                     "CreateContainerConfigError" if refused else "ContainerCreating", str(error)
                 )

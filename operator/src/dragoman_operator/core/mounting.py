@@ -9,6 +9,8 @@ from dragoman_operator.core.observed import Manifest
 
 MOUNT_EVENT = "FailedMount"
 """Reason of the kubelet's warnings about volumes."""
+TOLD_AGAIN = 2
+"""Times that a kubelet has to say it: what its cache does not know yet at a pod's start is there a second later."""
 
 _FAILED = re.compile(r'MountVolume\.\w+ failed for volume "(?P<volume>[^"]+)" ?: (?P<why>.*)', re.DOTALL)
 
@@ -31,14 +33,14 @@ def mount_failures(pods: Iterable[Manifest], events: Iterable[Manifest]) -> dict
 
     Args:
         pods: What may wait.
-        events: Those of the reason `MOUNT_EVENT`, in any order, of any pod.
+        events: Those of the reason `MOUNT_EVENT`, in any order, of any pod. What was said once is passed over.
     """
     waiting = {pod["metadata"]["uid"] for pod in pods if awaits_volumes(pod)}
     said: dict[str, str] = {}
     # What was said of one volume tells more than the sum that follows it ("timed out waiting for …").
     for event in sorted(events, key=lambda event: (bool(_FAILED.search(event["message"])), _time(event))):
         uid = event["involvedObject"].get("uid", "")
-        if uid in waiting:
+        if uid in waiting and _count(event) >= TOLD_AGAIN:
             said[uid] = event["message"]
     return said
 
@@ -62,6 +64,10 @@ def advice(pod: str, message: str) -> str:
         f"pod {pod} waits for its volume {match['volume']}: {match['why']}; check spec.model.uri and "
         "spec.model.cache"
     )
+
+
+def _count(event: Manifest) -> int:
+    return int(event.get("count") or (event.get("series") or {}).get("count") or 1)
 
 
 def _time(event: Manifest) -> str:
