@@ -125,6 +125,8 @@ def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     counted = Counted()
     engine = ScriptedEngine(Script(), "m", CollectorRegistry())
     counted.metrics.watch(Lifecycle(), Admission(Bounds(), engine, 30), engine.pulse, LoopLag())
+    glossary: Any = SimpleNamespace(terms=0, problem="")
+    counted.metrics.watch_glossary(glossary)
     counted.registry.register(GPUs(SimpleNamespace(), {}))
     shown = {
         family.name + ("_total" if family.type == "counter" else "") for family in counted.registry.collect()
