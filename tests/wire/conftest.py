@@ -1,5 +1,6 @@
-"""Pods as separate processes, asked over HTTP as their callers would."""
+"""Pods, and routers before them, as separate processes, asked over HTTP as their callers would."""
 
+import asyncio
 import json
 import os
 import signal
@@ -13,6 +14,15 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
+from kubernetes.aio import config
+
+from dragoman_contract.kubernetes import API_VERSION, GROUP, KIND, LABEL_DEPLOYMENT, PLURAL, VERSION
+from dragoman_local.guardian import Guardian
+from dragoman_local.options import ClusterOptions
+from dragoman_local.servers.choice import choose_server
+
+CRD = Path(__file__).parents[2] / "crds" / "translationdeployments.dragoman.io.yaml"
 
 
 def free_port() -> int:
@@ -140,3 +150,124 @@ def start_scripted(start_pod: StartPod) -> StartPod:
         )
 
     return start
+
+
+class RouterProcess:
+    """One `dragoman router` that follows a cluster.
+
+    Args:
+        directory: For its log.
+        kubeconfig: Of the cluster.
+        arguments: Flags beside those for host and ports.
+    """
+
+    def __init__(self, directory: Path, kubeconfig: Path, *arguments: str) -> None:
+        self.port, self.admin_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = directory / f"router-{self.port}.log"
+        command = [sys.executable, "-m", "dragoman", "router", "--host=127.0.0.1", f"--port={self.port}"]
+        command += [f"--admin-port={self.admin_port}", f"--router-id=router-{self.port}", *arguments]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={**environment, "KUBECONFIG": str(kubeconfig)}
+            )
+
+    def wait_until_ready(self, deadline_s: float = 30) -> None:
+        end_s = time.monotonic() + deadline_s
+        while time.monotonic() < end_s:
+            assert self.process.poll() is None, f"the router ended:\n{self.log.read_text()}"
+            try:
+                # The client's port too: it is listened to a moment after the probe turned.
+                httpx.get(f"{self.url}/")
+                if httpx.get(f"http://127.0.0.1:{self.admin_port}/readyz").status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            time.sleep(0.02)
+        raise AssertionError(f"the router was not ready in {deadline_s} s:\n{self.log.read_text()}")
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+class RoutedCluster:
+    """An API server without controllers, and routers that follow it.
+
+    Args:
+        directory: For its files, and the logs.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._guardian, self._runner = Guardian(), asyncio.Runner()
+        self._server = choose_server(ClusterOptions(dir=directory / "api", api="embedded"), self._guardian)
+        self.kubeconfig = self._runner.run(self._server.start())
+        self.routers: list[RouterProcess] = []
+        self.create(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(CRD.read_text())
+        )
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        """What the API server answers."""
+
+        async def called() -> Any:
+            api = await config.new_client_from_config(config_file=str(self.kubeconfig), persist_config=False)
+            async with api:
+                headers = {"Accept": "application/json", "Content-Type": "application/json"}
+                asked = await api.param_serialize(
+                    method, path, {}, [], headers, body, auth_settings=["BearerToken"]
+                )
+                answer = (await api.call_api(*asked)).response
+                return answer.status, json.loads(await answer.read())
+
+        found, answered = self._runner.run(called())
+        assert found < 300, answered.get("message")
+        return answered
+
+    def create(self, path: str, body: Any) -> None:
+        self.call("POST", path, body)
+
+    def serve(self, name: str, *ports: int) -> None:
+        """A TranslationDeployment for every pair, whose pods are at these ports."""
+        metadata = {"name": name, "namespace": "default"}
+        spec = {
+            "model": {"uri": "hf://org/model", "revision": "main", "promptFamily": "hy-mt2"},
+            "languages": [{"source": "*", "targets": ["*"]}],
+            "engine": {"device": "cpu"},
+        }
+        deployment = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
+        self.create(f"/apis/{GROUP}/{VERSION}/namespaces/default/{PLURAL}", deployment)
+        for port in ports:
+            named = {**metadata, "name": f"{name}-{port}", "labels": {LABEL_DEPLOYMENT: name}}
+            endpoint_slice = {
+                "apiVersion": "discovery.k8s.io/v1",
+                "kind": "EndpointSlice",
+                "metadata": named,
+                "addressType": "IPv4",
+                "ports": [{"name": "http", "port": port}],
+                "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
+            }
+            self.create("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoint_slice)
+
+    def start_router(self, *arguments: str) -> RouterProcess:
+        self.routers.append(RouterProcess(self.directory, self.kubeconfig, *arguments))
+        return self.routers[-1]
+
+    def stop_api(self) -> None:
+        self._runner.run(self._server.stop())
+
+    def close(self) -> None:
+        for router in self.routers:
+            router.close()
+        self.stop_api()
+        self._runner.close()
+        self._guardian.close()
+
+
+@pytest.fixture(scope="session")
+def routed_cluster() -> type[RoutedCluster]:
+    """The class."""
+    return RoutedCluster

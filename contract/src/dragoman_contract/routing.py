@@ -15,6 +15,18 @@ How a pod leaves (all of it bounded, and none of it needed where there is no rou
 How a document is found again: with each upload the router tells the pod, in `REPLICA_HEADER`, the tag by which
 routers know it, and the pod begins the document's id with it (`new_document_id`). Every router works out the same
 tags (`replica_tag`) from what its source says of the replicas, so that none has to remember, or ask, anything.
+
+How a pod gets the glossaries that routers keep for callers, whose requests name them by id (`glossaries.py` has the
+forms):
+
+1. A router that passes such a request on says in `GLOSSARIES_HEADER` which revision each id stands for now.
+2. A pod that has these revisions translates. One that lacks any refuses before any work: 503 and
+   `REFUSED_HEADER: glossary_missing`.
+3. The router then sends `PUT HELD_GLOSSARIES_PATH<revision>`, one for each, and the same request again to the same
+   pod.
+
+A revision is the hash of what it names. So nothing that a pod holds is ever out of date, and nothing has to be taken
+away from it: a glossary that was deleted or changed is one that no router names any more.
 """
 
 from __future__ import annotations
@@ -42,9 +54,15 @@ REPLICA_HEADER = "X-Dragoman-Replica"
 
 REFUSED_HEADER = "X-Dragoman-Refused"
 """A pod's 503, or 429 where its API says so: the request was not begun, for the `Refusal` named; a router asks
-another replica."""
-Refusal = Literal["draining", "not_ready", "overloaded"]
+another replica, or for `GLOSSARY_MISSING` this one again once it has brought it."""
+Refusal = Literal["draining", "not_ready", "overloaded", "glossary_missing"]
 REFUSALS: tuple[str, ...] = get_args(Refusal)
+GLOSSARY_MISSING: Refusal = "glossary_missing"
+
+GLOSSARIES_HEADER = "X-Dragoman-Glossaries"
+"""To the pod: `ID=REVISION`, with commas between them, for the glossaries that the request names."""
+HELD_GLOSSARIES_PATH = "/held-glossaries/"
+"""Where a router brings a pod a glossary: `PUT`, the revision follows; the body is `Packed.content`; 204 answers."""
 
 DRAINED_PATH = "/drained"
 """Where a router confirms to a terminating pod that nothing new will come from it."""

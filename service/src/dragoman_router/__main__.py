@@ -64,6 +64,11 @@ async def _run(settings: Settings) -> None:
     fleet, metrics = state.fleet, state.metrics
     async with AsyncExitStack() as stack:
         at = stack.enter_context(bound(settings.host, settings.port))
+        if settings.glossary_dir is not None or settings.glossary_namespace is not None:
+            # Imported only where it is wanted: it brings the engine pod's glossaries along.
+            from dragoman_router.glossaries.opening import open_glossaries
+
+            state.glossaries = await open_glossaries(settings, fleet, stack)
         tender = Tender(fleet, settings.router_id)
         stack.push_async_callback(tender.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)

@@ -8,9 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
+from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
     DEPLOYMENT_HEADER,
     ENDPOINT_HEADER,
+    GLOSSARIES_HEADER,
     REPLICA_HEADER,
     ROUTE_HEADER,
     ROUTER_HEADER,
@@ -33,6 +35,7 @@ from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
 from dragoman_router.inbound import EXTENSION
+from dragoman_router.lending import Glossaries
 from dragoman_router.metrics import Metrics
 from dragoman_router.place import Catalogue, Detector, Placement, place
 from dragoman_router.proxy import Answered, Job, Proxy
@@ -49,7 +52,8 @@ HOP_BY_HOP = frozenset(
 )
 """RFC 9110 section 7.6.1; those of one connection are not passed on to another."""
 OURS = frozenset(
-    name.lower().encode() for name in (DEPLOYMENT_HEADER, REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)
+    name.lower().encode()
+    for name in (DEPLOYMENT_HEADER, GLOSSARIES_HEADER, REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)
 ) | {
     b"content-length",
     b"expect",
@@ -69,6 +73,8 @@ _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 )
 
 
+NO_CONTENT = 204
+
 LOOK_S = 0.05
 """How often a drain looks whether the last request has ended; counting them with an event would cost each one."""
 
@@ -86,6 +92,7 @@ class State:
         memory: For bodies.
         detect: Finds out languages.
         chance: Of trace ids.
+        glossaries: Those that this router keeps for callers; None where pods do.
         draining: Whether this router is about to leave.
         active: Requests that are not answered.
     """
@@ -98,6 +105,7 @@ class State:
     memory: Memory
     detect: Detector
     chance: Random
+    glossaries: Glossaries | None = None
     draining: bool = False
     active: int = 0
 
@@ -165,10 +173,15 @@ class App:
             else:
                 await read_body(request, receive, self._settings.max_body_bytes, room)
             dialect = refined(dialect, request)
-            if action in PASSED_ON:
+            kept = self._state.glossaries if action is Action.GLOSSARIES else None
+            if kept is not None:
+                self._state.gate.admit(request, Ask())
+                answer = await kept.answer(request)
+            elif action in PASSED_ON:
                 await self._pass_on(request, dialect, action, began_s, send)
                 return
-            answer = self._local(request, dialect, action)
+            else:
+                answer = self._local(request, dialect, action)
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
@@ -181,6 +194,9 @@ class App:
         ask = dialect.read(request) if action in READ else Ask()
         exempt = action is Action.FETCH and state.gate.asks_for_keys and not needs_key(dialect)
         caller = request.client if exempt else state.gate.admit(request, ask)
+        glossaries: tuple[Packed, ...] = ()
+        if ask.glossary_ids and state.glossaries is not None:
+            glossaries = await state.glossaries.named(ask.glossary_ids)
         deadline_s = self._loop.time() + self._settings.request_timeout_s
         if action is Action.FETCH:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
@@ -191,7 +207,8 @@ class App:
             placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
             if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
                 request.headers.append((FORWARDED_PROTO, self._scheme))
-            job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
+            head = self._head(request, placement, glossaries)
+            job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries)
             job.named = action is Action.UPLOAD
             answered = await state.proxy.answer(job)
         key = answered.backend.deployment.key
@@ -214,7 +231,7 @@ class App:
             return DEEPL.usage(usage)
         return LIBRETRANSLATE.settings(self._state.gate.asks_for_keys, -1)
 
-    def _head(self, request: Request, placement: Placement) -> bytes:
+    def _head(self, request: Request, placement: Placement, glossaries: tuple[Packed, ...] = ()) -> bytes:
         """The request line and headers that a replica gets."""
         # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
         target = request.raw_path + b"?" + request.query if request.query else request.raw_path
@@ -236,6 +253,8 @@ class App:
             lines.append(self._router)
         if placement.detected is not None:
             lines.append(f"{SOURCE_LANG_HEADER}: {placement.detected}".encode())
+        if glossaries:
+            lines.append(f"{GLOSSARIES_HEADER}: {named(glossaries)}".encode())
         if request.body or request.method not in ("GET", "DELETE"):
             lines.append(b"content-length: %d" % len(request.body))
         lines.append(b"\r\n")
@@ -272,11 +291,11 @@ class App:
 
     async def _send(self, answer: Answer, send: Send) -> None:
         """An answer of the router's own."""
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(answer.body)).encode()),
-            *answer.headers,
-        ]
+        headers = list(answer.headers)
+        if answer.status != NO_CONTENT:
+            headers.append((b"content-length", str(len(answer.body)).encode()))
+            if all(name != b"content-type" for name, _ in answer.headers):
+                headers.append((b"content-type", b"application/json"))
         if self._state.draining or answer.status == 413:
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -84,6 +84,12 @@ class UnsupportedPairError(CallerError):
     code = "unsupported_pair"
 
 
+class UnknownGlossaryError(CallerError):
+    """There is no glossary of this id."""
+
+    code = "unknown_glossary"
+
+
 class BodyTooLargeError(CallerError):
     """The body is larger than the router reads."""
 
@@ -133,6 +139,12 @@ class QueueFullError(CapacityError):
     """More requests wait for the deployment than the router holds."""
 
     code = "overloaded"
+
+
+class GlossariesUnavailableError(CapacityError):
+    """The place where glossaries are kept cannot be read."""
+
+    code = "glossaries_unavailable"
 
 
 class NoReplicaError(CapacityError):

@@ -12,7 +12,8 @@ from random import Random
 
 import msgspec
 
-from dragoman_contract.routing import REFUSALS, REFUSED_HEADER, REPLICA_HEADER
+from dragoman_contract.glossaries import Packed
+from dragoman_contract.routing import GLOSSARY_MISSING, REFUSALS, REFUSED_HEADER, REPLICA_HEADER
 from dragoman_router.backend import Backend, Endpoint, Place
 from dragoman_router.errors import (
     NoReplicaError,
@@ -24,6 +25,7 @@ from dragoman_router.errors import (
 )
 from dragoman_router.fleet import Fleet
 from dragoman_router.hold import Held
+from dragoman_router.lending import MOST_BROUGHT, bring
 from dragoman_router.metrics import Metrics
 from dragoman_router.routing.replicas import split
 from dragoman_router.routing.retry import Failure, RetryBudget, may_retry
@@ -58,11 +60,13 @@ class Job:
         keys: Deployments that may answer.
         caller: Who asks; callers take turns while they are held.
         deadline_s: When it is given up; time for which it is held is added.
+        glossaries: What its head names, for replicas that lack it.
         tried: Replicas that were asked since it was last held.
         broken: Attempts that broke off.
         attempts: All attempts.
         held_s: For how long it was held.
         named: Whether the replica is told its tag.
+        brought: How often its glossaries were brought.
     """
 
     head: bytes
@@ -70,11 +74,13 @@ class Job:
     keys: tuple[str, ...]
     caller: str
     deadline_s: float
+    glossaries: tuple[Packed, ...] = ()
     tried: list[Endpoint] = field(default_factory=list)
     broken: int = 0
     attempts: int = 0
     held_s: float = 0.0
     named: bool = False
+    brought: int = 0
 
 
 @dataclass(slots=True)
@@ -136,8 +142,17 @@ class Proxy:
                 return found
             backend.release(endpoint)
 
-    async def _attempt(self, job: Job, backend: Backend, endpoint: Endpoint) -> Answered | None:
-        """Ask one replica; None where another is to be asked."""
+    async def _attempt(
+        self, job: Job, backend: Backend, endpoint: Endpoint, *, brought: bool = False
+    ) -> Answered | None:
+        """Ask one replica; None where another is to be asked.
+
+        Args:
+            job: What is asked.
+            backend: The deployment.
+            endpoint: The replica.
+            brought: Whether it has just got the glossaries that it lacked.
+        """
         job.attempts += 1
         head = _telling(job.head, endpoint.tag) if job.named else job.head
         try:
@@ -153,9 +168,12 @@ class Proxy:
             return None
         if reply.status in BUSY and (refusal := refusal_of(reply)):
             endpoint.pool.release(connection)
+            if refusal == GLOSSARY_MISSING and not brought and await self._brought(job, endpoint):
+                job.attempts -= 1  # It goes on where it was.
+                return await self._attempt(job, backend, endpoint, brought=True)
             if refusal == "overloaded":
                 backend.rest(endpoint)
-            rests = refusal == "overloaded"
+            rests = refusal in ("overloaded", GLOSSARY_MISSING)
             self._again(job, backend, endpoint, Failure.REFUSED, f"it is {refusal}", rests=rests)
             return None
         if reply.status >= 500:
@@ -163,6 +181,19 @@ class Proxy:
         else:
             backend.succeeded(endpoint)
         return Answered(reply, backend, endpoint, connection)
+
+    async def _brought(self, job: Job, endpoint: Endpoint) -> bool:
+        """Whether a replica has got the glossaries that it lacked.
+
+        Raises:
+            UpstreamError: Enough others got them in vain.
+        """
+        if job.brought >= MOST_BROUGHT:
+            raise UpstreamError(
+                "the replicas do not hold the glossary that they are brought; their logs may say why"
+            )
+        job.brought += 1
+        return await bring(endpoint.pool, endpoint.replica.address, job.glossaries, job.deadline_s)
 
     def _pick(self, job: Job) -> tuple[Backend, Endpoint | None]:
         """A deployment and a replica of it; no replica where the request has to wait for that deployment."""

@@ -41,6 +41,13 @@ class Settings(BaseSettings):
     )
     resync_s: float = Field(300, gt=0, le=86400, description="seconds after which everything is listed anew")
 
+    glossary_namespace: str | None = Field(
+        None, description="namespace whose ConfigMaps keep callers' glossaries; none: each pod keeps its own"
+    )
+    glossary_dir: Path | None = Field(
+        None, description="directory that keeps them instead, such as a volume of all routers"
+    )
+
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
         description="address to listen on (default DRAGOMAN_HOST, else 0.0.0.0)",
@@ -110,6 +117,10 @@ class Settings(BaseSettings):
     def _together(self) -> Settings:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("tls-cert and tls-key go together: set both or neither")
+        if self.glossary_dir is not None and self.glossary_namespace is not None:
+            raise ValueError("glossary-dir and glossary-namespace: set one of them")
+        if self.static is not None and self.glossary_namespace is not None:
+            raise ValueError("glossary-namespace is for Kubernetes; with static set glossary-dir")
         return self
 
 

@@ -22,6 +22,7 @@ from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError
+from dragoman_service.glossaries.held import HeldGlossaries
 from dragoman_service.glossaries.opening import open_store
 from dragoman_service.lifecycle import Lifecycle
 from dragoman_service.loop_lag import LoopLag
@@ -75,7 +76,8 @@ def create_app(
     tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
     app.include_router(probe_routes(lifecycle, engine, admission, registry, tolerance))
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    app.include_router(router_routes(lifecycle))
+    held = HeldGlossaries()
+    app.include_router(router_routes(lifecycle, held))
     accounting = Accounting(metrics, tracing, shortest)
     answering = Answering(
         translator, lifecycle, admission, accounting, settings.max_body_bytes, settings.max_texts
@@ -84,7 +86,7 @@ def create_app(
     app.include_router(translate_routes(answering))
     app.include_router(libretranslate_routes(answering))
     glossaries = open_store(settings.glossary_dir, settings.cache_dir)
-    deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts)
+    deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts, held)
     app.include_router(deepl_routes(answering, deepl))
     app.include_router(openai_routes(answering, settings.name))
     app.include_router(google_routes(answering))

@@ -155,6 +155,12 @@ class DrainingError(CapacityError):
     code = "draining"
 
 
+class GlossaryMissingError(CapacityError):
+    """A router names a glossary that the pod does not hold; it brings it and asks again."""
+
+    code = "glossary_missing"
+
+
 class CutShortError(DrainingError):
     """The drain's time was up before a request that had been taken was finished."""
 

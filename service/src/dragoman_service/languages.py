@@ -81,6 +81,26 @@ def language(tag: str) -> Language:
     )
 
 
+def primary(tag: str) -> str:
+    """The primary subtag of a tag, without the names of languages, whose data take 17 MB.
+
+    Args:
+        tag: See `language`.
+
+    Raises:
+        UnknownLanguageError: It is no BCP-47 tag, or names no language.
+    """
+    if not is_tag(tag):
+        raise UnknownLanguageError(f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de"')
+    try:
+        known = langcodes.Language.get(tag)
+    except (LanguageTagError, LookupError) as error:
+        raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
+    if known.language is None or not known.is_valid():
+        raise UnknownLanguageError(f"{tag!r} names no language that is known")
+    return known.language
+
+
 def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...]) -> Pair:
     """The pair that a request asks for, if it is served.
 

@@ -1,11 +1,15 @@
-"""What routers say to a pod beside their callers' requests: who they are, and that nothing more will come."""
+"""What routers say to a pod beside their callers' requests: what is in glossaries, and that nothing more will come."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dragoman_contract.routing import DRAINED_PATH, ROUTER_HEADER
+from dragoman_contract.glossaries import MOST_PACKED_BYTES
+from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
+from dragoman_service.errors import BodyTooLargeError
+from dragoman_service.exchange import ClientGoneError, read_body
+from dragoman_service.glossaries.held import HeldGlossaries
 from dragoman_service.lifecycle import Lifecycle
 
 _ROUTER = ROUTER_HEADER.lower().encode()
@@ -32,11 +36,12 @@ class RouterWatch:
         await self._app(scope, receive, send)
 
 
-def router_routes(lifecycle: Lifecycle) -> APIRouter:
-    """`/drained`, in any phase; in no OpenAPI document, for it is not for callers.
+def router_routes(lifecycle: Lifecycle, held: HeldGlossaries) -> APIRouter:
+    """`/drained` and `/held-glossaries`, in any phase; in no OpenAPI document, for they are not for callers.
 
     Args:
         lifecycle: Told who confirmed.
+        held: Told the glossaries.
     """
     routes = APIRouter(include_in_schema=False)
 
@@ -47,6 +52,19 @@ def router_routes(lifecycle: Lifecycle) -> APIRouter:
         if not name:
             raise HTTPException(400, f"send {ROUTER_HEADER}: it names the router that confirms")
         lifecycle.drained(name)
+        return Response(status_code=204)
+
+    @routes.put(HELD_GLOSSARIES_PATH + "{revision}", status_code=204)
+    async def hold(request: Request, revision: str) -> Response:
+        """A router brings a glossary. Whoever else does can do no harm: what it says is checked against its name."""
+        try:
+            await held.put(revision, await read_body(request, MOST_PACKED_BYTES))
+        except BodyTooLargeError as error:
+            raise HTTPException(413, str(error)) from None
+        except ValueError as error:
+            raise HTTPException(400, f"no glossary of this revision: {error}") from None
+        except ClientGoneError:
+            pass  # Nobody is left to answer.
         return Response(status_code=204)
 
     return routes

@@ -1,4 +1,4 @@
-"""The operator behind a gate that lets through what the chart's roles grant, and counts what it used.
+"""The operator, and the router, behind a gate that lets through what the chart's roles grant, and counts what it used.
 
 A real API server enforces the roles itself (test_helm_install.py runs there too); the gate finds a missing
 grant on any API, and also a grant that nothing needs.
@@ -7,6 +7,7 @@ grant on any API, and also a grant that nothing needs.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import subprocess
 import sys
@@ -194,9 +195,9 @@ def rendered(namespace: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def operator(url: str, arguments: list[str], directory: Path) -> AsyncIterator[None]:
-    """`dragoman operator` against the API at `url`, as its pod would run it."""
-    kubeconfig, log = directory / "kubeconfig", directory / "operator.log"
+async def running(url: str, arguments: list[str], directory: Path) -> AsyncIterator[None]:
+    """A part of Dragoman against the API at `url`, as its pod would run it."""
+    kubeconfig, log = directory / "kubeconfig", directory / "log"
     named = {"cluster": "gate", "user": "gate"}
     content = {
         "apiVersion": "v1",
@@ -207,8 +208,7 @@ async def operator(url: str, arguments: list[str], directory: Path) -> AsyncIter
         "current-context": "gate",
     }
     kubeconfig.write_text(yaml.safe_dump(content))
-    ports = ["--host=127.0.0.1", "--health-port=0", "--metrics-port=0"]
-    command = [sys.executable, "-m", "dragoman", *arguments, *ports]
+    command = [sys.executable, "-m", "dragoman", *arguments, "--host=127.0.0.1"]
     environment = {"KUBECONFIG": str(kubeconfig), "PATH": "/usr/bin:/bin"}
     with log.open("wb") as out:
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=out, stderr=out)
@@ -315,6 +315,14 @@ def keda_definitions() -> list[dict[str, Any]]:
     return made
 
 
+def define(fresh: Any, objects: Iterable[dict[str, Any]]) -> None:
+    """The chart's kind, and KEDA's, once for all tests."""
+    if not fresh.definitions.list_custom_resource_definition().items:
+        (definition,) = (item for item in objects if item["kind"] == "CustomResourceDefinition")
+        for each in (definition, *keda_definitions()):
+            fresh.definitions.create_custom_resource_definition(each)
+
+
 def service(fresh: Any, namespace: str) -> bool:
     return any(item.metadata.name == "demo" for item in fresh.core.list_namespaced_service(namespace).items)
 
@@ -333,18 +341,59 @@ async def test_operator_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, un
     system, namespace = f"{scope}-system", f"{scope}-demo"
     watched = {"watchNamespaces": [namespace]} if scope == "namespaces" else {}
     objects = rendered(system, {**watched, "keda": {"enabled": True}, "prometheus": {"readSecrets": True}})
-    if not fresh.definitions.list_custom_resource_definition().items:
-        (definition,) = (item for item in objects if item["kind"] == "CustomResourceDefinition")
-        for each in (definition, *keda_definitions()):
-            fresh.definitions.create_custom_resource_definition(each)
+    define(fresh, objects)
     for name in (system, namespace):
         fresh.make_namespace(name)
     (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")
     gate = Gate(fresh.api.configuration, grants(objects, pod["serviceAccountName"]))
-    async with opened(gate) as url, operator(url, pod["containers"][0]["args"], tmp_path):
+    arguments = [*pod["containers"][0]["args"], "--health-port=0", "--metrics-port=0"]
+    async with opened(gate) as url, running(url, arguments, tmp_path):
         try:
             await asyncio.to_thread(play, fresh, namespace, until)
         finally:
             assert not gate.refused
     unused = {(grant.verb, grant.group, grant.resource) for grant in gate.given - gate.used}
     assert unused == NOT_ASKED_OF_ANY_SERVER
+
+
+async def keep_glossaries(url: str) -> None:
+    """One glossary's life, through a router that may still be starting."""
+    dictionary = {"source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
+    async with aiohttp.ClientSession(url) as http:
+        while True:
+            with suppress(aiohttp.ClientConnectionError):
+                async with http.post(
+                    "/v3/glossaries", json={"name": "A", "dictionaries": [dictionary]}
+                ) as made:
+                    assert made.status == 201, await made.text()
+                    path = f"/v3/glossaries/{(await made.json())['glossary_id']}"
+                    break
+            await asyncio.sleep(0.1)
+        for method, at, status in (
+            ("GET", "/v3/glossaries", 200),
+            ("GET", path, 200),
+            ("PATCH", path, 200),
+            ("DELETE", path, 204),
+            ("GET", path, 404),
+        ):
+            async with http.request(method, at, json={"name": "B"} if method == "PATCH" else None) as answer:
+                assert answer.status == status, await answer.text()
+
+
+async def test_router_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, until, tmp_path):
+    system = "router-system"
+    fresh.make_namespace(system)
+    objects = rendered(system, {"router": {"enabled": True, "drain": {"noticeSeconds": 0}}})
+    define(fresh, objects)
+    objects = [item for item in objects if "-router" in item["metadata"]["name"]]
+    (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")
+    gate = Gate(fresh.api.configuration, grants(objects, pod["serviceAccountName"]))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    arguments = [*pod["containers"][0]["args"], f"--port={port}", "--admin-port=0"]
+    async with opened(gate) as url, running(url, arguments, tmp_path), asyncio.timeout(60):
+        try:
+            await keep_glossaries(f"http://127.0.0.1:{port}")
+        finally:
+            assert not gate.refused
+        await asyncio.to_thread(until, lambda: gate.used == gate.given, "everything granted was used")

@@ -44,9 +44,9 @@ async def test_what_is_added_is_there_until_it_is_removed(glossaries: GlossarySt
         await glossaries.add(glossary)
     assert await glossaries.get(young.glossary_id) == young
     assert await glossaries.get(young.glossary_id.upper()) == young
-    assert list(await glossaries.all()) == [old, young]
+    assert list(await glossaries.all()) == [old.outline, young.outline]
     await glossaries.remove(young.glossary_id)
-    assert list(await glossaries.all()) == [old]
+    assert list(await glossaries.all()) == [old.outline]
     for lookup in (glossaries.get, glossaries.remove):
         with pytest.raises(UnknownGlossaryError):
             await lookup(young.glossary_id)
@@ -113,7 +113,7 @@ async def test_a_damaged_file_is_told_and_hides_no_other(
     await glossaries.add(glossary)
     (tmp_path / f"{damaged}.json").write_text('{"name": "half')
     with caplog.at_level(logging.WARNING):
-        assert list(await glossaries.all()) == [glossary]
+        assert list(await glossaries.all()) == [glossary.outline]
     assert damaged in caplog.text
     with pytest.raises(GlossaryStoreError, match=f"{damaged}.json is no glossary; restore or remove it"):
         await glossaries.get(damaged)

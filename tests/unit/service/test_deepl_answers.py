@@ -86,8 +86,8 @@ def test_a_glossary_of_one_pair_is_described_for_both_versions() -> None:
     glossary = make_glossary(CAT)
     pair = {"source_lang": "en", "target_lang": "de", "entry_count": 1}
     frame = {"glossary_id": "id", "name": "Animals", "creation_time": "2026-11-01T00:00:00.000000Z"}
-    assert glossaries.monolingual_json(glossary) == {**frame, **pair, "ready": True}
-    assert glossaries.multilingual_json(glossary) == {**frame, "dictionaries": [pair]}
+    assert glossaries.monolingual_json(glossary.outline) == {**frame, **pair, "ready": True}
+    assert glossaries.multilingual_json(glossary.outline) == {**frame, "dictionaries": [pair]}
     assert glossaries.entries_json(CAT)["dictionaries"] == [
         {"source_lang": "en", "target_lang": "de", "entries": "cat\tKatze", "entries_format": "tsv"}
     ]
@@ -96,9 +96,11 @@ def test_a_glossary_of_one_pair_is_described_for_both_versions() -> None:
 @pytest.mark.parametrize("dictionaries", [(), (CAT, DOG)])
 def test_v2_knows_only_glossaries_of_one_pair(dictionaries: tuple[Dictionary, ...]) -> None:
     glossary = make_glossary(*dictionaries)
-    assert glossaries.monolingual([glossary, make_glossary(CAT)]) == [make_glossary(CAT)]
+    assert glossaries.monolingual([glossary.outline, make_glossary(CAT).outline]) == [
+        make_glossary(CAT).outline
+    ]
     with pytest.raises(errors.UnknownGlossaryError, match="v3 has it"):
-        glossaries.monolingual_json(glossary)
+        glossaries.monolingual_json(glossary.outline)
 
 
 def test_usage_is_bounded_by_its_limit() -> None:

@@ -1,4 +1,4 @@
-"""The glossaries of DeepL's own Python client, v2 and v3, over both stores."""
+"""The glossaries of DeepL's own Python client, v2 and v3, over all stores: a pod's two, and the one of routers."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -31,9 +31,22 @@ def keeping_pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> I
         pod.close()
 
 
-@pytest.fixture(params=["scripted_pod", "keeping_pod"], ids=["memory", "directory"])
+@pytest.fixture(scope="module")
+def router(tmp_path_factory: pytest.TempPathFactory, scripted_pod: Any, routed_cluster: Any) -> Iterator[Any]:
+    """A router that keeps glossaries in ConfigMaps, before the pod that keeps them in memory."""
+    cluster = routed_cluster(tmp_path_factory.mktemp("routed"))
+    try:
+        cluster.serve("any", scripted_pod.port)
+        router = cluster.start_router("--glossary-namespace=default")
+        router.wait_until_ready()
+        yield router
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(params=["scripted_pod", "keeping_pod", "router"], ids=["memory", "directory", "router"])
 def client(request: pytest.FixtureRequest) -> Iterator[deepl.DeepLClient]:
-    """A client of a pod that keeps glossaries in one way or the other."""
+    """A client of something that keeps glossaries in one way or the other."""
     client = deepl.DeepLClient("any-key", server_url=request.getfixturevalue(request.param).url)
     yield client
     client.close()
@@ -95,17 +108,20 @@ def test_texts_are_translated_with_a_glossary(client: deepl.DeepLClient) -> None
         client.translate_text("x", source_lang="DE", target_lang="EN-GB", glossary=made)
 
 
-def test_the_terms_of_a_glossary_reach_the_model(client: deepl.DeepLClient) -> None:
+def test_the_terms_of_a_glossary_reach_the_model(
+    client: deepl.DeepLClient, scripted_pod: Any, keeping_pod: Any
+) -> None:
     """The engine's answer is the text's reverse, which has the second glossary's term and not the first's."""
     broken, kept = (
         client.create_glossary("Art", "EN", "DE", {"artist": term}) for term in ("Maler", "tsitra")
     )
     other = client.create_glossary("Other", "EN", "FR", {"artist": "peintre"})
     doubts = []
+    pod = keeping_pod if client.server_url == keeping_pod.url else scripted_pod
     for glossary in (broken, kept):
-        before = guard_findings(client.server_url)
+        before = guard_findings(pod.url)
         client.translate_text("the artist", source_lang="EN", target_lang="DE", glossary=glossary)
-        doubts.append(guard_findings(client.server_url) - before)
+        doubts.append(guard_findings(pod.url) - before)
     assert doubts[0] > doubts[1] == 0
     for glossary in (broken, kept, other):
         client.delete_glossary(glossary)

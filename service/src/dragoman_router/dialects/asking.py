@@ -99,6 +99,7 @@ class Ask:
         sample: To detect the language by, beside them.
         model: Name of a deployment, in OpenAI's dialect.
         key: An API key in the body.
+        glossary_ids: Glossaries that it names, as far as the pod would take them.
     """
 
     targets: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ class Ask:
     model: str | None = None
     key: str | None = None
     sample: str = ""
+    glossary_ids: tuple[str, ...] = ()
 
     @property
     def characters(self) -> int:
@@ -120,8 +122,8 @@ class Answer:
 
     Args:
         status: HTTP status.
-        body: JSON.
-        headers: Beside Content-Type and Content-Length.
+        body: JSON, where `headers` say nothing else.
+        headers: Beside Content-Length.
     """
 
     status: int

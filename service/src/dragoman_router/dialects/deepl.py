@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import msgspec
 
 from dragoman_router import errors
@@ -28,6 +31,8 @@ from dragoman_router.errors import InvalidFieldError, RefusedError
 NO_LIMIT = 1_000_000_000_000
 """What DeepL's own unlimited keys are told as their limit; clients divide by it."""
 QUOTA_EXCEEDED = 456
+MOST_GLOSSARIES = 5
+"""In one request: as many as pods take."""
 
 
 class Body(msgspec.Struct):
@@ -37,6 +42,8 @@ class Body(msgspec.Struct):
     target_lang: str | None = None
     source_lang: str | None = None
     auth_key: str | None = None
+    glossary_id: Any = None
+    glossary_ids: Any = None
 
 
 DECODER = msgspec.json.Decoder(Body)
@@ -52,11 +59,13 @@ class DeepL:
         body = _body(request)
         if not body.text:
             raise InvalidFieldError("Parameter 'text' not specified.")
+        source = source_tag(body.source_lang, "source_lang")
         return Ask(
             targets=(tag(body.target_lang, "target_lang"),),
-            source=source_tag(body.source_lang, "source_lang"),
+            source=source,
             texts=texts_of(body.text),
             key=body.auth_key,
+            glossary_ids=() if source is None else glossary_ids(body.glossary_id, body.glossary_ids),
         )
 
     def refuse(self, error: RefusedError) -> Answer:
@@ -99,12 +108,34 @@ class DeepLFiles(DeepL):
     def read(self, request: Request) -> Ask:
         """What the form asks for."""
         said = uploaded(request)
+        source = source_tag(first(said.fields, "source_lang"), "source_lang")
+        one = (said.fields.get("glossary_id") or [None])[-1]
         return Ask(
             targets=(tag(first(said.fields, "target_lang"), "target_lang"),),
-            source=source_tag(first(said.fields, "source_lang"), "source_lang"),
+            source=source,
             sample=said.sample,
             key=first(said.fields, "auth_key"),
+            glossary_ids=() if source is None else glossary_ids(one, said.fields.get("glossary_ids")),
         )
+
+
+def glossary_ids(one: Any, several: Any) -> tuple[str, ...]:
+    """The glossaries that two fields name.
+
+    Args:
+        one: `glossary_id`: a string where it is any.
+        several: `glossary_ids`: a list of strings, each of which may be several with commas between them, or one such.
+
+    Returns:
+        None of them where a pod would refuse the fields, which it says better.
+    """
+    listed = [several] if isinstance(several, str) else several or []
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
+        return ()
+    found = [part.strip() for item in listed for part in item.split(",") if part.strip()]
+    if isinstance(one, str) and one:
+        return () if found else (one,)
+    return tuple(found) if one in (None, "") and len(found) <= MOST_GLOSSARIES else ()
 
 
 def _body(request: Request) -> Body:
@@ -116,4 +147,16 @@ def _body(request: Request) -> Body:
         target_lang=first(fields, "target_lang"),
         source_lang=first(fields, "source_lang"),
         auth_key=first(fields, "auth_key"),
+        **_glossary_fields(request),
     )
+
+
+def _glossary_fields(request: Request) -> dict[str, Any]:
+    """As a pod reads a form: the last of a field holds, and the address only where there is no body."""
+    fields = form(request) if request.is_form or not request.body else {}
+    if "glossary_id" not in fields and "glossary_ids" not in fields:
+        return {}
+    if request.query and request.body:
+        fields = form(replace(request, query=b""))
+    one = fields.get("glossary_id")
+    return {"glossary_id": one and one[-1], "glossary_ids": fields.get("glossary_ids")}

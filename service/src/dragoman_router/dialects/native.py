@@ -24,6 +24,7 @@ STATUSES: tuple[tuple[type[RefusedError], int], ...] = (
     (errors.UnknownPathError, 404),
     (errors.UnknownDeploymentError, 404),
     (errors.UnknownDocumentError, 404),
+    (errors.UnknownGlossaryError, 404),
     (errors.BodyTooLargeError, 413),
     (errors.KeyMissingError, 401),
     (errors.KeyRefusedError, 403),

@@ -10,6 +10,7 @@ import posixpath
 import re
 from enum import Enum
 
+from dragoman_contract.routing import HELD_GLOSSARIES_PATH
 from dragoman_router.dialects.asking import Dialect, Request
 from dragoman_router.dialects.azure import VERSION_PARAMETER, Azure
 from dragoman_router.dialects.deepl import DeepL, DeepLFiles
@@ -35,6 +36,8 @@ class Action(Enum):
     """As TRANSLATE, with a file in a form."""
     FETCH = "fetch"
     """To the replica that has the document."""
+    GLOSSARIES = "glossaries"
+    """What the router keeps for callers; where it keeps nothing, as `FORWARD`."""
     LANGUAGES = "languages"
     USAGE = "usage"
     SETTINGS = "settings"
@@ -67,8 +70,8 @@ PATHS: dict[str, tuple[Dialect, Action, frozenset[str]]] = {
 }
 
 PREFIXES: tuple[tuple[str, Dialect, Action], ...] = (
-    ("/v2/glossar", DEEPL, Action.FORWARD),
-    ("/v3/glossar", DEEPL, Action.FORWARD),
+    ("/v2/glossar", DEEPL, Action.GLOSSARIES),
+    ("/v3/glossar", DEEPL, Action.GLOSSARIES),
 )
 
 DOCUMENTS: tuple[tuple[str, re.Pattern[str], Dialect, str], ...] = (
@@ -157,7 +160,9 @@ def refined(dialect: Dialect, request: Request) -> Dialect:
 def _is_private(path: str) -> bool:
     """Whether a path is for the cluster, or might become one where dots are resolved."""
     normal = posixpath.normpath(path)
-    return "//" in path or normal != (path.rstrip("/") or "/") or normal in PRIVATE
+    if "//" in path or normal != (path.rstrip("/") or "/"):
+        return True
+    return normal in PRIVATE or f"{normal}/".startswith(HELD_GLOSSARIES_PATH)
 
 
 def _is_azure(request: Request) -> bool:

@@ -14,7 +14,8 @@ from dragoman_router.errors import MalformedRequestError
 
 MULTIPART = b"multipart/form-data"
 FIELDS = frozenset(
-    {"source", "target", "api_key"} | {"source_lang", "target_lang", "auth_key", "glossary_id"}
+    {"source", "target", "api_key"}
+    | {"source_lang", "target_lang", "auth_key", "glossary_id", "glossary_ids"}
 )
 """Of both APIs; the others are the pod's business."""
 MOST_PARTS = 100

@@ -6,26 +6,27 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
+from dragoman_contract.glossaries import Packed, pack
 from dragoman_service.errors import GlossaryStoreError, UnknownGlossaryError
-from dragoman_service.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, unknown
-from dragoman_service.glossaries.values import StoredGlossary
+from dragoman_service.glossaries.document import read, written
+from dragoman_service.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_service.glossaries.values import Outline, StoredGlossary
 
 log = logging.getLogger(__name__)
+
+Made = TypeVar("Made")
 
 SUFFIX = ".json"
 
 PARSED = 16
 """Glossaries that are kept as values, each up to a megabyte: reading one takes up to tens of milliseconds,
 which every translation that uses it would pay."""
-
-_FILE = TypeAdapter(StoredGlossary)
 
 
 class DirectoryStore:
@@ -63,7 +64,11 @@ class DirectoryStore:
         """See `GlossaryStore.get`."""
         return await asyncio.to_thread(self._read, self._path(glossary_id))
 
-    async def all(self) -> Sequence[StoredGlossary]:
+    async def packed(self, glossary_id: str) -> Packed:
+        """One glossary as routers bring it to pods; raises as `get` does."""
+        return await asyncio.to_thread(self._packed, self._path(glossary_id))
+
+    async def all(self) -> Sequence[Outline]:
         """See `GlossaryStore.all`; a file that is none of ours, or damaged, is passed over and logged."""
         return await asyncio.to_thread(self._all)
 
@@ -96,26 +101,32 @@ class DirectoryStore:
         except OSError as error:
             raise _failed("the glossaries could not be listed", error) from error
 
-    def _all(self) -> list[StoredGlossary]:
+    def _all(self) -> list[Outline]:
         found = []
         for name in self._names():
             try:
-                found.append(self._read(self._directory / name))
+                found.append(self._read(self._directory / name).outline)
             except GlossaryStoreError as error:
                 log.warning("passed over %s: %s", name, error)
             except UnknownGlossaryError:
                 continue  # removed since it was listed
-        return sorted(found, key=lambda glossary: glossary.created)
+        return in_order(found)
 
     def _read(self, path: Path) -> StoredGlossary:
+        return self._found(path, _parsed)
+
+    def _packed(self, path: Path) -> Packed:
+        return self._found(path, _packed)
+
+    def _found(self, path: Path, made: Callable[[Path, int, int], Made]) -> Made:
         try:
             state = path.stat()
-            return _parsed(path, state.st_mtime_ns, state.st_ino)
+            return made(path, state.st_mtime_ns, state.st_ino)
         except FileNotFoundError:
             raise unknown() from None
         except OSError as error:
             raise _failed("the glossary could not be read", error) from error
-        except ValidationError as error:
+        except ValueError as error:
             raise GlossaryStoreError(f"the file {path.name} is no glossary; restore or remove it") from error
 
     def _write(self, glossary: StoredGlossary) -> None:
@@ -124,7 +135,7 @@ class DirectoryStore:
             handle, beside = tempfile.mkstemp(dir=self._directory, prefix=".", suffix=".new")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_FILE.dump_json(glossary))
+                    file.write(written(glossary))
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(beside, path)
@@ -140,7 +151,16 @@ class DirectoryStore:
 def _parsed(path: Path, mtime_ns: int, inode: int) -> StoredGlossary:
     """A file's glossary; time and inode tell its states apart, for each write makes a new file."""
     del mtime_ns, inode
-    return _FILE.validate_json(path.read_bytes())
+    return read(path.read_bytes())
+
+
+@lru_cache(maxsize=PARSED)
+def _packed(path: Path, mtime_ns: int, inode: int) -> Packed:
+    """The same, packed."""
+    del mtime_ns, inode
+    document = path.read_bytes()
+    read(document)  # What is no glossary is found out here, and not by a pod.
+    return pack(path.stem, document)
 
 
 def _failed(what: str, error: OSError) -> GlossaryStoreError:

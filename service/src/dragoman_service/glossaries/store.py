@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from dragoman_service.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
-from dragoman_service.glossaries.values import StoredGlossary
+from dragoman_service.glossaries.values import Outline, StoredGlossary
 
 MOST_GLOSSARIES = 1000
 """What DeepL keeps for one account."""
@@ -39,8 +39,8 @@ class GlossaryStore(Protocol):
         """
         ...
 
-    async def all(self) -> Sequence[StoredGlossary]:
-        """Every glossary, the oldest first.
+    async def all(self) -> Sequence[Outline]:
+        """Every glossary without its entries, the oldest first.
 
         Raises:
             GlossaryStoreError: They could not be read.
@@ -86,9 +86,9 @@ class MemoryStore:
             raise unknown()
         return found
 
-    async def all(self) -> Sequence[StoredGlossary]:
+    async def all(self) -> Sequence[Outline]:
         """See `GlossaryStore.all`."""
-        return sorted(self._glossaries.values(), key=lambda glossary: glossary.created)
+        return in_order(glossary.outline for glossary in self._glossaries.values())
 
     async def change(self, glossary_id: str, change: Change) -> StoredGlossary:
         """See `GlossaryStore.change`."""
@@ -112,6 +112,11 @@ def canonical_id(glossary_id: str) -> str:
         return str(uuid.UUID(glossary_id))
     except ValueError:
         raise InvalidFieldError("Missing or invalid argument: glossary_id") from None
+
+
+def in_order(outlines: Iterable[Outline]) -> list[Outline]:
+    """As stores list them: the oldest first."""
+    return sorted(outlines, key=lambda outline: outline.created)
 
 
 def unknown() -> UnknownGlossaryError:

@@ -14,7 +14,7 @@ from dragoman_contract.languages import Languages
 from dragoman_service.dialects.deepl.errors import unsupported
 from dragoman_service.dialects.offered import offered
 from dragoman_service.errors import UnknownLanguageError
-from dragoman_service.languages import Language, language
+from dragoman_service.languages import Language, language, primary
 
 FORMAL = frozenset({"de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru"})
 """Primary subtags of the targets that have a formality at DeepL."""
@@ -79,10 +79,10 @@ def glossary_language(code: str) -> str:
     Raises:
         UnknownLanguageError: It is none, or a variant.
     """
-    known = language(code)
-    if known.code != known.tag:
+    known = primary(code)
+    if "-" in code or "_" in code:
         raise UnknownLanguageError(f"{code[:40]!r} is a variant; glossaries are for languages")
-    return known.code
+    return known
 
 
 def sources(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
@@ -102,11 +102,7 @@ def targets(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
 def glossary_pairs(served: tuple[Languages, ...]) -> list[dict[str, str]]:
     """What `/v2/glossary-language-pairs` lists."""
     can = offered(served)
-    pairs = {
-        (language(source).code, language(target).code)
-        for source in can.sources
-        for target in can.targets[source]
-    }
+    pairs = {(primary(source), primary(target)) for source in can.sources for target in can.targets[source]}
     return [
         {"source_lang": source, "target_lang": target} for source, target in sorted(pairs) if source != target
     ]

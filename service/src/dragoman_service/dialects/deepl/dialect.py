@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
+from starlette.datastructures import Headers
 
+from dragoman_contract.glossaries import revisions
 from dragoman_contract.languages import Languages
+from dragoman_contract.routing import GLOSSARIES_HEADER
 from dragoman_service.dialects.blanks import put_back
 from dragoman_service.dialects.deepl import errors
 from dragoman_service.dialects.deepl.asked import Asked, read_asked
@@ -19,8 +22,9 @@ from dragoman_service.dialects.deepl.codes import source_code
 from dragoman_service.dialects.deepl.fields import fields_of
 from dragoman_service.dialects.deepl.usage import Usage
 from dragoman_service.errors import InvalidFieldError, ServiceError, UnknownDictionaryError
-from dragoman_service.glossaries.store import GlossaryStore
-from dragoman_service.glossaries.values import terms
+from dragoman_service.glossaries.held import HeldGlossaries
+from dragoman_service.glossaries.store import GlossaryStore, canonical_id
+from dragoman_service.glossaries.values import StoredGlossary, terms
 from dragoman_service.languages import language
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
@@ -55,28 +59,35 @@ class DeepL:
 
     Args:
         served: The deployment's pairs; empty means every pair.
-        store: Where glossaries are.
+        store: Where glossaries are that were made here.
         usage: What was translated.
         max_texts: Most texts in one request.
+        held: Glossaries that routers brought.
     """
 
     served: tuple[Languages, ...]
     store: GlossaryStore
     usage: Usage
     max_texts: int
+    held: HeldGlossaries = field(default_factory=HeldGlossaries)
     name: str = "deepl"
 
     async def read(self, request: Request, body: bytes) -> Call:
         """See `asked.read_asked`; the terms of its glossaries are looked up, and the quota is."""
         asked = read_asked(fields_of(request, body), self.served, self.max_texts)
         self.usage.check(asked.characters)
-        wanted = await self.with_terms(asked)
+        wanted = await self.with_terms(asked, request.headers)
         return Call(() if wanted is None else (wanted,), lambda results: self._answered(asked, results))
 
-    async def with_terms(self, asked: Asked) -> TranslationRequest | None:
+    async def with_terms(self, asked: Asked, headers: Headers) -> TranslationRequest | None:
         """What the core is asked for, with the terms that its glossaries have; their pairs know no variants.
 
+        Args:
+            asked: Whose glossaries they are.
+            headers: Where a router says which revisions of them.
+
         Raises:
+            GlossaryMissingError: One has to be brought first.
             UnknownGlossaryError: One is not there.
             InvalidFieldError: One has no dictionary for the pair.
             GlossaryStoreError: One cannot be read.
@@ -84,13 +95,18 @@ class DeepL:
         if asked.request is None or asked.request.source_lang is None or not asked.glossary_ids:
             return asked.request
         pair = language(asked.request.source_lang).code, language(asked.request.target_lang).code
-        found = [await self.store.get(glossary_id) for glossary_id in asked.glossary_ids]
+        kept_by_router = revisions(headers.get(GLOSSARIES_HEADER))
+        found = [await self._glossary(each, kept_by_router) for each in asked.glossary_ids]
         try:
             dictionaries = [glossary.dictionary(*pair) for glossary in found]
         except UnknownDictionaryError as error:
             raise InvalidFieldError(f"Bad request. Reason: {error}") from None
         seen = [*map(unescape, asked.texts)] if asked.request.format is not Format.PLAIN else asked.texts
         return replace(asked.request, terms=await asyncio.to_thread(terms, dictionaries, seen))
+
+    async def _glossary(self, glossary_id: str, kept_by_router: Mapping[str, str]) -> StoredGlossary:
+        revision = kept_by_router.get(canonical_id(glossary_id))
+        return await self.store.get(glossary_id) if revision is None else self.held.get(revision)
 
     def refuse(self, error: ServiceError) -> Response:
         """See `errors.refuse`."""

@@ -15,7 +15,7 @@ from dragoman_service.dialects.deepl import schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.documents import MOST_AT_ONCE, Document, Documents, State
 from dragoman_service.dialects.deepl.fields import Fields
-from dragoman_service.dialects.deepl.glossary_routes import Inform
+from dragoman_service.dialects.deepl.glossary_replies import Inform
 from dragoman_service.dialects.deepl.uploads import read_document, read_upload
 from dragoman_service.errors import CapacityError
 
@@ -41,7 +41,7 @@ def document_routes(answering: Answering, dialect: DeepL, inform: Inform) -> API
             uploaded = await read_upload(request, body)
             file, asked = await asyncio.to_thread(read_document, uploaded, dialect.served)
             dialect.usage.check(asked.characters)
-            wanted = await dialect.with_terms(asked)
+            wanted = await dialect.with_terms(asked, request.headers)
             begun = await documents.begin(uploaded.name, file, asked, wanted, request.headers)
             return JSONResponse({"document_id": begun.document_id, "document_key": begun.document_key})
 

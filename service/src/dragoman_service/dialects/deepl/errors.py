@@ -5,8 +5,7 @@ Source: https://developers.deepl.com/docs/best-practices/error-handling and what
 
 from __future__ import annotations
 
-from fastapi import Response
-from fastapi.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.errors import (
@@ -16,6 +15,7 @@ from dragoman_service.errors import (
     DeadlineExceededError,
     DrainingError,
     EngineDeadError,
+    GlossaryMissingError,
     InvalidFieldError,
     InvalidGlossaryError,
     NotReadyError,
@@ -72,6 +72,7 @@ STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (CallerError, 400),
     (NotReadyError, 503),
     (DrainingError, 503),
+    (GlossaryMissingError, 503),
     (CapacityError, 429),
     (EngineDeadError, 503),
     (DeadlineExceededError, 504),

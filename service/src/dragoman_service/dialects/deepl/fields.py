@@ -10,12 +10,14 @@ from urllib.parse import parse_qsl
 import pydantic_core
 from starlette.requests import Request
 
-from dragoman_service.dialects.deepl.errors import missing, unsupported
+from dragoman_service.dialects.deepl.errors import UriTooLongError, missing, unsupported
 from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 
 FORM = "application/x-www-form-urlencoded"
 
 MOST_FORM_FIELDS = 10_000
+
+MOST_QUERY_BYTES = 8 * 1024
 
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
@@ -144,6 +146,16 @@ def fields_of(request: Request, body: bytes) -> Fields:
         return _form(body.decode())
     except UnicodeDecodeError:
         raise MalformedRequestError("the form is not UTF-8") from None
+
+
+def bound_query(request: Request) -> None:
+    """Refuse an address that is too long.
+
+    Raises:
+        UriTooLongError: It is.
+    """
+    if len(request.scope["query_string"]) > MOST_QUERY_BYTES:
+        raise UriTooLongError(f"the address has more than {MOST_QUERY_BYTES} bytes; send a body instead")
 
 
 def _json(body: bytes) -> Fields:

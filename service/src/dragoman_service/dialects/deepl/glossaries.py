@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman_service.dialects.deepl.codes import glossary_language
 from dragoman_service.dialects.deepl.errors import missing, unsupported
@@ -13,9 +13,11 @@ from dragoman_service.dialects.deepl.fields import Fields
 from dragoman_service.errors import InvalidFieldError, UnknownGlossaryError, UnknownLanguageError
 from dragoman_service.glossaries.entries import FORMATS, read_entries, to_tsv
 from dragoman_service.glossaries.store import Change
-from dragoman_service.glossaries.values import Dictionary, StoredGlossary
+from dragoman_service.glossaries.values import Dictionary, DictionaryOutline, Outline, StoredGlossary
 
 TSV = "text/tab-separated-values"
+
+OneDictionary = TypeVar("OneDictionary", Dictionary, DictionaryOutline)
 
 
 def read_pair(fields: Fields) -> tuple[str, str]:
@@ -94,23 +96,26 @@ def read_change(fields: Fields) -> Change:
     return change
 
 
-def monolingual(glossaries: Iterable[StoredGlossary]) -> list[StoredGlossary]:
+def monolingual(glossaries: Iterable[Outline]) -> list[Outline]:
     """Those that v2 can show: they have one dictionary."""
     return [glossary for glossary in glossaries if len(glossary.dictionaries) == 1]
 
 
-def only_dictionary(glossary: StoredGlossary) -> Dictionary:
+def only_dictionary(dictionaries: Sequence[OneDictionary]) -> OneDictionary:
     """The one dictionary of a glossary that v2 asks for.
+
+    Args:
+        dictionaries: Of the glossary.
 
     Raises:
         UnknownGlossaryError: It has none, or several, and is known to v3 alone.
     """
-    if len(glossary.dictionaries) != 1:
+    if len(dictionaries) != 1:
         raise UnknownGlossaryError("Glossary not found; v3 has it, for it is not of one pair of languages")
-    return glossary.dictionaries[0]
+    return dictionaries[0]
 
 
-def monolingual_json(glossary: StoredGlossary) -> dict[str, Any]:
+def monolingual_json(glossary: Outline) -> dict[str, Any]:
     """A glossary as v2 describes it.
 
     Raises:
@@ -120,11 +125,12 @@ def monolingual_json(glossary: StoredGlossary) -> dict[str, Any]:
         "glossary_id": glossary.glossary_id,
         "name": glossary.name,
         "ready": True,
-        **_described(only_dictionary(glossary), glossary.created),
+        **dictionary_json(only_dictionary(glossary.dictionaries)),
+        "creation_time": _written(glossary.created),
     }
 
 
-def multilingual_json(glossary: StoredGlossary) -> dict[str, Any]:
+def multilingual_json(glossary: Outline) -> dict[str, Any]:
     """A glossary as v3 describes it."""
     return {
         "glossary_id": glossary.glossary_id,
@@ -134,12 +140,12 @@ def multilingual_json(glossary: StoredGlossary) -> dict[str, Any]:
     }
 
 
-def dictionary_json(dictionary: Dictionary) -> dict[str, Any]:
+def dictionary_json(dictionary: DictionaryOutline) -> dict[str, Any]:
     """A dictionary without its entries."""
     return {
         "source_lang": dictionary.source_lang,
         "target_lang": dictionary.target_lang,
-        "entry_count": len(dictionary.entries),
+        "entry_count": dictionary.entry_count,
     }
 
 
@@ -159,10 +165,6 @@ def entries_json(dictionary: Dictionary) -> dict[str, Any]:
 
 def _new(name: str, dictionaries: Sequence[Dictionary]) -> StoredGlossary:
     return StoredGlossary(str(uuid.uuid4()), name, datetime.now(UTC), tuple(dictionaries))
-
-
-def _described(dictionary: Dictionary, created: datetime) -> dict[str, Any]:
-    return {**dictionary_json(dictionary), "creation_time": _written(created)}
 
 
 def _written(moment: datetime) -> str:

@@ -9,13 +9,12 @@ from dragoman_service.answering import Answering
 from dragoman_service.dialects.deepl import codes, errors, schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.document_routes import document_routes
-from dragoman_service.dialects.deepl.fields import Fields, fields_of
-from dragoman_service.dialects.deepl.glossary_routes import Reply, glossary_routes
+from dragoman_service.dialects.deepl.fields import Fields, bound_query, fields_of
+from dragoman_service.dialects.deepl.glossary_replies import Reply
+from dragoman_service.dialects.deepl.glossary_routes import glossary_routes
 
 MOST_BODY_BYTES = 128 * 1024
 """DeepL's own bound for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""
-
-MOST_QUERY_BYTES = 8 * 1024
 
 UNKNOWN = ("/v2/{rest:path}", "/v3/{rest:path}")
 ANY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
@@ -80,15 +79,3 @@ def deepl_routes(answering: Answering, dialect: DeepL) -> APIRouter:
     for path in UNKNOWN:
         router.add_api_route(path, unknown, methods=ANY_METHOD, include_in_schema=False)
     return router
-
-
-def bound_query(request: Request) -> None:
-    """Refuse an address that is too long.
-
-    Raises:
-        UriTooLongError: It is.
-    """
-    if len(request.scope["query_string"]) > MOST_QUERY_BYTES:
-        raise errors.UriTooLongError(
-            f"the address has more than {MOST_QUERY_BYTES} bytes; send a body instead"
-        )

@@ -1,0 +1,82 @@
+"""Glossaries as routers and engine pods hand them to each other: packed, and named by the hash of what they hold.
+
+`routing.py` says when; what a document holds is the business of those who keep and apply glossaries.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import hmac
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+MOST_PACKED_BYTES = 1024 * 1024
+"""What a ConfigMap holds, and so what is ever sent."""
+
+MOST_DOCUMENT_BYTES = 8 * 1024 * 1024
+"""Unpacked: 900,000 bytes of terms that are all as short as can be come to seven million as JSON."""
+
+GZIP = 31
+"""zlib's number for the gzip format with its largest window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A glossary, ready to be sent.
+
+    Args:
+        glossary_id: A UUID in its usual form, lower case.
+        revision: 64 hexadecimal digits: SHA-256 of the document.
+        content: The document in gzip.
+    """
+
+    glossary_id: str
+    revision: str
+    content: bytes
+
+
+def revision_of(document: bytes) -> str:
+    """What names a document: 64 hexadecimal digits."""
+    return hashlib.sha256(document).hexdigest()
+
+
+def pack(glossary_id: str, document: bytes) -> Packed:
+    """A document, packed; the same bytes each time. Takes 50 ms for a large one: call it in a thread."""
+    return Packed(glossary_id, revision_of(document), gzip.compress(document, mtime=0))
+
+
+def unpack(content: bytes, revision: str | None = None) -> bytes:
+    """The document in what was packed.
+
+    Args:
+        content: `Packed.content`.
+        revision: What it has to hold; None takes whatever it holds.
+
+    Raises:
+        ValueError: It is not packed, is longer than `MOST_DOCUMENT_BYTES`, or is another than `revision` says.
+    """
+    reading = zlib.decompressobj(GZIP)
+    try:
+        document = reading.decompress(content, MOST_DOCUMENT_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError(f"not gzip: {error}") from None
+    if len(document) > MOST_DOCUMENT_BYTES:
+        raise ValueError(f"more than {MOST_DOCUMENT_BYTES} bytes unpacked")
+    if not reading.eof or reading.unused_data:
+        raise ValueError("the gzip stream ends too early, or something follows it")
+    if revision is not None and not hmac.compare_digest(revision_of(document).encode(), revision.encode()):
+        raise ValueError("the content is not what the revision says")
+    return document
+
+
+def named(glossaries: Iterable[Packed]) -> str:
+    """`GLOSSARIES_HEADER` for these."""
+    return ", ".join(f"{each.glossary_id}={each.revision}" for each in glossaries)
+
+
+def revisions(header: str | None) -> Mapping[str, str]:
+    """The revision of each id in `GLOSSARIES_HEADER`; empty where there is no such header."""
+    pairs = (part.strip().partition("=") for part in (header or "").split(","))
+    return {glossary_id: revision for glossary_id, _, revision in pairs if glossary_id and revision}

@@ -1,0 +1,343 @@
+"""Glossaries behind two routers and two pods, and how a replica gets those that it lacks."""
+
+import asyncio
+import io
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import deepl
+import httpx
+import pytest
+
+from dragoman_contract.glossaries import Packed, pack, unpack
+from dragoman_router.errors import GlossariesUnavailableError, UnknownGlossaryError
+from dragoman_router.glossaries.shared import SharedGlossaries
+from dragoman_router.lending import MOST_BROUGHT
+from dragoman_router.routing.health import HEALTHY
+from dragoman_service.glossaries.directory import DirectoryStore
+
+pytestmark = pytest.mark.timeout(300)
+
+ASKED = 12
+"""Requests after which both of two idle replicas have had one, but for once in two thousand times."""
+
+
+class Setting:
+    """Two pods behind two routers, and a client of each router."""
+
+    def __init__(self, directory: Path, cluster: Any, pod_process: Any) -> None:
+        flags = ("--model", "org/model", "--engine", "scripted")
+        self.cluster = cluster
+        self.pods = [pod_process(directory, *flags) for _ in range(2)]
+        for pod in self.pods:
+            pod.wait_for("/readyz", deadline_s=120)
+        cluster.serve("any", *(pod.port for pod in self.pods))
+        self.routers = [cluster.start_router("--glossary-namespace=default") for _ in range(2)]
+        for router in self.routers:
+            router.wait_until_ready(deadline_s=120)
+        self.clients = [deepl.DeepLClient("any-key", server_url=router.url) for router in self.routers]
+
+    def translate(self, router: int, glossary_id: str, target: str = "DE") -> httpx.Response:
+        body = {"text": ["tac"], "source_lang": "EN", "target_lang": target, "glossary_id": glossary_id}
+        return httpx.post(f"{self.routers[router].url}/v2/translate", json=body, timeout=30)
+
+    def close(self) -> None:
+        for client in self.clients:
+            client.close()
+        for pod in self.pods:
+            pod.close()
+        self.cluster.close()
+
+
+@pytest.fixture(scope="module")
+def setting(
+    tmp_path_factory: pytest.TempPathFactory, pod_process: Any, routed_cluster: Any
+) -> Iterator[Setting]:
+    directory = tmp_path_factory.mktemp("glossaries")
+    made = Setting(directory, routed_cluster(directory), pod_process)
+    yield made
+    made.close()
+
+
+def test_what_one_router_made_holds_at_the_other_and_in_every_pod(setting: Setting) -> None:
+    one, _ = setting.clients
+    made = one.create_glossary("Animals", "EN", "DE", {"tac": "Katze"})
+    answers = [setting.translate(1, made.glossary_id) for _ in range(ASKED)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.headers["x-dragoman-endpoint"] for answer in answers}) == 2
+    assert not [answer for answer in answers if "attempts" in answer.headers["x-dragoman-route"]]
+    # The engine reverses, so the term is missing, which each pod can only find out if it has the term.
+    for pod in setting.pods:
+        assert pod.metric("dragoman_guard_findings_total") > 0
+
+    form = {"text": "tac", "source_lang": "EN", "target_lang": "DE", "glossary_ids": made.glossary_id}
+    assert httpx.post(f"{setting.routers[0].url}/v2/translate", data=form).status_code == 200
+
+    one.delete_glossary(made)
+    for router in (0, 1) * 5:
+        answer = setting.translate(router, made.glossary_id)
+        assert (answer.status_code, answer.json()) == (404, {"message": "Glossary not found"})
+
+
+def test_a_change_holds_for_the_next_request_through_any_router(setting: Setting) -> None:
+    one, other = setting.clients
+    made = one.create_glossary("Animals", "EN", "DE", {"tac": "Katze"})
+    for language in ("FR", "ES", "IT"):
+        refused = setting.translate(1, made.glossary_id, language)
+        assert refused.status_code == 400
+        assert refused.json()["message"].startswith(
+            "Bad request. Reason: No dictionary found for language pair"
+        )
+        one.update_multilingual_glossary_dictionary_from_csv(made.glossary_id, "EN", language, "tac,chat")
+        assert setting.translate(1, made.glossary_id, language).status_code == 200
+        other.delete_multilingual_glossary_dictionary(
+            made.glossary_id, source_lang="EN", target_lang=language
+        )
+        assert setting.translate(0, made.glossary_id, language).status_code == 400
+    other.delete_multilingual_glossary(made.glossary_id)
+
+
+def test_what_a_pod_would_refuse_is_refused_in_its_words(setting: Setting) -> None:
+    url = f"{setting.routers[0].url}/v2/translate"
+    body = {"text": ["x"], "source_lang": "EN", "target_lang": "DE"}
+    no_uuid = httpx.post(url, json={**body, "glossary_id": "x"})
+    assert (no_uuid.status_code, no_uuid.json()["message"]) == (
+        400,
+        "Missing or invalid argument: glossary_id",
+    )
+    ids = [str(uuid.uuid4()) for _ in range(6)]
+    for fields, words in (
+        ({"glossary_id": ids[0], "glossary_ids": ids[1:2]}, "cannot be used together"),
+        ({"glossary_ids": ids}, "at most 5 glossaries"),
+        ({"glossary_id": ids[0], "source_lang": None}, "requires the source_lang parameter"),
+        ({"glossary_id": 5}, "Value for 'glossary_id' not supported."),
+    ):
+        refused = httpx.post(url, json={**body, **fields})
+        assert (refused.status_code, words in refused.json()["message"]) == (400, True), refused.text
+
+
+def test_what_routers_say_to_pods_is_not_for_clients(setting: Setting) -> None:
+    packed = pack(str(uuid.uuid4()), b"{}")
+    url = setting.routers[0].url
+    for prefix in ("", "/d/default/any", "/d/default/any/x/.."):
+        answer = httpx.put(f"{url}{prefix}/held-glossaries/{packed.revision}", content=packed.content)
+        assert answer.status_code == 404, prefix
+    made = setting.clients[0].create_glossary("Mine", "EN", "DE", {"tac": "Katze"})
+    setting.translate(0, made.glossary_id)
+    told = {"x-dragoman-glossaries": f"{uuid.uuid4()}={packed.revision}"}
+    body = {"text": ["x"], "source_lang": "EN", "target_lang": "DE"}
+    assert httpx.post(f"{url}/v2/translate", json=body, headers=told).status_code == 200
+    setting.clients[0].delete_glossary(made)
+
+
+def test_a_pod_takes_only_what_its_name_says(setting: Setting) -> None:
+    pod = setting.pods[0]
+    packed = pack(str(uuid.uuid4()), b'{"glossary_id": "x"}')
+    for revision, content, status in (
+        (packed.revision, packed.content, 400),  # no glossary
+        ("0" * 64, packed.content, 400),  # another revision's
+        (packed.revision, b"no gzip", 400),
+        (packed.revision, bytes(2 * 1024 * 1024), 413),
+    ):
+        answer = pod.client.put(f"/held-glossaries/{revision}", content=content)
+        assert (answer.status_code, "error" in answer.json()) == (status, True)
+
+
+def test_a_document_asks_for_its_glossary_too(setting: Setting) -> None:
+    made = setting.clients[0].create_glossary("Animals", "EN", "DE", {"tac": "Katze"})
+    for _ in range(ASKED // 2):
+        done = io.BytesIO()
+        setting.clients[1].translate_document(
+            b"tac", done, source_lang="EN", target_lang="DE", filename="a.txt", glossary=made
+        )
+        assert done.getvalue() == b"cat"
+    pod, lacked = setting.pods[0], "0" * 64
+    answer = pod.client.post(
+        "/v2/document",
+        data={"source_lang": "EN", "target_lang": "DE", "glossary_id": made.glossary_id},
+        files={"file": ("a.txt", b"tac")},
+        headers={"x-dragoman-glossaries": f"{made.glossary_id}={lacked}"},
+    )
+    assert (answer.status_code, answer.headers["x-dragoman-refused"]) == (503, "glossary_missing")
+    setting.clients[0].delete_glossary(made)
+    with pytest.raises(deepl.DeepLException, match="Glossary not found"):
+        setting.clients[1].translate_document(
+            b"tac", io.BytesIO(), source_lang="EN", target_lang="DE", filename="a.txt", glossary=made
+        )
+
+
+def test_an_outage_of_the_api_changes_nothing_that_is_known(
+    tmp_path: Path, pod_process: Any, routed_cluster: Any
+) -> None:
+    setting = Setting(tmp_path, routed_cluster(tmp_path), pod_process)
+    try:
+        known, never_used = (
+            setting.clients[0].create_glossary("Animals", "EN", "DE", {"tac": "Katze"}) for _ in range(2)
+        )
+        assert setting.translate(1, known.glossary_id).status_code == 200
+        setting.cluster.stop_api()
+        for _ in range(ASKED):
+            assert setting.translate(1, known.glossary_id).status_code == 200
+        refused = setting.translate(1, never_used.glossary_id)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert "the Kubernetes API cannot be asked" in refused.json()["message"]
+        asked = httpx.get(f"{setting.routers[0].url}/v2/glossaries")
+        assert (asked.status_code, asked.json()["message"][:18]) == (500, "the Kubernetes API")
+    finally:
+        setting.close()
+
+
+# A router in the test's own loop, and replicas that do as they are told.
+
+PACKED = pack("5d2b0f8e-3a5c-4d3e-8c55-0d9b7a1f2e11", b'{"a": 1}')
+BODY = {"text": ["x"], "source_lang": "EN", "target_lang": "DE", "glossary_id": PACKED.glossary_id}
+
+
+class Kept:
+    """Glossaries of one request's choice."""
+
+    def __init__(self, found: Packed | Exception = PACKED) -> None:
+        self.found = found
+
+    async def named(self, glossary_ids: Any) -> tuple[Packed, ...]:
+        assert tuple(glossary_ids) == (PACKED.glossary_id,)
+        if isinstance(self.found, Exception):
+            raise self.found
+        return (self.found,)
+
+    async def answer(self, request: Any) -> Any:
+        raise AssertionError(request)
+
+
+def lacking(holds: bool = True, taken: int = 204) -> Any:
+    """A replica that lacks the glossary until it is brought, or for ever."""
+    held: list[bytes] = []
+
+    async def script(exchange: Any) -> None:
+        if exchange.method == "PUT":
+            assert unpack(exchange.body, exchange.target.rpartition("/")[2]) == b'{"a": 1}'
+            held.append(exchange.body)
+            if taken == 204:
+                await exchange.write(b"HTTP/1.1 204 X\r\n\r\n")
+            else:
+                await exchange.answer({}, taken)
+        elif held and holds:
+            await exchange.answer({"by": "it"})
+        else:
+            assert exchange.headers["x-dragoman-glossaries"] == f"{PACKED.glossary_id}={PACKED.revision}"
+            await exchange.answer({}, 503, "x-dragoman-refused: glossary_missing\r\n")
+
+    return script
+
+
+async def test_a_replica_is_brought_what_it_lacks_and_is_none_the_worse_for_it(
+    router: Any, start_upstream: Any
+) -> None:
+    one = await start_upstream()
+    one.script = lacking()
+    router.serve("a", one.replica())
+    router.state.glossaries = Kept()
+    budget = router.state.proxy._budget.balance
+    for asked in (["POST", "PUT", "POST"], ["POST"]):
+        one.asked.clear()
+        status, body, headers = await router.post("/v2/translate", BODY)
+        assert (status, body, headers["X-Dragoman-Route"]) == (200, {"by": "it"}, "pair; least-in-flight")
+        assert [exchange.method for exchange in one.asked] == asked
+        assert {each.body for each in one.asked if each.method == "POST"} == {json.dumps(BODY).encode()}
+    (endpoint,) = router.state.fleet.backends["default/a"].endpoints.values()
+    assert endpoint.health is HEALTHY
+    assert endpoint.in_flight == 0
+    assert router.state.proxy._budget.balance >= budget
+
+
+@pytest.mark.parametrize(("holds", "taken"), [(False, 204), (True, 400)])
+async def test_a_replica_that_does_not_hold_what_it_is_brought_is_passed_by(
+    router: Any, start_upstream: Any, holds: bool, taken: int
+) -> None:
+    bad, good = await start_upstream("bad"), await start_upstream("good")
+    bad.script = lacking(holds, taken)
+    router.serve("a", bad.replica(), good.replica())
+    router.state.glossaries = Kept()
+    backend = router.state.fleet.backends["default/a"]
+    async with asyncio.timeout(30):
+        while not bad.asked:
+            status, body, _ = await router.post("/v2/translate", BODY)
+            assert (status, body) == (200, {"by": "good"})
+    assert [exchange.method for exchange in bad.asked].count("PUT") == 1
+    assert {endpoint.health for endpoint in backend.endpoints.values()} == {HEALTHY}
+    assert backend.in_flight == 0
+
+
+async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ever(
+    router: Any, start_upstream: Any
+) -> None:
+    only = await start_upstream()
+    only.script = lacking(holds=False)
+    router.serve("a", only.replica())
+    router.state.glossaries = Kept()
+    status, body, _ = await router.post("/v2/translate", BODY)
+    assert (status, "do not hold the glossary" in body["message"]) == (502, True)
+    assert [exchange.method for exchange in only.asked].count("PUT") == MOST_BROUGHT
+    assert router.state.fleet.backends["default/a"].in_flight == 0
+
+
+async def test_a_glossary_that_cannot_be_had_is_refused_before_any_replica_is_asked(
+    router: Any, start_upstream: Any
+) -> None:
+    one = await start_upstream()
+    router.serve("a", one.replica())
+    router.state.glossaries = Kept(UnknownGlossaryError("Glossary not found"))
+    assert (await router.post("/v2/translate", BODY))[:2] == (404, {"message": "Glossary not found"})
+    router.state.glossaries = Kept(GlossariesUnavailableError("not now"))
+    status, body, headers = await router.post("/v2/translate", BODY)
+    assert (status, body, headers["Retry-After"]) == (503, {"message": "not now"}, "1")
+    assert not one.asked
+
+
+async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
+    start_router: Any, start_upstream: Any, tmp_path: Path
+) -> None:
+    one = await start_upstream()
+    routers = [await start_router() for _ in range(2)]
+    for each in routers:
+        each.serve("a", one.replica(), pairs={"en": ("de",), "de": ("en",)})
+        each.state.glossaries = SharedGlossaries(DirectoryStore(tmp_path), each.state.fleet)
+    made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
+    status, glossary, _ = await routers[0].post("/v2/glossaries", made)
+    assert status == 201
+    body = {**BODY, "glossary_id": glossary["glossary_id"]}
+    assert (await routers[1].post("/v2/translate", body))[0] == 200
+    named = one.asked[0].headers["x-dragoman-glossaries"]
+    assert named.startswith(f"{glossary['glossary_id']}=")
+    status, listed, _ = await routers[1].get("/v2/glossary-language-pairs")
+    pairs = [("de", "en"), ("en", "de")]
+    assert [(each["source_lang"], each["target_lang"]) for each in listed["supported_languages"]] == pairs
+    path = f"/v2/glossaries/{glossary['glossary_id']}"
+    async with routers[1].http.get(f"{routers[1].url}{path}/entries") as entries:
+        assert (await entries.text(), entries.content_type) == ("a\tb", "text/tab-separated-values")
+    async with routers[1].http.delete(routers[1].url + path) as deleted:
+        assert (deleted.status, await deleted.read()) == (204, b"")
+    assert (await routers[0].post("/v2/translate", body))[:2] == (404, {"message": "Glossary not found"})
+    assert (await routers[0].get("/v2/glossariesx"))[0] == 404
+
+
+async def test_without_a_store_pods_keep_them_as_before(router: Any, start_upstream: Any) -> None:
+    one = await start_upstream()
+    router.serve("a", one.replica())
+    assert (await router.get("/v3/glossaries"))[:2] == (200, {"by": "one"})
+    assert (await router.post("/v2/translate", BODY))[:2] == (200, {"by": "one"})
+    assert "x-dragoman-glossaries" not in one.asked[-1].headers
+
+
+async def test_keys_are_asked_for_at_glossaries_too(start_router: Any, tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / "one").write_text("secret-key")
+    router = await start_router(keys_dir=tmp_path / "keys")
+    router.state.glossaries = SharedGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
+    for headers, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
+        assert (await router.get("/v2/glossaries", headers=headers))[0] == status
+    told = {"Authorization": "DeepL-Auth-Key secret-key"}
+    assert (await router.get("/v2/glossaries", headers=told))[:2] == (200, {"glossaries": []})
