@@ -62,7 +62,7 @@ OURS = frozenset(
 }
 """Written anew."""
 
-PASSED_ON = (Action.TRANSLATE, Action.FORWARD, Action.UPLOAD, Action.FETCH)
+PASSED_ON = (Action.TRANSLATE, Action.FORWARD, Action.UPLOAD, Action.FETCH, Action.GLOSSARIES)
 READ = (Action.TRANSLATE, Action.UPLOAD)
 """Tuples, the commonest first: comparing is cheaper than hashing an Enum."""
 DOCUMENT = "document"

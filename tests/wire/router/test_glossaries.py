@@ -32,13 +32,17 @@ class Setting:
         flags = ("--model", "org/model", "--engine", "scripted")
         self.cluster = cluster
         self.pods = [pod_process(directory, *flags) for _ in range(2)]
+        self.routers: list[Any] = []
+        self.clients: list[deepl.DeepLClient] = []
+
+    def start(self) -> None:
         for pod in self.pods:
             pod.wait_for("/readyz", deadline_s=120)
-        cluster.serve("any", *(pod.port for pod in self.pods))
-        self.routers = [cluster.start_router("--glossary-namespace=default") for _ in range(2)]
+        self.cluster.serve("any", *(pod.port for pod in self.pods))
+        self.routers += [self.cluster.start_router("--glossary-namespace=default") for _ in range(2)]
         for router in self.routers:
             router.wait_until_ready(deadline_s=120)
-        self.clients = [deepl.DeepLClient("any-key", server_url=router.url) for router in self.routers]
+        self.clients += [deepl.DeepLClient("any-key", server_url=router.url) for router in self.routers]
 
     def translate(self, router: int, glossary_id: str, target: str = "DE") -> httpx.Response:
         body = {"text": ["tac"], "source_lang": "EN", "target_lang": target, "glossary_id": glossary_id}
@@ -58,8 +62,11 @@ def setting(
 ) -> Iterator[Setting]:
     directory = tmp_path_factory.mktemp("glossaries")
     made = Setting(directory, routed_cluster(directory), pod_process)
-    yield made
-    made.close()
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
 
 
 def test_what_one_router_made_holds_at_the_other_and_in_every_pod(setting: Setting) -> None:
@@ -174,6 +181,7 @@ def test_an_outage_of_the_api_changes_nothing_that_is_known(
 ) -> None:
     setting = Setting(tmp_path, routed_cluster(tmp_path), pod_process)
     try:
+        setting.start()
         known, never_used = (
             setting.clients[0].create_glossary("Animals", "EN", "DE", {"tac": "Katze"}) for _ in range(2)
         )

@@ -109,13 +109,15 @@ class DeepLFiles(DeepL):
         """What the form asks for."""
         said = uploaded(request)
         source = source_tag(first(said.fields, "source_lang"), "source_lang")
-        one = (said.fields.get("glossary_id") or [None])[-1]
+        one = said.fields.get("glossary_id")
         return Ask(
             targets=(tag(first(said.fields, "target_lang"), "target_lang"),),
             source=source,
             sample=said.sample,
             key=first(said.fields, "auth_key"),
-            glossary_ids=() if source is None else glossary_ids(one, said.fields.get("glossary_ids")),
+            glossary_ids=()
+            if source is None
+            else glossary_ids(one and one[-1], said.fields.get("glossary_ids")),
         )
 
 
