@@ -200,3 +200,25 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     assert "rollout" not in status_of(td, half, plan(td, images, half), {})
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
     assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"goodTemplate": "first"}
+
+
+def test_version_that_works_is_no_failure_when_it_is_asked_for_again(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+) -> None:
+    """Somebody takes a failed change back while the pod that failed is still there."""
+    td, other = make_td(), make_td(engine={"maxNumSeqs": 99})
+    observed = make_observed(td)
+    found = observed.children[DEPLOYMENT]
+    strategy = {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE)}
+    deployment = {**found, "spec": {**found["spec"], "strategy": strategy}}
+    template = pod_template(td, images.of(td))
+    former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": template}}
+    observed = replace(
+        observed,
+        children={**observed.children, DEPLOYMENT: deployment},
+        pods=(of_template(failing(make_pod(), 3), "new", observed.now),),
+        replica_sets=(former,),
+    )
+    status = {"rollout": {"goodTemplate": "old"}}
+    assert kept(template, observed, status) is None
+    assert kept(pod_template(other, images.of(other)), observed, status) is not None

@@ -16,6 +16,7 @@ from typing import Any
 
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.core.diagnosis import Finding, diagnose
+from dragoman_operator.core.drift import holds
 from dragoman_operator.core.observed import Manifest, Observed
 from dragoman_operator.core.rollout import TEMPLATE_HASH, replaces, template_hash
 
@@ -65,10 +66,11 @@ def kept(template: Mapping[str, Any], observed: Observed, status: Mapping[str, A
     wanted = digest(template)
     if rollout.get("failedTemplate") == wanted:
         return Kept(_plain(former), wanted, str(rollout.get("reason") or ""))
-    if not replaces(observed):
+    # Where the version that works is asked for again there is nothing to go back to.
+    if not replaces(observed) or holds(_plain(former), template):
         return None
     newer = [pod for pod in observed.pods if template_hash(pod) != good]
-    failure = _hopeless(newer, observed)
+    failure = hopeless(newer, observed)
     return Kept(_plain(former), wanted, failure.message) if failure else None
 
 
@@ -110,7 +112,13 @@ def _plain(replica_set: Manifest) -> dict[str, Any]:
     return {**template, "metadata": {**kept_metadata, "labels": labels}}
 
 
-def _hopeless(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
+def hopeless(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
+    """What keeps one of the pods from ever starting by itself; None where they may.
+
+    Args:
+        pods: Of one version.
+        observed: The look that they were found in.
+    """
     for pod in pods:
         created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
         containers = pod.get("status", {}).get("containerStatuses") or ()
