@@ -147,6 +147,17 @@ def test_a_former_template_becomes_the_newest_revision():
     assert plan_rollout(deployment, [again, newer]).revision == "3"
 
 
+def test_the_time_until_available_goes_to_the_newest_alone_and_first():
+    deployment = make_deployment(image="b", minReadySeconds=60)
+    plan = plan_rollout(deployment, [make_replica_set("a", 3), make_replica_set("b", 1, revision=2)])
+    assert plan == RolloutPlan(min_ready_s=60)
+    held = make_replica_set("b", 1, revision=2)
+    held["spec"]["minReadySeconds"] = 60
+    assert plan_rollout(deployment, [make_replica_set("a", 3), held]).min_ready_s is None
+    del deployment["spec"]["minReadySeconds"]
+    assert plan_rollout(deployment, [make_replica_set("a", 3), held]) == RolloutPlan(min_ready_s=0)
+
+
 def test_history_keeps_the_newest():
     deployment = make_deployment(image="c", revisionHistoryLimit=1)
     sets = [make_replica_set("a", 0), make_replica_set("b", 0, revision=2), make_replica_set("c", revision=3)]

@@ -60,6 +60,10 @@ class DeploymentController:
         if plan.revision is not None and current is not None:
             revision = {"metadata": {"annotations": {REVISION: plan.revision}}}
             await self._mirror.patch(REPLICA_SETS, key_of(current), revision)
+        if plan.min_ready_s is not None and current is not None:
+            await self._mirror.patch(
+                REPLICA_SETS, key_of(current), {"spec": {"minReadySeconds": plan.min_ready_s}}
+            )
         for replica_set in owned:
             if (size := plan.scale.get(name_of(replica_set))) is not None:
                 await self._scale(deployment, replica_set, size)

@@ -28,12 +28,14 @@ class RolloutPlan:
     Args:
         create: A ReplicaSet to create, if the template has none yet.
         revision: New value of the revision annotation of the current ReplicaSet, if it differs.
+        min_ready_s: New ``minReadySeconds`` of the current ReplicaSet, if it differs; former ones keep theirs.
         scale: New replica counts by ReplicaSet name.
         remove: Names of ReplicaSets that history no longer keeps.
     """
 
     create: Manifest | None = None
     revision: str | None = None
+    min_ready_s: int | None = None
     scale: dict[str, int] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
 
@@ -60,6 +62,10 @@ def plan_rollout(
             return RolloutPlan(scale=shrink)
     if current is None:
         return RolloutPlan(create=new_replica_set(deployment, old))
+    min_ready_s = deployment["spec"].get("minReadySeconds") or 0
+    if min_ready_s != (current["spec"].get("minReadySeconds") or 0):
+        # Before anything is scaled: who is available follows from it.
+        return RolloutPlan(min_ready_s=min_ready_s)
     revision = _next_revision(current, old)
     grow = _grow(deployment, current, old, recreate)
     if grow or recreate:
