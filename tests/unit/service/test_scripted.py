@@ -63,6 +63,17 @@ async def test_the_pace_is_that_of_the_script() -> None:
     assert time.monotonic() - began_s >= 0.1
 
 
+async def test_a_batch_can_be_too_large_to_pay() -> None:
+    scripted = Scripted(
+        first_token_s=0.05, token_s=0.002, slowdown_ratio=0.2, slowdown_power=2.0, max_num_seqs=8
+    )
+    began_s = time.monotonic()
+    await asyncio.gather(*(scripted.answer(f"{number}" + "x" * 15) for number in range(8)))
+    assert time.monotonic() - began_s >= 0.05 + 4 * 0.002 * (1 + 0.2 * 7**2)
+    assert scripted.sample("generation_tokens_total") == 32
+    assert scripted.sample("request_queue_time_seconds_count") == 8
+
+
 async def test_more_sequences_than_places_wait_and_metrics_tell() -> None:
     scripted = Scripted(first_token_s=60, max_num_seqs=2, max_model_len=1000)
     tasks = [asyncio.create_task(scripted.answer("x" * 40)) for _ in range(3)]

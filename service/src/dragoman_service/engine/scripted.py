@@ -7,11 +7,13 @@ names, at a pace that is set, so that everything around an engine can be tried w
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, fields
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_service.engine.arguments import merged
 from dragoman_service.engine.budget import output_budget
@@ -41,7 +43,9 @@ class Script:
         first_token_s: Seconds to the first token.
         token_s: Seconds for each token after it, when alone.
         slowdown_ratio: By how much each further running sequence stretches `token_s`: 0.1 is a tenth.
+        slowdown_power: Power of the number of further sequences: above 1 a batch can be too large to pay.
         max_num_seqs: Sequences that run side by side; more wait.
+        most_seqs: The load fails where `max_num_seqs` is more, as for want of memory; 0 is any number.
         max_model_len: Tokens of prompt and output together.
         fail_every: Every so many generations one fails; 0 is none.
         die_after: The engine dies at this many generations; 0 is never.
@@ -55,7 +59,9 @@ class Script:
     first_token_s: float = 0.0
     token_s: float = 0.0
     slowdown_ratio: float = 0.0
+    slowdown_power: float = 1.0
     max_num_seqs: int = 16
+    most_seqs: int = 0
     max_model_len: int = 4096
     fail_every: int = 0
     die_after: int = 0
@@ -99,13 +105,20 @@ class ScriptedEngine:
         self._held_tokens = self._generations = 0
         self._dead = self._wedged = False
         self._pulse = Pulse()
+        labels = ["model_name", "engine"]
         for name, about, read in (
             ("vllm:num_requests_running", "Requests in the running batch", lambda: self._places.running),
             ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._places.waiting),
             ("vllm:kv_cache_usage_perc", "KV cache usage, 1 is all", self._kv_usage_ratio),
         ):
-            gauge = Gauge(name, about, ["model_name", "engine"], registry=registry)
+            gauge = Gauge(name, about, labels, registry=registry)
             gauge.labels(model_name, "0").set_function(read)
+        self._tokens = Counter("vllm:generation_tokens", "Tokens written", labels, registry=registry).labels(
+            model_name, "0"
+        )
+        self._queue_s = Histogram(
+            "vllm:request_queue_time_seconds", "Time in the queue", labels, registry=registry
+        ).labels(model_name, "0")
 
     async def load(self, report: Report) -> None:
         """Wait for `load_s`, in ten steps."""
@@ -114,6 +127,8 @@ class ScriptedEngine:
             await asyncio.sleep(self._script.load_s / 10)
         if self._script.fail_load:
             raise ModelLoadError(self._script.fail_load)
+        if 0 < self._script.most_seqs < self._script.max_num_seqs:
+            raise ModelLoadError(f"there is no memory for {self._script.max_num_seqs} sequences")
 
     @property
     def capacity(self) -> Capacity:
@@ -162,10 +177,12 @@ class ScriptedEngine:
                 if decoding.stream:
                     for start in range(0, len(answer), CHARS_PER_TOKEN):
                         await self._work(self._token_s())
+                        self._tokens.inc()
                         yield Chunk(answer[start : start + CHARS_PER_TOKEN])
                     answer = ""
                 else:
                     await self._work(self._token_s() * length)
+                    self._tokens.inc(length)
         finish = Finish.STOP if length == wanted else Finish.LENGTH
         yield Chunk(answer[: length * CHARS_PER_TOKEN], finish, prompt_tokens, length)
 
@@ -180,7 +197,9 @@ class ScriptedEngine:
 
     @asynccontextmanager
     async def _place(self, tokens: int, priority: int) -> AsyncIterator[None]:
+        came_s = time.monotonic()
         async with self._places.one(priority):
+            self._queue_s.observe(time.monotonic() - came_s)
             self._held_tokens += tokens
             try:
                 yield
@@ -195,7 +214,10 @@ class ScriptedEngine:
         self._pulse.step()
 
     def _token_s(self) -> float:
-        return self._script.token_s * (1 + self._script.slowdown_ratio * max(0, self._places.running - 1))
+        others = float(max(0, self._places.running - 1))
+        return self._script.token_s * (
+            1 + self._script.slowdown_ratio * math.pow(others, self._script.slowdown_power)
+        )
 
     def _kv_usage_ratio(self) -> float:
         return min(1.0, self._held_tokens / (self._script.max_num_seqs * self._script.max_model_len))
