@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from dragoman_operator.core.autoscale import ReplicaSample
 from dragoman_operator.errors import MetricsError
@@ -49,18 +50,27 @@ class Reading:
 
 
 def parse_exposition(text: str) -> list[Value]:
-    """The values of the metrics in `NAMES` from a /metrics page; all other lines are not even parsed.
+    """The values of the metrics in `NAMES` from a /metrics page.
 
     Raises:
         MetricsError: One of these lines is none of Prometheus' text format.
     """
-    ours = "\n".join(line for line in text.splitlines() if line.startswith(NAMES))
+    return [(sample.name, sample.value) for sample in series(text, NAMES)]
+
+
+def series(text: str, names: tuple[str, ...]) -> list[Sample]:
+    """The series of some metrics from a /metrics page; all other lines are not even parsed.
+
+    Args:
+        text: The page.
+        names: What a line begins with.
+
+    Raises:
+        MetricsError: One of these lines is none of Prometheus' text format.
+    """
+    ours = "\n".join(line for line in text.splitlines() if line.startswith(names))
     try:
-        return [
-            (sample.name, sample.value)
-            for family in text_string_to_metric_families(ours + "\n")
-            for sample in family.samples
-        ]
+        return [sample for family in text_string_to_metric_families(ours + "\n") for sample in family.samples]
     except (ValueError, IndexError, KeyError) as error:
         raise MetricsError(f"no metrics in Prometheus' text format: {error}") from error
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,6 +13,7 @@ from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.core.autoscale import Decision, History, Policy, Signals
 from dragoman_operator.core.engine_pods import EnginePod
+from dragoman_operator.core.packing import packed, unpacked
 from dragoman_operator.core.router_load import TotalLoad
 
 PUBLISH_EVERY_S = 60.0
@@ -168,16 +166,15 @@ def _rounded(value: float | None) -> float | None:
 
 
 def pack(history: History) -> str:
-    """The history as a word for the status: people need not read it, and it is a third of the size."""
-    return base64.b64encode(zlib.compress(history.to_json().encode(), 9)).decode()
+    """The history as a word for the status."""
+    return packed(history.to_json())
 
 
 def unpack(word: Any) -> History:
     """Read it back; what cannot be read is an empty history, which only makes shrinking wait longer."""
     try:
-        unpacked = zlib.decompressobj().decompress(base64.b64decode(str(word), validate=True), 1 << 20)
-        return History.from_json(unpacked.decode())
-    except (ValueError, binascii.Error, zlib.error):
+        return History.from_json(unpacked(word))
+    except ValueError:
         return History()
 
 
