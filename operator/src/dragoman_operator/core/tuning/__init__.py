@@ -1,0 +1,1 @@
+"""How many sequences an engine should run at once, from what running pods measure; docs/tuning.md tells the rules."""
