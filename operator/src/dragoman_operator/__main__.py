@@ -28,7 +28,8 @@ from dragoman_operator.reconcile import Reconciler
 from dragoman_operator.scaling import Autoscaler
 from dragoman_operator.serving import health_app, metrics_app, served
 from dragoman_operator.settings import Settings, unknown_variables
-from dragoman_operator.sources import PodMetrics, Routers
+from dragoman_operator.sources import PodMetrics, PodPages, Routers
+from dragoman_operator.tuning import Tuner
 from dragoman_operator.watcher import watch
 from dragoman_operator.workqueue import WorkQueue
 
@@ -109,10 +110,14 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
             settings.tick_s,
             metrics.count_change,
         )
+        tuner = Tuner(
+            kube, PodPages(http, timeout_s), lambda key: queue.mark(key), settings.namespaces, settings.tick_s
+        )
         reconciler = Reconciler(
             kube,
             images,
             autoscaler,
+            tuner,
             Leaving(kube, pods),
             settings.resync_s,
             settings.prometheus_url,
@@ -127,6 +132,7 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
             async with asyncio.TaskGroup() as group:
                 group.create_task(queue.run())
                 group.create_task(autoscaler.run())
+                group.create_task(tuner.run())
                 group.create_task(watch(kube, settings.namespaces, queue.mark))
         finally:
             metrics.registry.unregister(collector)

@@ -35,6 +35,7 @@ from dragoman_operator.core.rollback import needs_history
 from dragoman_operator.core.rollout import patience_left_s
 from dragoman_operator.core.scaled import Scaled
 from dragoman_operator.core.status import Transition, status_of, status_of_bad_spec, transitions
+from dragoman_operator.core.tuned import Tuned, in_force
 from dragoman_operator.errors import ConflictError, RefusedError, SpecError
 from dragoman_operator.kube import Kube
 
@@ -64,6 +65,16 @@ class Scaler(Protocol):
         """The object is gone."""
 
 
+class Sizer(Protocol):
+    """Who says how many sequences an engine runs at once."""
+
+    def view(self, td: TranslationDeployment, observed: Observed) -> Tuned | None:
+        """What it says of one object; None where the spec alone says it."""
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+
+
 class Reconciler:
     """Brings one TranslationDeployment's children and status in line with its spec.
 
@@ -71,6 +82,7 @@ class Reconciler:
         kube: The API server.
         images: Engine images where a spec names none.
         scaler: Decides by the load, where a spec asks for it.
+        sizer: Says how many sequences an engine runs, where a spec asks for it.
         leaving: Told of all pods of an object before some of them go, so that the least busy go first.
         resync_s: Until the next look where nothing happens.
         prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
@@ -83,6 +95,7 @@ class Reconciler:
         kube: Kube,
         images: Images,
         scaler: Scaler,
+        sizer: Sizer,
         leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
         resync_s: float,
         prometheus_url: str = "",
@@ -92,6 +105,7 @@ class Reconciler:
         self._kube = kube
         self._images = images
         self._scaler = scaler
+        self._sizer = sizer
         self._leaving = leaving
         self._resync_s = resync_s
         self._prometheus_url = prometheus_url
@@ -111,14 +125,16 @@ class Reconciler:
         body = await self._kube.get(TRANSLATION_DEPLOYMENT, key.namespace, key.name)
         if body is None or "deletionTimestamp" in body["metadata"]:
             self._scaler.forget(key)
+            self._sizer.forget(key)
             return None
         observed = await self._observe(key, body)
         old: dict[str, Any] = body.get("status") or {}
         pause_s = self._resync_s
         try:
             td = parse(body)
-            scaled = self._scaler.view(td, old, observed.children.get(DEPLOYMENT))
-            observed = replace(observed, scaled=scaled)
+            tuned = self._sizer.view(td, observed)
+            scaled = self._scaler.view(in_force(td, tuned), old, observed.children.get(DEPLOYMENT))
+            observed = replace(observed, scaled=scaled, tuned=tuned)
             planned = _traceable(plan(td, self._images, observed, self._prometheus_url), old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)

@@ -77,7 +77,7 @@ class Api:
 class NoScaler:
     """Decides nothing."""
 
-    def view(self, td: object, status: object, deployment: object) -> None:
+    def view(self, *seen: object) -> None:
         return None
 
     def forget(self, key: Key) -> None:
@@ -89,7 +89,7 @@ def reconciler(images: Images) -> Callable[[Api], Reconciler]:
     async def leaving(pods: object) -> None:
         return None
 
-    return lambda api: Reconciler(api, images, NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
+    return lambda api: Reconciler(api, images, NoScaler(), NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
 
 
 MakeBody = Callable[..., dict[str, Any]]

@@ -34,6 +34,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
     "a short window": {"autoscaling": {"maxReplicas": 3, "scaleDownWindow": "5s", "targetWait": "1s"}},
     "zero by hand": {"replicas": 0},
+    "tuned": {"tuning": {"mode": "Apply", "window": "6h"}},
     "zero while scaling is off": {"replicas": 0, "autoscaling": {"mode": "Off", "maxReplicas": 2}},
     "a claim": {"model": {"uri": "pvc://models/qwen/7b"}},
     "a claim's root": {"model": {"uri": "pvc://models"}},
@@ -121,6 +122,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"autoscaling": {"maxReplicas": 2, "targetWait": "0s"}},
         "autoscaling.targetWait must be between 1s and 1h",
     ),
+    "tuned at once": ({"tuning": {"window": "5s"}}, "tuning.window must be between 10s and 6h"),
+    "tuned once a day": ({"tuning": {"window": "24h"}}, "tuning.window must be between 10s and 6h"),
     "a window of a day": (
         {"autoscaling": {"maxReplicas": 2, "scaleDownWindow": "24h"}},
         "autoscaling.scaleDownWindow must be between 5s and 30m",

@@ -29,6 +29,7 @@ from dragoman_operator.core.observed import (
 )
 from dragoman_operator.core.plan import wanted
 from dragoman_operator.core.scaled import policy_of
+from dragoman_operator.core.tuned import facts
 
 BASE: dict[str, Any] = {
     "model": {
@@ -53,6 +54,7 @@ BASE: dict[str, Any] = {
 """Every group is there, so that a change of one field is a change of that field alone."""
 
 PODS, SIZE = "the pod template", "the Deployment, not the pods"
+TUNING = "what tuning is told, and nothing before it has tried a size"
 POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 
 EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
@@ -111,6 +113,8 @@ EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
         {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom", "key": "k"}}},
         SOURCE,
     ),
+    "tuning.mode": ({"mode": "Apply"}, TUNING),
+    "tuning.window": ({"window": "1h"}, TUNING),
     "rollout.surge": ({"surge": "Never"}, SIZE),
     "rollout.drainTimeout": ({"drainTimeout": "90s"}, PODS),
     "rollout.lameDuck": ({"lameDuck": "30s"}, PODS),
@@ -206,6 +210,9 @@ def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> 
     if effect == POLICY:
         assert differing == set()
         assert policy_of(base().spec, 5.0) != policy_of(changed(path).spec, 5.0)
+    elif effect == TUNING:
+        assert differing == set()
+        assert facts(base(), (), 1, False, None) != facts(changed(path), (), 1, False, None)
     elif effect == SOURCE:
         assert differing == set()
         assert as_keda(base()) != as_keda(changed(path))

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-ConditionType = Literal["Available", "Progressing", "Degraded", "ScalingActive", "MetricsAvailable"]
+ConditionType = Literal["Available", "Progressing", "Degraded", "ScalingActive", "MetricsAvailable", "Tuning"]
 
 
 class StatusModel(BaseModel):
@@ -111,6 +111,59 @@ class RolloutStatus(StatusModel):
     reason: str | None = Field(None, max_length=1024, description="Why it failed.")
 
 
+class SizeEvidence(StatusModel):
+    """What was measured of one replica, in the window that a recommendation rests on."""
+
+    window_seconds: float = Field(description="Length of the window.")
+    samples: int = Field(ge=0, description="Looks at a replica that had requests.")
+    requests: int = Field(ge=0, description="Requests that ended.")
+    concurrency_p50: float = Field(description="Requests running and waiting, half the time it was busy.")
+    concurrency_p95: float = Field(description="The same for 95% of that time.")
+    queue_share: float = Field(description="Share of these requests that waited, 0 to 1.")
+    queue_seconds: float | None = Field(None, description="Seconds that a request waited.")
+    seconds_per_output_token: float | None = Field(
+        None, description="Seconds that a running sequence took for a token."
+    )
+    tokens_per_second: float | None = Field(
+        None, description="Tokens that a replica wrote while it was busy."
+    )
+    kv_cache_usage_p95: float | None = Field(None, description="KV cache in use 95% of the time, 0 to 1.")
+    preemptions_per_request: float | None = Field(
+        None, description="How often a sequence lost its place in the KV cache."
+    )
+
+
+class SizeRecommendation(StatusModel):
+    """The size that fits the measured load."""
+
+    max_num_seqs: int = Field(ge=1, description="For spec.engine.maxNumSeqs.")
+    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+    since: str = Field(json_schema_extra={"format": "date-time"}, description="When it was first made.")
+    evidence: SizeEvidence = Field(description="What was measured.")
+
+
+class SizeTrial(StatusModel):
+    """A size that is tried, or was."""
+
+    time: str = Field(json_schema_extra={"format": "date-time"}, description="When it began, or ended.")
+    from_: int = Field(ge=1, alias="from", description="The size before.")
+    to: int = Field(ge=1, description="The size that is tried.")
+    result: str = Field(max_length=64, description="Starting, Comparing, Applied or TurnedDown.")
+    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+
+
+class TuningStatus(StatusModel):
+    """How maxNumSeqs follows the measured load."""
+
+    mode: str = Field(max_length=64, description="What spec.tuning.mode asked for.")
+    max_num_seqs: int = Field(ge=1, description="The size in force; the spec's, where none was applied.")
+    trial: SizeTrial | None = Field(None, description="The size that is being tried.")
+    trials: tuple[SizeTrial, ...] = Field((), max_length=5, description="The last ones, the newest first.")
+    memory: str | None = Field(
+        None, max_length=32_768, description="What tuning remembers, for the operator's next start."
+    )
+
+
 class Status(StatusModel):
     """What the operator found, and what a person should know about it."""
 
@@ -135,11 +188,15 @@ class Status(StatusModel):
     )
     scaling: Scaling | None = Field(None, description="Why there are as many replicas as there are.")
     rollout: RolloutStatus | None = Field(None, description="What a failed rollout goes back to.")
+    recommendation: SizeRecommendation | None = Field(
+        None, description="The maxNumSeqs that fits the measured load."
+    )
+    tuning: TuningStatus | None = Field(None, description="How maxNumSeqs follows the measured load.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Available: requests are answered. Progressing: pods are being started or replaced. "
         "Degraded: something needs a person. ScalingActive: the number of replicas follows the load. "
-        "MetricsAvailable: there are figures to decide by.",
+        "MetricsAvailable: there are figures to decide by. Tuning: another maxNumSeqs is being tried.",
     )

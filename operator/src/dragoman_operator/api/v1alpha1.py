@@ -15,6 +15,7 @@ from dragoman_operator.api.model import Model
 from dragoman_operator.api.pods import LocalObjectReference, NetworkPolicy, PodTemplate, Rollout, Service
 from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling
 from dragoman_operator.api.serving import Admission, Glossary, Tracing, Translation
+from dragoman_operator.api.tuning import Tuning
 from dragoman_operator.errors import SpecError
 
 GPU_PREFIX = "nvidia.com/"
@@ -65,6 +66,7 @@ class TranslationDeploymentSpec(SpecModel):
     autoscaling: Autoscaling | None = Field(
         None, description="Who decides how many replicas there are; spec.replicas alone where unset."
     )
+    tuning: Tuning = Field(Tuning(), description="Whether engine.maxNumSeqs follows the measured load.")
     rollout: Rollout = Field(Rollout(), description="How pods are replaced when the spec changes.")
     pod_template: PodTemplate = Field(PodTemplate(), description="What is added to every engine pod.")
     service: Service = Field(Service(), description="The Service in front of the pods.")

@@ -11,6 +11,7 @@ from dragoman_contract.kubernetes import API_VERSION, KIND, PLURAL
 
 if TYPE_CHECKING:
     from dragoman_operator.core.scaled import Scaled
+    from dragoman_operator.core.tuned import Tuned
 
 Manifest = Mapping[str, Any]
 """An object as the API server returned it."""
@@ -78,6 +79,8 @@ class Observed:
     """Whether KEDA's kinds are known to the cluster and were looked for."""
     scaled: Scaled | None = None
     """What our autoscaler says; None where it does not decide."""
+    tuned: Tuned | None = None
+    """What tuning says; None where it is off."""
 
 
 NOTHING = Observed(datetime.min.replace(tzinfo=UTC))

@@ -40,6 +40,7 @@ from dragoman_operator.core.observed import (
 from dragoman_operator.core.replicas import sizing
 from dragoman_operator.core.rollback import Kept, kept
 from dragoman_operator.core.rollout import strategy
+from dragoman_operator.core.tuned import for_pods, in_force
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ def wanted(
         SpecError: The spec cannot be turned into manifests.
     """
     former = kept_version(td, images, observed)
+    tuned = observed.tuned
+    pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
         SERVICE_ACCOUNT: service_account(td),
         NETWORK_POLICY: network_policy(td) if td.spec.network_policy.enabled else None,
@@ -92,11 +95,12 @@ def wanted(
         DISRUPTION_BUDGET: disruption_budget(td),
         HPA: horizontal_pod_autoscaler(td),
         DEPLOYMENT: deployment(
-            td,
+            pods,
             images,
             sizing(td.spec, observed.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else None,
+            holds=tuned is not None and tuned.holds,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
         SCALED_OBJECT: scaled_object(td, prometheus_url),
@@ -105,7 +109,8 @@ def wanted(
 
 def kept_version(td: TranslationDeployment, images: Images, observed: Observed) -> Kept | None:
     """The former version, where it has to run on; see `rollback.kept`."""
-    return kept(pod_template(td, images.of(td)), observed, observed.status)
+    pods = for_pods(td, observed.tuned)
+    return kept(pod_template(pods, images.of(pods)), observed, observed.status)
 
 
 def plan(td: TranslationDeployment, images: Images, observed: Observed, prometheus_url: str = "") -> Plan:

@@ -29,6 +29,7 @@ from dragoman_operator.core.replicas import Sizing, mode_of, sizing
 from dragoman_operator.core.rollback import rollout_status
 from dragoman_operator.core.scaled import status_fields
 from dragoman_operator.core.scaling_changes import changes
+from dragoman_operator.core.tuning_status import recommendation_status, tuning_condition, tuning_status
 
 WHY_LIMIT = 200
 """Characters of the Why column: a terminal's line and a half."""
@@ -75,6 +76,7 @@ def status_of(
         degraded(plan, findings, refusals),
         *scaling_active(td.spec, observed),
         *metrics_available(observed),
+        *([tuning_condition(observed.tuned)] if observed.tuned else []),
     ]
     status = Status(
         observed_generation=td.generation,
@@ -87,6 +89,8 @@ def status_of(
         why=_why(verdicts, sized.reason),
         scaling=_scaling(td, observed, sized, found.pods, old),
         rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
+        recommendation=recommendation_status(observed.tuned) if observed.tuned else None,
+        tuning=tuning_status(observed.tuned) if observed.tuned else None,
         conditions=_stamped(verdicts, td.generation, old, observed.now),
     )
     return written(status)

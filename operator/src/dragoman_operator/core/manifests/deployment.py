@@ -13,6 +13,10 @@ from dragoman_operator.core.manifests.pod import START_PERIOD_S, pod_template, s
 PROGRESS_MARGIN_S = 300
 """Added to the time a pod may take to start: scheduling and pulling an image come before it."""
 
+HOLD_S = 86_400
+"""For which a rollout that is to be looked at first stops at its first pod, which serves but does not count as
+available: longer than any comparison, so that it does not go on unlooked at while no operator runs."""
+
 
 @dataclass(frozen=True)
 class Images:
@@ -32,6 +36,8 @@ def deployment(
     replicas: int,
     strategy: Mapping[str, object],
     template: Mapping[str, Any] | None = None,
+    *,
+    holds: bool = False,
 ) -> dict[str, Any]:
     """The Deployment: so many pods, replaced as `strategy` says.
 
@@ -41,7 +47,9 @@ def deployment(
         replicas: Pods that there should be.
         strategy: How they are replaced.
         template: A former version's, which runs instead of the one that `td` asks for.
+        holds: Whether a rollout stops at its first pod.
     """
+    hold_s = HOLD_S if holds else 0
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -50,7 +58,8 @@ def deployment(
             "replicas": replicas,
             "selector": {"matchLabels": selector(td.name)},
             "strategy": dict(strategy),
-            "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S,
+            **({"minReadySeconds": hold_s} if hold_s else {}),
+            "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S + hold_s,
             "revisionHistoryLimit": 3,
             "template": dict(template or pod_template(td, images.of(td))),
         },

@@ -1,0 +1,214 @@
+"""Tuning at work: at every tick it reads the pods of each object that asks for it, and goes a step on.
+
+What is decided are the pure functions of `core.tuning`; who carries it out is the reconciler, which asks `view`. The
+state is kept here and written to the status with every step, so that the next operator goes on where this one
+stopped; all that is lost is one look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from dragoman_contract.kubernetes import (
+    ENGINE_COMPONENT,
+    LABEL_COMPONENT,
+    LABEL_DEPLOYMENT,
+    LABEL_PART_OF,
+    PART_OF,
+)
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.diagnosis import Finding
+from dragoman_operator.core.engine_pods import engine_pods
+from dragoman_operator.core.observed import DEPLOYMENT, POD, Key, Manifest, Observed
+from dragoman_operator.core.rollback import hopeless
+from dragoman_operator.core.rollout import template_hash
+from dragoman_operator.core.tuned import SizedPod, Tuned, facts, resting, size_of, version, worth_publishing
+from dragoman_operator.core.tuning.counters import Counters, counters
+from dragoman_operator.core.tuning.state import State, adopted, resumed
+from dragoman_operator.core.tuning.step import Look, next_step, observe
+from dragoman_operator.errors import ClusterError, MetricsError
+from dragoman_operator.kube import Kube
+from dragoman_operator.sources import PodPages
+
+log = logging.getLogger(__name__)
+
+ENGINES = {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: ENGINE_COMPONENT}
+
+GAP_TICKS = 3.0
+"""Two readings further apart are not compared: what happened between them is not known."""
+
+
+@dataclass
+class _Deployment:
+    """One object that is tuned.
+
+    Attributes:
+        td: The object, as its spec has it.
+        shown: What the status says, or is about to.
+        state: What was seen and decided.
+        desired: Replicas that there should be.
+        resting: Whether no former version had to be put back.
+        last: The last reading of each pod, by uid.
+    """
+
+    td: TranslationDeployment
+    shown: Tuned
+    state: State
+    desired: int = 0
+    resting: bool = True
+    last: dict[str, Counters] = field(default_factory=dict)
+
+
+class Tuner:
+    """Watches, recommends and tries sizes for all objects whose spec asks for it.
+
+    Args:
+        kube: The API server.
+        pages: Reads pods' metrics.
+        mark: Has the reconciler look at an object.
+        namespaces: Those that are served; empty is all.
+        tick_s: Seconds between two looks.
+        clock: Unix seconds.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        pages: PodPages,
+        mark: Callable[[Key], None],
+        namespaces: Sequence[str],
+        tick_s: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._kube = kube
+        self._pages = pages
+        self._mark = mark
+        self._namespaces = namespaces
+        self._tick_s = tick_s
+        self._clock = clock
+        self._deployments: dict[Key, _Deployment] = {}
+
+    def view(self, td: TranslationDeployment, observed: Observed) -> Tuned | None:
+        """What there is to say of one object; None where tuning is off. Remembers the object.
+
+        A trial whose pods will not start ends here, before anybody else takes it for the spec's fault.
+
+        Args:
+            td: The object as it is now.
+            observed: What was found, with the status as stored.
+        """
+        key, mode, now = Key(td.namespace, td.name), td.spec.tuning.mode, self._clock()
+        if mode == "Off":
+            self.forget(key)
+            return None
+        digest, size = version(td.spec), td.spec.engine.max_num_seqs
+        known = self._deployments.get(key)
+        if known is None or known.td.uid != td.uid:
+            word = (observed.status.get("tuning") or {}).get("memory")
+            state = resumed(word, digest, size, now)
+            known = self._deployments[key] = _Deployment(td, Tuned(mode, state, now), state)
+        known.td = td
+        known.state = adopted(known.state, digest, size, now)
+        if mode != "Apply":
+            known.state = known.state.unapplied(now)
+        deployment = observed.children.get(DEPLOYMENT)
+        known.desired = int(deployment["spec"].get("replicas") or 0) if deployment else 0
+        known.resting = resting(observed.status)
+        if (trial := known.state.trial) is not None:
+            tried = [pod for pod in observed.pods if size_of(pod) == trial.max_num_seqs]
+            self._step(known, observed.pods, now, hopeless(tried, observed))
+        if worth_publishing(new := Tuned(mode, known.state, now), known.shown) or known.shown.mode != mode:
+            known.shown = new
+        return known.shown
+
+    def forget(self, key: Key) -> None:
+        """The object is gone, or no longer tuned."""
+        self._deployments.pop(key, None)
+
+    async def run(self) -> None:
+        """Tick until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            try:
+                await self.tick()
+            except ClusterError as error:
+                log.warning("no look at the pods: %s", error)
+            except Exception:
+                log.exception("unexpected failure of a tick")
+            await asyncio.sleep(max(0.0, self._tick_s - (loop.time() - began)))
+
+    async def tick(self) -> None:
+        """Look at every object once.
+
+        Raises:
+            ClusterError: The API server does not say which pods there are.
+        """
+        if not self._deployments:
+            return
+        found = await asyncio.gather(
+            *(self._kube.select(POD, namespace, ENGINES) for namespace in self._namespaces or (None,))
+        )
+        by_key: dict[Key, list[Manifest]] = {}
+        for pod in (pod for pods in found for pod in pods):
+            metadata = pod["metadata"]
+            name = (metadata.get("labels") or {}).get(LABEL_DEPLOYMENT, "")
+            by_key.setdefault(Key(metadata["namespace"], name), []).append(pod)
+        self._pages.keep({pod["metadata"]["uid"] for pods in by_key.values() for pod in pods})
+        deployments = list(self._deployments.items())
+        await asyncio.gather(*(self._look(*each, by_key.get(each[0], [])) for each in deployments))
+
+    async def _look(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
+        try:
+            heard = await self._heard(pods)
+            if self._deployments.get(key) is not known:
+                return
+            known.state = observe(known.state, self._looks(known, pods, heard))
+            known.last = heard
+            self._step(known, pods, self._clock())
+            if worth_publishing(Tuned(known.shown.mode, known.state, self._clock()), known.shown):
+                self._mark(key)
+        except Exception:
+            # One object's trouble is no other's.
+            log.exception("unexpected failure of tuning", extra={"key": str(key)})
+
+    async def _heard(self, pods: list[Manifest]) -> dict[str, Counters]:
+        ready = [pod for pod in engine_pods(pods) if pod.ready and pod.address]
+
+        async def read(uid: str, address: str) -> Counters | None:
+            try:
+                return await self._pages.read(uid, address, lambda page: counters(page, self._clock()))
+            except MetricsError as error:
+                log.debug("no metrics of pod %s: %s", uid, error)
+                return None
+
+        read_now = await asyncio.gather(*(read(pod.uid, pod.address) for pod in ready))
+        return {pod.uid: now for pod, now in zip(ready, read_now, strict=True) if now is not None}
+
+    def _looks(self, known: _Deployment, pods: list[Manifest], heard: dict[str, Counters]) -> list[Look]:
+        sizes = {pod["metadata"]["uid"]: size_of(pod) for pod in pods}
+        return [
+            Look(sizes[uid], before, now)
+            for uid, now in heard.items()
+            if (before := known.last.get(uid)) is not None and now.at - before.at <= GAP_TICKS * self._tick_s
+        ]
+
+    def _step(
+        self, known: _Deployment, pods: Sequence[Manifest], now: float, failure: Finding | None = None
+    ) -> None:
+        before = known.state
+        manifests = {pod["metadata"]["uid"]: pod for pod in pods}
+        several = [
+            SizedPod(size_of(manifests[pod.uid]), template_hash(manifests[pod.uid]), pod.ready)
+            for pod in engine_pods(pods)
+        ]
+        problem = failure.message if failure else None
+        seen = facts(known.td, several, known.desired, not known.resting, problem)
+        known.state = next_step(before, seen, now)
+        if known.state.ended[:1] != before.ended[:1]:
+            ended = known.state.ended[0]
+            log.info("%d → %d: %s", ended.before, ended.tried, ended.reason)

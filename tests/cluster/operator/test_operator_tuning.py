@@ -1,0 +1,220 @@
+"""maxNumSeqs follows what the pods measure: recommended, tried on one replica, applied or turned down."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from dragoman_operator.core.observed import DEPLOYMENT
+from dragoman_operator.core.tuned import size_of
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+
+FAST = {"tick-s": 1}
+WINDOW = "10s"
+LONG_S = 120.0
+PACE = {"token_s": 0.01}
+"""A request of the load below takes about a tenth of a second alone."""
+CROWDED = {**PACE, "slowdown_ratio": 0.3, "slowdown_power": 2.0}
+"""Two at once write 1.5 times what one writes, eight half of it."""
+
+
+class Load:
+    """So many requests in flight at all times; all have to be answered."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.answered = url, 0
+        self.failed: list[str] = []
+        self._numbers = itertools.count()
+
+    @asynccontextmanager
+    async def kept_up(self, in_flight: int) -> AsyncIterator[None]:
+        stop = asyncio.Event()
+        # A connection for each request, as a Service spreads connections.
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+
+        async def one(http: aiohttp.ClientSession) -> None:
+            while not stop.is_set():
+                await self._send(http)
+
+        async with aiohttp.ClientSession(connector=connector) as http, asyncio.TaskGroup() as group:
+            for _ in range(in_flight):
+                group.create_task(one(http))
+            try:
+                yield
+            finally:
+                stop.set()
+
+    async def _send(self, http: aiohttp.ClientSession) -> None:
+        # Equal texts in flight would be one to the engine.
+        text = f"Good morning to all of you, number {next(self._numbers)}."
+        request = {"text": text, "source_lang": "en", "target_lang": "de"}
+        try:
+            async with http.post(f"{self.url}/translate", json=request) as answer:
+                if answer.status != 200:
+                    self.failed.append(f"{answer.status}: {await answer.text()}")
+                    return
+                await answer.read()
+        except aiohttp.ClientError as error:
+            self.failed.append(repr(error))
+            return
+        self.answered += 1
+
+
+def engine(max_num_seqs: int, script: dict[str, Any]) -> dict[str, Any]:
+    return {"device": "cpu", "maxNumSeqs": max_num_seqs, "extraArgs": script}
+
+
+async def sizes(world: Any) -> list[int]:
+    """The sizes of the pods that stay, and of those alone that are ready."""
+    return sorted(size_of(pod) for pod in await world.pods())
+
+
+async def tuning(world: Any) -> dict[str, Any]:
+    found: dict[str, Any] = (await world.status()).get("tuning") or {}
+    return found
+
+
+async def test_recommend_says_what_fits_and_changes_nothing(world):
+    world.operator(**FAST)
+    await world.create(engine=engine(2, PACE), tuning={"mode": "Recommend", "window": WINDOW})
+    await world.until_complete()
+    load = Load((await world.status())["url"])
+    generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
+    async with load.kept_up(8):
+        found = await world.until(
+            world.status,
+            lambda status: status.get("recommendation", {}).get("maxNumSeqs", 2) != 2,
+            timeout_s=LONG_S,
+        )
+    recommendation, evidence = found["recommendation"], found["recommendation"]["evidence"]
+    assert recommendation["maxNumSeqs"] in (8, 16)
+    assert f"{recommendation['maxNumSeqs']} instead of 2" in recommendation["reason"]
+    assert 6 <= evidence["concurrencyP95"] <= 9
+    assert 0.5 <= evidence["queueShare"] <= 0.9
+    assert evidence["queueSeconds"] > 0
+    assert evidence["requests"] >= 100
+    assert evidence["samples"] >= 5
+    assert evidence["secondsPerOutputToken"] > 0
+    # The scripted engine counts no preemptions: that is missing, and not zero.
+    assert "preemptionsPerRequest" not in evidence
+    assert (found["tuning"]["mode"], found["tuning"]["maxNumSeqs"]) == ("Recommend", 2)
+    message = await world.until_condition("Tuning", "False", "SizeRecommended")
+    assert message == recommendation["reason"]
+    assert await sizes(world) == [2]
+    assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == generation
+    await world.edit(tuning={"mode": "Off"})
+    await world.until(world.status, lambda status: "recommendation" not in status and "tuning" not in status)
+    assert "Tuning" not in await world.conditions()
+    assert load.failed == []
+
+
+async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world):
+    first = world.operator("first", **FAST)
+    await world.create(engine=engine(2, PACE), replicas=2, tuning={"mode": "Apply", "window": WINDOW})
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+    load = Load((await world.status())["url"])
+    async with load.kept_up(16):
+        await world.until(
+            lambda: tuning(world),
+            lambda found: found.get("trial", {}).get("result") == "Comparing",
+            timeout_s=LONG_S,
+        )
+        trial = (await tuning(world))["trial"]
+        assert trial["from"] == 2
+        assert trial["to"] > 2
+        # One replica more has the new size, the others stay; nobody takes the whole step on trust.
+        assert await sizes(world) == [2, 2, trial["to"]]
+        assert (await world.conditions())["Tuning"]["reason"] == "SizeComparing"
+        first.kill()
+        world.operator("second", **FAST)
+        found = await world.until(
+            lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
+        )
+        (ended,) = found["trials"]
+        assert (ended["to"], ended["result"]) == (trial["to"], "Applied"), ended
+        assert found["maxNumSeqs"] == trial["to"]
+        await world.until(lambda: sizes(world), lambda found: found == [trial["to"]] * 2, timeout_s=60)
+        await world.until(world.status, lambda status: status["readyReplicas"] == status["replicas"] == 2)
+    assert load.failed == []
+    assert "minReadySeconds" not in (await world.get(DEPLOYMENT))["spec"] or (
+        (await world.get(DEPLOYMENT))["spec"]["minReadySeconds"] == 0
+    )
+    reasons = {reason for _, reason, _ in await world.events()}
+    assert {"SizeStarting", "SizeComparing", "SizeApplied"} <= reasons
+    # The spec is its author's: Off goes back to it.
+    await world.edit(tuning={"mode": "Off"})
+    await world.until(lambda: sizes(world), lambda found: found == [2, 2], timeout_s=60)
+
+
+async def test_a_worse_size_goes_back_and_is_remembered(world):
+    world.operator(**FAST)
+    # Its crowded pod needs a while for what it has.
+    rollout = {"drainTimeout": "30s"}
+    tuned = {"mode": "Apply", "window": WINDOW}
+    await world.create(engine=engine(2, CROWDED), replicas=2, tuning=tuned, rollout=rollout)
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+    load = Load((await world.status())["url"])
+    async with load.kept_up(16):
+        found = await world.until(
+            lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
+        )
+        (ended,) = found["trials"]
+        assert (ended["from"], ended["result"]) == (2, "TurnedDown"), ended
+        assert "pace" in ended["reason"]
+        assert found["maxNumSeqs"] == 2
+        await world.until(lambda: sizes(world), lambda found: found == [2, 2])
+        await world.until_complete()
+        # The figures still ask for it, and it is not tried again.
+        since = (await world.status())["recommendation"]["evidence"]["samples"]
+        await world.until(
+            world.status,
+            lambda status: status["recommendation"]["evidence"]["samples"] != since,
+            timeout_s=LONG_S,
+        )
+        assert len((await tuning(world))["trials"]) == 1
+        assert await sizes(world) == [2, 2]
+    assert load.failed == []
+    message = await world.until_condition("Tuning", "False", "SizeTurnedDown")
+    assert "instead of 2" in message
+
+
+async def test_one_replica_is_compared_with_its_own_past(world):
+    world.operator(**FAST)
+    await world.create(engine=engine(2, PACE), tuning={"mode": "Apply", "window": WINDOW})
+    await world.until_complete()
+    load = Load((await world.status())["url"])
+    async with load.kept_up(8):
+        found = await world.until(
+            lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
+        )
+        (ended,) = found["trials"]
+        assert (ended["from"], ended["result"]) == (2, "Applied"), ended
+        assert await sizes(world) == [ended["to"]]
+    assert load.failed == []
+
+
+async def test_a_size_that_does_not_start_goes_back(world):
+    """The engine refuses more than four sequences; nobody calls that a fault of the spec."""
+    world.operator(**FAST)
+    await world.create(
+        engine=engine(2, {**PACE, "most_seqs": 4}), replicas=2, tuning={"mode": "Apply", "window": WINDOW}
+    )
+    await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
+    load = Load((await world.status())["url"])
+    async with load.kept_up(16):
+        found = await world.until(
+            lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
+        )
+        (ended,) = found["trials"]
+        assert ended["result"] == "TurnedDown"
+        assert "does not start" in ended["reason"]
+        await world.until(lambda: sizes(world), lambda found: found == [2, 2])
+        await world.until_condition("Degraded", "False")
+    assert load.failed == []

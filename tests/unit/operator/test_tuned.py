@@ -1,0 +1,332 @@
+"""What tuning makes of the children and the status, and its tick; the API server and the pods are stand-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.core.drift import signed
+from dragoman_operator.core.manifests import Images
+from dragoman_operator.core.manifests.deployment import HOLD_S
+from dragoman_operator.core.observed import DEPLOYMENT, HPA, NOTHING, Key, Kind, Observed
+from dragoman_operator.core.plan import plan, wanted
+from dragoman_operator.core.rollout import TEMPLATE_HASH
+from dragoman_operator.core.status import status_of, transitions
+from dragoman_operator.core.tuned import Tuned, facts, size_of, sized, target_follows, version
+from dragoman_operator.core.tuning.size import Recommendation
+from dragoman_operator.core.tuning.state import Ended, Trial, fresh
+from dragoman_operator.errors import MetricsError
+from dragoman_operator.tuning import Tuner
+
+MakeTd = Callable[..., TranslationDeployment]
+MakeObserved = Callable[..., Observed]
+MakePod = Callable[..., dict[str, Any]]
+T0 = 1_767_323_045.0
+TICK_S = 5.0
+APPLY = {"tuning": {"mode": "Apply", "window": "100s"}}
+
+
+def trying(size: int, *, side_by_side: bool = True, applied: int = 8) -> Tuned:
+    trial = Trial(size, T0, side_by_side, 20.0, "20 requests wait")
+    state = replace(fresh("v1", 8, T0), max_num_seqs=applied, trial=trial)
+    return Tuned("Apply", state, T0)
+
+
+def size_in(manifest: dict[str, Any] | None) -> int:
+    assert manifest is not None
+    return size_of(manifest["spec"]["template"])
+
+
+def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, images: Images) -> None:
+    assert size_in(wanted(make_td(), images)[DEPLOYMENT]) == 8
+    assert size_in(wanted(sized(make_td(), 24), images)[DEPLOYMENT]) == 24
+    assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
+
+
+def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images: Images) -> None:
+    plain = wanted(make_td(**APPLY), images)[DEPLOYMENT]
+    held = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=trying(24)))[DEPLOYMENT]
+    assert plain is not None
+    assert held is not None
+    assert (size_in(plain), size_in(held)) == (8, 24)
+    assert "minReadySeconds" not in plain["spec"]
+    assert held["spec"]["minReadySeconds"] == HOLD_S
+    # The API server refuses a deadline that is not longer.
+    assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + HOLD_S
+    alone = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=trying(24, side_by_side=False)))[
+        DEPLOYMENT
+    ]
+    assert alone is not None
+    assert (size_in(alone), "minReadySeconds" in alone["spec"]) == (24, False)
+
+
+def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, images: Images) -> None:
+    td = make_td(**APPLY, autoscaling={"mode": "HPA", "maxReplicas": 4})
+
+    def target(tuned: Tuned | None) -> str:
+        hpa = wanted(td, images, replace(NOTHING, tuned=tuned))[HPA]
+        assert hpa is not None
+        return str(hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
+
+    assert target(None) == target(trying(24)) == "6400m"
+    assert target(trying(64, applied=20)) == "16000m"
+
+
+@pytest.mark.parametrize(
+    ("autoscaling", "follows"),
+    [
+        (None, False),
+        ({"mode": "External", "maxReplicas": 4}, False),
+        ({"maxReplicas": 4}, True),
+        ({"mode": "KEDA", "maxReplicas": 4}, True),
+        ({"maxReplicas": 4, "targetConcurrency": 9}, False),
+        ({"minReplicas": 4, "maxReplicas": 4}, False),
+    ],
+)
+def test_no_less_than_the_spec_where_the_autoscaler_follows(
+    make_td: MakeTd, autoscaling: dict[str, Any] | None, follows: bool
+) -> None:
+    td = make_td(autoscaling=autoscaling)
+    assert target_follows(td.spec) == follows
+    assert facts(td, (), 1, False, None).least == (8 if follows else 1)
+
+
+def test_version_is_of_what_an_engine_s_pace_depends_on(make_td: MakeTd) -> None:
+    spec = make_td().spec
+    same = [
+        sized(make_td(), 99).spec,
+        make_td(replicas=9, rollout={"surge": "Never"}, tuning={"mode": "Apply"}).spec,
+    ]
+    others = [make_td(image="other").spec, make_td(engine={"maxModelLen": 512}).spec]
+    assert {version(each) for each in same} == {version(spec)}
+    assert version(spec) not in {version(each) for each in others}
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({}, "False", "Watching"),
+        ({"recommendation": Recommendation(8, "8 fits")}, "False", "SizeFits"),
+        ({"recommendation": Recommendation(24, "24 instead of 8")}, "False", "SizeRecommended"),
+        ({"trial": Trial(24, T0, True, 20.0, "they wait")}, "True", "SizeStarting"),
+        ({"trial": Trial(24, T0, True, 20.0, "they wait", ready=T0)}, "True", "SizeComparing"),
+        (
+            {
+                "recommendation": Recommendation(24, "24 instead of 8"),
+                "ended": (Ended(T0, 8, 24, False, 20.0, "-9%"),),
+            },
+            "False",
+            "SizeTurnedDown",
+        ),
+        (
+            {
+                "recommendation": Recommendation(24, "24 instead of 8"),
+                "ended": (Ended(T0, 8, 24, True, 20.0, "+9%"),),
+            },
+            "False",
+            "SizeApplied",
+        ),
+    ],
+)
+def test_each_step_is_a_condition_and_an_event(
+    make_td: MakeTd,
+    make_observed: MakeObserved,
+    images: Images,
+    change: dict[str, Any],
+    status: str,
+    reason: str,
+) -> None:
+    td = make_td(**APPLY)
+    observed = make_observed(td)
+    tuned = Tuned("Apply", replace(fresh("v1", 8, T0), **change), T0)
+    seen = replace(observed, tuned=tuned)
+    written = status_of(td, seen, plan(td, images, seen), {})
+    (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
+    assert (condition["status"], condition["reason"]) == (status, reason)
+    assert written["tuning"]["maxNumSeqs"] == 8
+    before = Tuned("Apply", fresh("v0", 8, T0), T0)
+    old = status_of(td, replace(observed, tuned=before), plan(td, images, observed), {})
+    events = [transition.reason for transition in transitions(old, written)]
+    assert (reason in events) == (reason != "Watching")
+
+
+def test_status_without_tuning_says_nothing_of_it(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td = make_td()
+    observed = make_observed(td)
+    written = status_of(td, observed, plan(td, images, observed), {})
+    assert written.keys() & {"tuning", "recommendation"} == set()
+
+
+class World:
+    """A clock, a Deployment's pods, and what they count: closed loop, all requests on all pods alike."""
+
+    def __init__(self) -> None:
+        self.now = T0
+        self.sizes = [8, 8]
+        self.in_flight = 20.0
+        self.silent = False
+        self.counted = 0.0
+        self.marked: list[Key] = []
+        self.tuner = self.another()
+
+    def another(self) -> Tuner:
+        """An operator that has just started."""
+        return Tuner(self, self, self.marked.append, (), TICK_S, lambda: self.now)  # type: ignore[arg-type]
+
+    def pods(self) -> list[dict[str, Any]]:
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
+        return [
+            {
+                "metadata": {
+                    "name": f"demo-{number}",
+                    "namespace": "default",
+                    "uid": f"{number}-{size}",
+                    "creationTimestamp": "2026-01-02T03:04:05Z",
+                    "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: str(size)},
+                },
+                "spec": {"containers": [{"args": ["serve", "--max-num-seqs", str(size)]}]},
+                "status": {"phase": "Running", "podIP": f"127.0.0.{size}", "conditions": [ready]},
+            }
+            for number, size in enumerate(self.sizes)
+        ]
+
+    # The API server.
+    async def select(
+        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        return self.pods()
+
+    # The pods.
+    def keep(self, uids: Container[str]) -> None:
+        assert "0-8" in uids
+
+    async def read(self, uid: str, address: str, understand: Callable[[str], Any]) -> Any:
+        if self.silent:
+            raise MetricsError("no answer within 2 s")
+        running = min(self.in_flight, float(uid.split("-")[1]))
+        tokens = self.counted * running * 300
+        lines = {
+            "vllm:num_requests_running": running,
+            "vllm:num_requests_waiting": self.in_flight - running,
+            "vllm:generation_tokens_total": tokens,
+            "vllm:request_queue_time_seconds_sum": tokens / 850,
+            "vllm:request_queue_time_seconds_count": tokens / 85,
+        }
+        return understand("\n".join(f"{name} {value}" for name, value in lines.items()))
+
+    async def ticks(self, number: int, tuner: Tuner | None = None) -> None:
+        for _ in range(number):
+            self.now += TICK_S
+            self.counted += TICK_S
+            await (tuner or self.tuner).tick()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def look(world: World, td: TranslationDeployment, observed: Observed, tuner: Tuner | None = None) -> Tuned:
+    tuned = (tuner or world.tuner).view(td, replace(observed, pods=tuple(world.pods())))
+    assert tuned is not None
+    return tuned
+
+
+async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
+    world: World, make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td = make_td(**APPLY)
+    observed = make_observed(td)
+    assert look(world, td, observed).state.recommendation is None
+    await world.ticks(25)
+    tuned = look(world, td, observed)
+    assert tuned.state.recommendation is not None
+    assert tuned.state.recommendation.max_num_seqs == 32
+    assert tuned.state.size_of_pods == 32
+    assert tuned.holds
+    assert world.marked[-1] == Key("default", "demo")
+    world.sizes = [8, 8, 32]
+    await world.ticks(2)
+    assert look(world, td, observed).state.trial is not None
+    # The next operator has the status alone.
+    status = status_of(td, replace(observed, tuned=look(world, td, observed)), plan(td, images, observed), {})
+    again, resumed = world.another(), replace(observed, status=status)
+    assert look(world, td, resumed, again).state.size_of_pods == 32
+    await world.ticks(30, again)
+    tuned = look(world, td, resumed, again)
+    assert (tuned.state.max_num_seqs, tuned.state.trial, tuned.holds) == (32, None, False)
+    assert tuned.state.ended[0].applied
+
+
+async def test_silent_pods_and_gaps_tell_nothing(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(**APPLY)
+    observed = make_observed(td)
+    look(world, td, observed)
+    world.silent = True
+    await world.ticks(30)
+    assert look(world, td, observed).state.current.looks == 0
+    world.silent = False
+    await world.ticks(1)
+    world.now += 100 * TICK_S
+    await world.ticks(1)
+    assert look(world, td, observed).state.current.looks == 0
+
+
+async def test_pod_of_a_trial_that_will_not_start_ends_it_at_the_same_look(
+    world: World, make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
+) -> None:
+    td = make_td(**APPLY)
+    observed = make_observed(td)
+    look(world, td, observed)
+    await world.ticks(25)
+    assert look(world, td, observed).state.trial is not None
+    ended = {"terminated": {"exitCode": 1, "message": "no memory for 32 sequences"}}
+    failing = make_pod("demo-9", container={"restartCount": 2, "lastState": ended})
+    failing["metadata"] |= {
+        "uid": "9",
+        "namespace": "default",
+        "creationTimestamp": "2026-01-02T03:00:00Z",
+        "labels": {"dragoman.io/deployment": "demo"},
+    }
+    failing["spec"] = {"containers": [{"args": ["serve", "--max-num-seqs", "32"]}]}
+    tuned = world.tuner.view(td, replace(observed, pods=(*world.pods(), failing)))
+    assert tuned is not None
+    assert (tuned.state.trial, tuned.state.size_of_pods) == (None, 8)
+    assert tuned.state.ended[0].reason == "it does not start: no memory for 32 sequences"
+
+
+async def test_off_and_gone_objects_are_not_read(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(**APPLY)
+    observed = make_observed(td)
+    look(world, td, observed)
+    assert world.tuner.view(make_td(), observed) is None
+    world.sizes = []
+    await world.ticks(1)  # `keep` would complain
+
+
+async def test_rolled_back_deployment_tries_nothing(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(**APPLY)
+    failed = replace(make_observed(td), status={"rollout": {"failedTemplate": "abc"}})
+    look(world, td, failed)
+    await world.ticks(60)
+    assert look(world, td, failed).state.trial is None
+
+
+def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:
+    """An operator that learns to tune replaces no pods of objects that do not ask for it."""
+    untuned = wanted(make_td(), images)[DEPLOYMENT]
+    settled = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=Tuned("Apply", fresh("v", 8, T0), T0)))
+    assert untuned is not None
+    assert signed(untuned) == signed(settled[DEPLOYMENT] or {})
