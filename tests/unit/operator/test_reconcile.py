@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from dragoman_operator.core.observed import (
     Key,
     Kind,
 )
+from dragoman_operator.core.tuned import Tuned, size_of
+from dragoman_operator.core.tuning.state import Trial, fresh
 from dragoman_operator.errors import ConflictError, RefusedError
 from dragoman_operator.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 
@@ -249,3 +252,28 @@ async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
         if found["type"] == "Degraded"
     )
     assert degraded["reason"] == reason
+
+
+async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is_tried(
+    make_body: MakeBody, images: Images
+) -> None:
+    told: list[int] = []
+
+    class Scaler(NoScaler):
+        def view(self, *seen: Any) -> None:
+            told.append(seen[0].spec.engine.max_num_seqs)
+
+    class Sizer(NoScaler):
+        def view(self, *seen: object) -> Any:
+            trial = Trial(64, 0.0, True, 20.0, "20 requests wait")
+            return Tuned("Apply", replace(fresh("v1", 8, 0.0), max_num_seqs=24, trial=trial), 0.0)
+
+    async def leaving(pods: object) -> None:
+        return None
+
+    api = Api(make_body())
+    await Reconciler(api, images, Scaler(), Sizer(), leaving, RESYNC_S, "", "me")(KEY)  # type: ignore[arg-type]
+    assert told == [24]
+    assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
+    status = api.objects["TranslationDeployment"]["status"]
+    assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from dragoman_operator.api.fields import seconds
@@ -130,9 +131,10 @@ def target_follows(spec: TranslationDeploymentSpec) -> bool:
 def size_of(pod: Manifest) -> int:
     """The size on a pod's command line; 0 where it has none, as a pod that somebody else made."""
     for container in pod["spec"].get("containers") or ():
-        arguments = list(container.get("args") or ())
-        if SIZE_OPTION in arguments[:-1]:
-            return int(arguments[arguments.index(SIZE_OPTION) + 1])
+        arguments = [str(argument) for argument in container.get("args") or ()]
+        for option, value in pairwise(arguments):
+            if option == SIZE_OPTION and value.isdecimal():
+                return int(value)
     return 0
 
 

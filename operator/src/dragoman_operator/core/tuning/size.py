@@ -27,6 +27,10 @@ QUEUED = 0.01
 OVERSIZED = 2.0
 """Times the size that fits, from which on the memory that vLLM sets aside for sequences is worth replacing pods."""
 
+GROWTH = 8
+"""Times the current size that is recommended at most: a queue that grows says only that more is needed, and what lies
+further has not been measured."""
+
 FULL_KV, ROOM_KV = 0.95, 0.9
 """KV usage from which on the cache limits the batch, and what it should then come to."""
 
@@ -75,7 +79,8 @@ def recommend_size(seen: Evidence, bounds: Bounds) -> Recommendation | None:
     if seen.requests < LEAST_REQUESTS or not seen.p95:
         return None
     peak = seen.p95 * HEADROOM
-    steps = sorted({bounds.current, bounds.least, *(s for s in LADDER if bounds.least <= s <= bounds.most)})
+    most = min(bounds.most, GROWTH * bounds.current)
+    steps = sorted({bounds.current, bounds.least, *(s for s in LADDER if bounds.least <= s <= most)})
     enough = next((step for step in steps if step >= peak), steps[-1])
     held = _held_by_cache(seen, bounds)
     choices = [step for step in steps if step <= enough and (held is None or step <= held)] or [steps[0]]

@@ -31,6 +31,7 @@ class Trial:
         ready: When the first pod of this size was ready; None before.
         before: What was seen of the former size: before the trial, or side by side since `ready`.
         after: What is seen of this one since then.
+        judged: Windows after which it was judged: to ask at every look is to wait for chance to say something.
     """
 
     max_num_seqs: int
@@ -41,6 +42,7 @@ class Trial:
     ready: float | None = None
     before: Tally = NONE
     after: Tally = NONE
+    judged: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dragoman_operator.core.tuning.verdict import Outcome, judge
 SIDE_BY_SIDE = 2
 """Replicas from which on a size is tried beside the former one."""
 
-PATIENT_WINDOWS = 6.0
+PATIENT_WINDOWS = 6
 """Windows after which a comparison that says nothing is given up."""
 
 OTHER_LOAD = 1.5
@@ -151,12 +151,13 @@ def _tried(state: State, trial: Trial, facts: Facts, now: float) -> State:
         if now - trial.began > facts.start_s:
             return _ended(state, trial, now, False, f"no pod of it was ready within {facts.start_s:.0f} s")
         return state
-    if now - trial.ready < facts.window_s:
+    windows = int((now - trial.ready) / facts.window_s)
+    if windows <= trial.judged:
         return state
     verdict = judge(trial.before, trial.after, side_by_side=trial.side_by_side)
     if verdict.outcome is Outcome.UNSURE:
-        if now - trial.ready < PATIENT_WINDOWS * facts.window_s:
-            return state
+        if windows < PATIENT_WINDOWS:
+            return replace(state, trial=replace(trial, judged=windows))
         return _ended(state, trial, now, False, f"too little to tell by: {verdict.reason}")
     return _ended(state, trial, now, verdict.outcome is not Outcome.WORSE, verdict.reason)
 
