@@ -154,6 +154,26 @@ def test_each_step_is_a_condition_and_an_event(
     assert (reason in events) == (reason != "Watching")
 
 
+def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+) -> None:
+    td = make_td(**APPLY)
+    pods = [make_pod(f"demo-{number}", ready=True) for number in range(3)]
+    observed = make_observed(td, pods, updatedReplicas=1)
+    seen = replace(observed, tuned=trying(24))
+    # Once the trial is written there is nothing left to write.
+    found = wanted(td, images, seen)[DEPLOYMENT]
+    deployment = {**observed.children[DEPLOYMENT], **signed(found or {})}
+    deployment["metadata"] = {**observed.children[DEPLOYMENT]["metadata"], **deployment["metadata"]}
+    seen = replace(seen, children={**observed.children, DEPLOYMENT: deployment})
+    written = status_of(td, seen, plan(td, images, seen), {})
+    conditions = {found["type"]: found for found in written["conditions"]}
+    assert conditions["Progressing"]["reason"] == "Trying"
+    message = "1 of 3 replicas try maxNumSeqs 24, the others wait for the verdict"
+    assert conditions["Progressing"]["message"] == written["why"] == message
+    assert conditions["Degraded"]["status"] == "False"
+
+
 def test_status_without_tuning_says_nothing_of_it(
     make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:

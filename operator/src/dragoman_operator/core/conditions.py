@@ -32,8 +32,15 @@ def available(found: Progress) -> Verdict:
     return Verdict("Available", False, "NoReadyReplicas", f"0 of {found.desired} replicas are ready")
 
 
-def progressing(found: Progress, plan: Plan, findings: list[Finding]) -> Verdict:
-    """Whether pods are being started, replaced or removed."""
+def progressing(found: Progress, plan: Plan, findings: list[Finding], tried: int | None = None) -> Verdict:
+    """Whether pods are being started, replaced or removed.
+
+    Args:
+        found: How far the pods have come.
+        plan: What is being changed.
+        findings: What keeps pods from serving.
+        tried: The maxNumSeqs that one replica tries while the others stay; None where none does.
+    """
     if any(finding.reason == "RolloutStalled" for finding in findings):
         return Verdict(
             "Progressing", False, "Stalled", f"the rollout stopped with {found.ready} replicas ready"
@@ -44,6 +51,9 @@ def progressing(found: Progress, plan: Plan, findings: list[Finding]) -> Verdict
         return Verdict("Progressing", False, "Complete", f"all {found.desired} replicas run the current spec")
     if not found.settled:
         return Verdict("Progressing", True, "Applying", "the spec is being written to the Deployment")
+    if tried is not None and 0 < found.updated < found.pods:
+        message = f"{found.updated} of {found.pods} replicas try maxNumSeqs {tried}, the others wait for the verdict"
+        return Verdict("Progressing", True, "Trying", message)
     if found.pods > found.desired:
         reason, surplus = "Replacing", found.pods - found.desired
         if found.updated == found.pods:

@@ -72,7 +72,7 @@ def status_of(
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     verdicts = [
         available(found),
-        progressing(found, plan, findings),
+        progressing(found, plan, findings, observed.tuned.tried_beside if observed.tuned else None),
         degraded(plan, findings, refusals),
         *scaling_active(td.spec, observed),
         *metrics_available(observed),

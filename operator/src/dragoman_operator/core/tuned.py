@@ -49,7 +49,13 @@ class Tuned:
     @property
     def holds(self) -> bool:
         """Whether the rollout has to stop at one pod of the new size, which is compared with those beside it."""
-        return self.state.trial is not None and self.state.trial.side_by_side
+        return self.tried_beside is not None
+
+    @property
+    def tried_beside(self) -> int | None:
+        """The size that one replica tries beside the others; None where none does."""
+        trial = self.state.trial
+        return trial.max_num_seqs if trial is not None and trial.side_by_side else None
 
 
 @dataclass(frozen=True, slots=True)

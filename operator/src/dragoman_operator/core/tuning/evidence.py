@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from dragoman_operator.core.tuning.tally import KV_BINS, Bin, Tally
 
-LEAST_LOOKS = 3
+LEAST_LOOKS = 6
 """Looks at about the same load, below which their time per token is not believed."""
 
 
