@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_operator.api.tuning import LONGEST_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.drift import signed
 from dragoman_operator.core.manifests import Images
@@ -19,6 +20,7 @@ from dragoman_operator.core.status import status_of, transitions
 from dragoman_operator.core.tuned import Tuned, facts, size_of, sized, target_follows, version
 from dragoman_operator.core.tuning.size import Recommendation
 from dragoman_operator.core.tuning.state import Ended, Trial, fresh
+from dragoman_operator.core.tuning.step import PATIENT_WINDOWS
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.tuning import Tuner
 
@@ -57,6 +59,8 @@ def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images:
     assert held["spec"]["minReadySeconds"] == HOLD_S
     # The API server refuses a deadline that is not longer.
     assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + HOLD_S
+    # The longest comparison ends before it: nothing goes on by itself.
+    assert PATIENT_WINDOWS * LONGEST_WINDOW_S < HOLD_S
     alone = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=trying(24, side_by_side=False)))[
         DEPLOYMENT
     ]

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from dragoman_operator.api.fields import Duration, Rule, SpecModel, seconds
 
+LONGEST_WINDOW_S = 7200
+"""As the rule below says."""
+
 
 class Tuning(SpecModel):
     """Whether maxNumSeqs follows what running pods measure."""
@@ -24,8 +27,8 @@ class Tuning(SpecModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "duration(self.window) >= duration('10s') && duration(self.window) <= duration('6h')",
-            "tuning.window must be between 10s and 6h",
-            lambda tuning: 10 <= seconds(tuning.window) <= 21_600,
+            "duration(self.window) >= duration('10s') && duration(self.window) <= duration('2h')",
+            "tuning.window must be between 10s and 2h",
+            lambda tuning: 10 <= seconds(tuning.window) <= LONGEST_WINDOW_S,
         ),
     )
