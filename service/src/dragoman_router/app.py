@@ -34,7 +34,7 @@ from dragoman_router.errors import RefusedError
 from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
-from dragoman_router.inbound import EXTENSION
+from dragoman_router.inbound import EXTENSION, Exchange, InboundProtocol
 from dragoman_router.lending import Glossaries
 from dragoman_router.metrics import Metrics
 from dragoman_router.place import Catalogue, Detector, Placement, place
@@ -131,18 +131,16 @@ class App:
         self._scheme = b"http" if settings.tls_cert is None else b"https"
         self._loop = asyncio.get_running_loop()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, _: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        task = asyncio.current_task()
-        connection = scope["extensions"][EXTENSION]
-        leave = None if task is None else task.cancel
+        connection: InboundProtocol = scope["extensions"][EXTENSION]
+        exchange = connection.exchange
         room = Room(self._state.memory)
         self._state.active += 1
         try:
-            connection.on_gone = leave
-            await self._answer(scope, receive, send, room)
+            await self._answer(scope, receive, exchange, room)
         except ClientGoneError:
             self._state.metrics.gone.inc()
         except ExchangeError:
@@ -150,16 +148,11 @@ class App:
         except asyncio.CancelledError:
             # The client left, which the connection said by cancelling; nothing is there to answer.
             self._state.metrics.gone.inc()
-            if task is not None:
-                task.uncancel()
         finally:
-            # A pipelined request may have begun meanwhile, and then this is its.
-            if connection.on_gone == leave:
-                connection.on_gone = None
             self._state.active -= 1
             room.close()
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, room: Room) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange, room: Room) -> None:
         began_s = self._loop.time()
         request = read_head(scope)
         dialect: Dialect | None = None
@@ -178,17 +171,17 @@ class App:
                 self._state.gate.admit(request, Ask())
                 answer = await kept.answer(request)
             elif action in PASSED_ON:
-                await self._pass_on(request, dialect, action, began_s, send)
+                await self._pass_on(request, dialect, action, began_s, exchange)
                 return
             else:
                 answer = self._local(request, dialect, action)
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
-        await self._send(answer, send)
+        await self._send(answer, exchange)
 
     async def _pass_on(
-        self, request: Request, dialect: Dialect, action: Action, began_s: float, send: Send
+        self, request: Request, dialect: Dialect, action: Action, began_s: float, exchange: Exchange
     ) -> None:
         state = self._state
         ask = dialect.read(request) if action in READ else Ask()
@@ -213,7 +206,7 @@ class App:
             answered = await state.proxy.answer(job)
         key = answered.backend.deployment.key
         try:
-            await self._relay(answered, placement, job, send)
+            await self._relay(answered, placement, job, exchange)
         finally:
             answered.close()
             seconds = self._loop.time() - began_s
@@ -267,7 +260,7 @@ class App:
             dropped |= {each.strip().lower() for each in connection.split(b",")}
         return dropped
 
-    async def _relay(self, answered: Answered, placement: Placement, job: Job, send: Send) -> None:
+    async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Exchange) -> None:
         """The replica's answer, to the caller.
 
         Raises:
@@ -281,15 +274,16 @@ class App:
             headers.append((_ROUTE, _reason(placement, job)))
         if self._state.draining:
             headers.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         if reply.body is not None:
-            await send({"type": "http.response.body", "body": reply.body})
+            await exchange.answer(reply.status, headers, reply.body)
             return
+        send = exchange.send
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         while chunk := await reply.next_chunk():
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    async def _send(self, answer: Answer, send: Send) -> None:
+    async def _send(self, answer: Answer, exchange: Exchange) -> None:
         """An answer of the router's own."""
         headers = list(answer.headers)
         if answer.status != NO_CONTENT:
@@ -298,8 +292,7 @@ class App:
                 headers.append((b"content-type", b"application/json"))
         if self._state.draining or answer.status == 413:
             headers.append((b"connection", b"close"))
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.body})
+        await exchange.answer(answer.status, headers, answer.body)
 
 
 def _reason(placement: Placement, job: Job) -> bytes:

@@ -16,7 +16,7 @@ import uvicorn
 
 from dragoman_router.app import App, State
 from dragoman_router.errors import SettingsError
-from dragoman_router.inbound import bounded
+from dragoman_router.inbound import InboundProtocol, bounded
 from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -25,13 +25,26 @@ KEEP_ALIVE_S = 75
 """Longer than what clients keep an idle connection, so that no request meets a closing one."""
 
 
+SWEEP_TICKS = 10
+"""uvicorn ticks ten times a second."""
+
+
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: what a signal means here is a drain."""
+    """uvicorn without its signal handlers: what a signal means here is a drain. It ends what takes too long."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the router."""
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at all connections once a second."""
+        if counter % SWEEP_TICKS == 0:
+            now_s = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, InboundProtocol):
+                    connection.sweep(now_s)
+        return await super().on_tick(counter)
 
 
 def bound(host: str, port: int) -> socket.socket:
