@@ -6,6 +6,7 @@ import asyncio
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from dragoman_contract.glossaries import Packed, named
@@ -228,7 +229,7 @@ class App:
         """The request line and headers that a replica gets."""
         # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
         target = request.raw_path + b"?" + request.query if request.query else request.raw_path
-        lines = [b"%s %s HTTP/1.1" % (request.method.encode(), target)]
+        lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
         given: bytes | None = None
         forwarded = request.client.encode()
         dropped = self._dropped(request)
@@ -239,8 +240,7 @@ class App:
                 forwarded = value + b", " + forwarded
             elif name not in dropped:
                 lines.append(name + b": " + value)
-        trace, _ = traceparent(given, self._state.chance)
-        lines.append(b"traceparent: " + trace)
+        lines.append(b"traceparent: " + traceparent(given, self._state.chance))
         lines.append(b"x-forwarded-for: " + forwarded)
         if placement.reason != DOCUMENT:
             lines.append(self._router)
@@ -271,9 +271,9 @@ class App:
         if self._settings.route_headers:
             headers.append((_DEPLOYMENT, answered.backend.label))
             headers.append((_ENDPOINT, answered.endpoint.label))
-            headers.append((_ROUTE, _reason(placement, job)))
+            headers.append((_ROUTE, _reason(placement.reason, job.attempts, job.held_s, placement.detected)))
         if self._state.draining:
-            headers.append((b"connection", b"close"))
+            exchange.keep_alive = False
         if reply.body is not None:
             await exchange.answer(reply.status, headers, reply.body)
             return
@@ -291,18 +291,17 @@ class App:
             if all(name != b"content-type" for name, _ in answer.headers):
                 headers.append((b"content-type", b"application/json"))
         if self._state.draining or answer.status == 413:
-            headers.append((b"connection", b"close"))
+            exchange.keep_alive = False
         await exchange.answer(answer.status, headers, answer.body)
 
 
-def _reason(placement: Placement, job: Job) -> bytes:
-    reason = placement.reason
-    if reason != DOCUMENT:
-        reason += "; least-in-flight"
-    if job.attempts > 1:
-        reason += f"; attempts={job.attempts}"
-    if job.held_s:
-        reason += f"; held={job.held_s:.2f}s"
-    if placement.detected is not None:
-        reason += f"; detected={placement.detected}"
-    return reason.encode()
+@lru_cache(maxsize=256)
+def _reason(reason: str, attempts: int, held_s: float, detected: str | None) -> bytes:
+    said = reason if reason == DOCUMENT else f"{reason}; least-in-flight"
+    if attempts > 1:
+        said += f"; attempts={attempts}"
+    if held_s:
+        said += f"; held={held_s:.2f}s"
+    if detected is not None:
+        said += f"; detected={detected}"
+    return said.encode()

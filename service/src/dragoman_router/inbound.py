@@ -50,25 +50,19 @@ class Exchange(RequestResponseCycle):
 
         Args:
             status: HTTP status.
-            headers: Names in lower case, free of line ends, with the body's length among them.
+            headers: Free of line ends, with the body's length among them and without `connection`.
             body: The body.
         """
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
         if self.disconnected:
             return
-        parts = [STATUS_LINE[status]]
-        for name, value in headers:
-            parts += (name, b": ", value, b"\r\n")
-            if name == b"connection" and value == b"close":
-                self.keep_alive = False
+        lines = [name + b": " + value for name, value in headers]
         if not self.keep_alive:
-            parts.append(b"connection: close\r\n")
-        parts.append(b"\r\n")
-        if self.scope["method"] != "HEAD":
-            parts.append(body)
+            lines.append(b"connection: close")
+        lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
         self.response_started = self.response_complete = True
-        self.transport.write(b"".join(parts))
+        self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
         if not self.keep_alive:
             self.transport.close()
         self.on_response()

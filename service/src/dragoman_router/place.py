@@ -56,17 +56,19 @@ async def place(
             raise UnknownDeploymentError(f"the model {ask.model[:120]!r} does not exist")
     if not ask.targets:
         return Placement(tuple(named if named is not None else sorted(fleet.backends)), "any")
-    found, detected = await _by_pair(ask, fleet, detect)
-    keys = found.keys if named is None else tuple(key for key in found.keys if key in named)
+    if ask.source is None:
+        found, detected = await _detected(ask, fleet, detect)
+    else:
+        found, detected = fleet.pairs.find(ask.source, ask.targets), None
+    keys = found.keys if named is None else tuple([key for key in found.keys if key in named])
     if not keys:
         raise UnsupportedPairError(_unsupported(ask, detected, fleet, catalogue.served()))
     return Placement(keys, found.kind if detected is None else f"{found.kind}-detected", detected)
 
 
-async def _by_pair(ask: Ask, fleet: Fleet, detect: Detector) -> tuple[Match, str | None]:
+async def _detected(ask: Ask, fleet: Fleet, detect: Detector) -> tuple[Match, str | None]:
+    """The deployments, and the source language where it had to be found out."""
     pairs = fleet.pairs
-    if ask.source is not None:
-        return pairs.find(ask.source, ask.targets), None
     sources = pairs.sources(ask.targets)
     if not sources.decisive:
         return pairs.find(sources.tags[0] if sources.tags else UNKNOWN, ask.targets), None

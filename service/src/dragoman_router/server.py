@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -160,6 +161,9 @@ class Router:
             knowing.cancel()
 
     async def _serve(self, at: socket.socket, ending: asyncio.Future[Any]) -> None:
+        # Modules and deployments stay; looking through them for garbage would hold up requests for 50 ms and more.
+        gc.collect()
+        gc.freeze()
         serving = asyncio.create_task(self._server.serve(sockets=[at]))
         try:
             await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)

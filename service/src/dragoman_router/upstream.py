@@ -7,7 +7,6 @@ a failed exchange had come.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 
 import httptools
 
@@ -61,7 +60,7 @@ class Reply:
         self.headers: Headers = []
         self.body: bytes | None = None
         self._connection = connection
-        self._chunks: deque[bytes] = deque()
+        self._chunks: list[bytes] = []
         self._size = 0
         self._ended = False
         self._error: ExchangeError | None = None

@@ -17,7 +17,7 @@ from dragoman_router.routing.health import HEALTHY
 from dragoman_router.routing.pairs import PairIndex, fallbacks
 from dragoman_router.routing.replicas import choose, pressure, split, weight
 from dragoman_router.routing.retry import MOST_BROKEN, RESERVE, Failure, RetryBudget, may_retry
-from dragoman_router.routing.spans import traceparent
+from dragoman_router.routing.spans import FORM, traceparent
 
 TAGS = st.sampled_from(["en", "de", "pt", "pt-BR", "zh", "zh-Hant", "zh-Hant-TW", "*"])
 ASKED = st.sampled_from(["en", "EN", "de-AT", "pt-BR", "pt", "zh-Hant-TW", "zh-hant", "zh", "fr"])
@@ -217,9 +217,12 @@ def test_what_costs_no_work_is_free_of_the_budget() -> None:
 @settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_a_trace_is_always_valid(given: bytes) -> None:
-    made, trace = traceparent(given, random.Random(1))
-    assert len(made) == 55
-    assert trace in made.decode()
+    assert FORM.fullmatch(traceparent(given, random.Random(1)))
+
+
+def test_a_valid_trace_is_kept() -> None:
+    given = b"00-" + b"1" * 32 + b"-" + b"2" * 16 + b"-01"
+    assert traceparent(given, random.Random(1)) == given
 
 
 def test_a_decision_among_ten_thousand_replicas_takes_microseconds() -> None:
