@@ -1,18 +1,19 @@
 """What a proxy costs: ours, nginx, haproxy, vllm-router and litellm in one run, rounds interleaved.
 
-    python bench/router/overhead.py [--rounds 3] [--vllm-router FILE] [--litellm FILE] [--json FILE]
+    python bench/router/overhead.py [--rounds 9] [--vllm-router FILE] [--litellm FILE] [--json FILE]
 
-Needs wrk, nginx and haproxy on PATH, and at least two cores: the proxy has core 1 to itself, upstream and load share
-core 0. The upstream answers at once. Two measurements each round: as many requests as 32 connections can have
-(wrk), and a fixed rate whatever the answers do, so that a stall meets all that come in it, against the same without
-a proxy just before.
+Needs wrk, nginx and haproxy on PATH, and at least two cores: the proxy has core 1 to itself, the upstream core 0, the
+load core 2 or, where there is none, core 0 too. The upstream answers at once. Two measurements each round: as many
+requests as 32 connections can have (wrk), and a fixed rate whatever the answers do, so that a stall meets all that
+come in it, against the same without a proxy just before. The proxies take turns at being first; what is told is the
+median of many short rounds, so that what else the machine does in one of them says nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import http.client
+import gc
 import json
 import os
 import platform
@@ -32,7 +33,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
 import proxies
-from proxies import KEY, REST_CORE, Proxy
+from proxies import KEY, LOAD_CORE, Proxy
 
 BODY = json.dumps(
     {
@@ -50,7 +51,11 @@ wrk.body = '{BODY}'
 wrk.headers["Content-Type"] = "application/json"
 wrk.headers["Authorization"] = "Bearer {KEY}"
 """
-READY_S = 90.0
+REQUEST = (
+    f"POST {PATH} HTTP/1.1\r\nHost: x\r\n"
+    + "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
+    + f"Content-Length: {len(BODY)}\r\n\r\n{BODY}"
+).encode()
 
 
 class Client(asyncio.Protocol):
@@ -81,11 +86,15 @@ class Client(asyncio.Protocol):
         self._done(self, time.perf_counter() - self._sent_s)
 
 
-async def fixed_rate(port: int, rate: int, seconds: float, seed: int) -> tuple[list[float], int]:
+async def fixed_rate(
+    port: int, rate: int, seconds: float, seed: int, request: bytes = REQUEST
+) -> tuple[list[float], int]:
     """Seconds of each request of a Poisson stream, and how many failed."""
     loop, chance = asyncio.get_running_loop(), random.Random(seed)
-    head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
-    request = f"POST {PATH} HTTP/1.1\r\nHost: x\r\n{head}Content-Length: {len(BODY)}\r\n\r\n{BODY}".encode()
+    # A look for garbage takes milliseconds here, and would be told as the proxy's.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
     idle: list[Client] = []
     times: list[float] = []
     clients: list[Client] = []
@@ -117,6 +126,7 @@ async def fixed_rate(port: int, rate: int, seconds: float, seed: int) -> tuple[l
         await asyncio.sleep(0.01)
     for client in clients:
         client._transport.abort()
+    gc.enable()
     return times, sent - len(times) + sum(client.failed for client in clients)
 
 
@@ -135,7 +145,7 @@ def wrk(port: int, seconds: int, script: Path) -> float:
     Raises:
         RuntimeError: Some did not.
     """
-    command = ["taskset", "-c", REST_CORE, "wrk", "-t1", "-c32", f"-d{seconds}s", "-s", str(script)]
+    command = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", "-c32", f"-d{seconds}s", "-s", str(script)]
     told = subprocess.run(
         [*command, f"http://127.0.0.1:{port}{PATH}"], capture_output=True, text=True, check=True
     )
@@ -145,27 +155,13 @@ def wrk(port: int, seconds: int, script: Path) -> float:
     return float(next(line for line in lines if line.startswith("Requests/sec")).split()[1])
 
 
-def await_ready(port: int) -> None:
-    """Wait until the path answers."""
-    end_s = time.monotonic() + READY_S
-    while time.monotonic() < end_s:
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("POST", PATH, BODY, HEADERS)
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            pass
-        time.sleep(0.3)
-    raise RuntimeError(f"nothing answers on port {port}")
-
-
 def one_round(
     number: int, compared: list[Proxy], direct_port: int, seconds: int, script: Path
 ) -> list[dict[str, Any]]:
-    """Each proxy once; direct before each."""
+    """Each proxy once, another one first each time; direct before each."""
     rows = []
-    for proxy in compared:
+    first = number % len(compared)
+    for proxy in compared[first:] + compared[:first]:
         before_s, began_s = proxy.cpu_s(), time.monotonic()
         most = wrk(proxy.port, seconds, script)
         answered = max(1.0, most * (time.monotonic() - began_s))
@@ -251,13 +247,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
     parser.add_argument("--vllm-router", type=Path, help="its program; left out where not given")
     parser.add_argument("--litellm", type=Path, help="its program; left out where not given")
     parser.add_argument("--json", type=Path, help="write every figure here")
     asked = parser.parse_args()
-    os.sched_setaffinity(0, {int(REST_CORE)})
+    os.sched_setaffinity(0, {int(LOAD_CORE)})
     one, two, *ports = free_ports(9)
     with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
         directory = Path(temporary)
@@ -275,7 +271,7 @@ def main() -> int:
             if asked.litellm:
                 compared.append(proxies.litellm(directory, (one, two), ports[6], asked.litellm))
             for proxy in compared:
-                await_ready(proxy.port)
+                proxies.await_ready(proxy.port, PATH, BODY.encode(), HEADERS)
             rows: list[dict[str, Any]] = []
             for number in range(asked.rounds):
                 rows += one_round(number, compared, one, asked.seconds, directory / "post.lua")

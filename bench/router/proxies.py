@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 KEY = "sk-bench-0123456789"
-PROXY_CORE, REST_CORE = "1", "0"
+PROXY_CORE, UPSTREAM_CORE = "1", "0"
+LOAD_CORE = "2" if (os.cpu_count() or 1) > 2 else UPSTREAM_CORE
+READY_S = 90.0
 ANSWER = {
     "id": "chatcmpl-1",
     "object": "chat.completion",
@@ -103,12 +108,12 @@ class Proxy:
         return found
 
     def cpu_s(self) -> float:
-        """Seconds of CPU that it has used."""
-        ticks = 0
+        """Seconds of CPU that its threads have used; exact, where `stat` counts ticks of 10 ms."""
+        nanoseconds = 0
         for pid in self.tree():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / os.sysconf("SC_CLK_TCK")
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                nanoseconds += int((thread / "schedstat").read_text().split()[0])
+        return nanoseconds / 1e9
 
     def memory_mb(self) -> float:
         """Its proportional set size; shared pages count in part."""
@@ -125,10 +130,25 @@ def start(directory: Path, core: str, name: str, *command: str) -> subprocess.Po
         return subprocess.Popen(["taskset", "-c", core, *command], stdout=log, stderr=log)
 
 
+def await_ready(port: int, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
+    """Wait until a path answers."""
+    end_s = time.monotonic() + READY_S
+    while time.monotonic() < end_s:
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("POST", path, body, dict(headers or {}))
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        time.sleep(0.3)
+    raise RuntimeError(f"nothing answers on port {port}")
+
+
 def upstream(directory: Path, ports: tuple[int, int]) -> subprocess.Popen[bytes]:
     """nginx, which answers at once."""
     body = json.dumps(ANSWER, ensure_ascii=False).replace("'", "")
-    return _nginx(directory, REST_CORE, "upstream", UPSTREAM.format(*ports, body))
+    return _nginx(directory, UPSTREAM_CORE, "upstream", UPSTREAM.format(*ports, body))
 
 
 def _nginx(directory: Path, core: str, name: str, http: str) -> subprocess.Popen[bytes]:
@@ -149,13 +169,23 @@ def haproxy(directory: Path, ports: tuple[int, int], port: int) -> Proxy:
     return Proxy("haproxy", port, start(directory, PROXY_CORE, "haproxy", "haproxy", "-f", str(path)))
 
 
-def ours(directory: Path, ports: tuple[int, int], port: int, admin_port: int) -> Proxy:
-    """With keys, metrics and language routing."""
-    (directory / "static.yaml").write_text(STATIC.format(*ports))
-    (directory / "keys").mkdir(exist_ok=True)
-    (directory / "keys/bench").write_text(KEY)
-    flags = [f"--static={directory}/static.yaml", f"--keys-dir={directory}/keys", "--host=127.0.0.1"]
-    flags += [f"--port={port}", f"--admin-port={admin_port}", "--drain-notice-s=0"]
+def ours(
+    directory: Path,
+    ports: tuple[int, int],
+    port: int,
+    admin_port: int,
+    *,
+    deployments: str = STATIC,
+    keys: bool = True,
+) -> Proxy:
+    """With metrics and language routing, and keys unless they are not wanted."""
+    (directory / "static.yaml").write_text(deployments.format(*ports))
+    flags = [f"--static={directory}/static.yaml", "--host=127.0.0.1", f"--port={port}"]
+    flags += [f"--admin-port={admin_port}", "--drain-notice-s=0"]
+    if keys:
+        (directory / "keys").mkdir(exist_ok=True)
+        (directory / "keys/bench").write_text(KEY)
+        flags.append(f"--keys-dir={directory}/keys")
     command = [sys.executable, "-m", "dragoman", "router", *flags]
     return Proxy("dragoman router", port, start(directory, PROXY_CORE, "ours", *command))
 

@@ -18,6 +18,8 @@ EXTENSION = "dragoman.connection"
 
 HEAD_BYTES = 32 * 1024
 """Longest head: request line and headers together."""
+MOST_HEADERS = 256
+"""Each costs a step; ten thousand short ones in one head would hold up others for milliseconds."""
 FIRST_BYTE_TIMEOUT_S = 30.0
 """Longest time from a connection to its first byte."""
 NEVER_S = float("inf")
@@ -31,7 +33,7 @@ def _last_words(status: bytes, code: str, message: str) -> bytes:
 
 
 TOO_LONG = _last_words(
-    b"431 Request Header Fields Too Large", "head_too_large", f"the head is longer than {HEAD_BYTES} bytes"
+    b"431 Request Header Fields Too Large", "head_too_large", f"the head has more than {HEAD_BYTES} bytes or {MOST_HEADERS} headers"
 )
 TOO_SLOW = _last_words(b"408 Request Timeout", "request_timeout", "the request did not arrive in time")
 
@@ -116,6 +118,16 @@ class InboundProtocol(HttpToolsProtocol):
         self.expect_100_continue = False
         self.headers = []
         self._complete, self._in_head = False, True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header of it."""
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+        if len(self.headers) > MOST_HEADERS:
+            self._too_long = True
+            raise ValueError("the head has too many headers")
 
     def on_headers_complete(self) -> None:
         """Its head is complete; one that came at once with what follows is measured now."""
