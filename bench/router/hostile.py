@@ -1,6 +1,6 @@
 """What hostile clients cost the others: a good client's latency without them and beside them, in one run.
 
-    python bench/router/hostile.py [--rounds 10] [--requests 10000] [--at-once 30] [--json FILE]
+    python bench/router/hostile.py [--rounds 10] [--requests 10000] [--hostile-rate 300] [--json FILE]
 
 Rounds of three phases, in turn: the good client alone; beside hostile requests to the router; beside the same ones to
 an nginx on another port, which cost the machine as much and the router nothing. The second against the first is what a
@@ -49,14 +49,17 @@ SETTLED_S = 10.0
 PHASES = ("alone", "beside", "elsewhere")
 
 
-async def throw_all(port: int, count: int, at_once: int, seed: int) -> Counter[str]:
-    """Hostile requests, as fast as so many at once get through; how many had which status."""
+async def throw_all(port: int, count: int, at_once: int, rate: float, seed: int) -> Counter[str]:
+    """Hostile requests, at most so many at once and so many a second (0 is any); how many had which status."""
     chance = random.Random(seed)
     left = iter(range(count))
     statuses: Counter[str] = Counter()
+    began_s = time.monotonic()
 
     async def one_after_another() -> None:
-        for _ in left:
+        for at in left:
+            if rate:
+                await asyncio.sleep(max(0.0, began_s + at / rate - time.monotonic()))
             try:
                 answer = await throw(port, hostile(chance))
             except OSError:
@@ -80,13 +83,22 @@ async def _until_done(
     return times, failed
 
 
-def beside(port: int, target: int, rate: int, seed: int, count: int, at_once: int) -> dict[str, Any]:
+def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict[str, Any]:
     """The good client at `port` while hostile ones are at `target`."""
-    command = ["taskset", "-c", HOSTILE_CORE, sys.executable, __file__, f"--throw-at={target}"]
-    command += [f"--requests={count}", f"--at-once={at_once}", f"--seed={seed}"]
+    command = [
+        "taskset",
+        "-c",
+        HOSTILE_CORE,
+        sys.executable,
+        __file__,
+        f"--throw-at={target}",
+        f"--seed={seed}",
+    ]
+    command += [f"--requests={asked.requests // asked.rounds}", f"--at-once={asked.at_once}"]
+    command.append(f"--hostile-rate={asked.hostile_rate}")
     began_s = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as thrower:
-        times, failed = uvloop.run(_until_done(port, rate, seed, thrower))
+        times, failed = uvloop.run(_until_done(port, asked.rate, seed, thrower))
         told, _ = thrower.communicate()
     if thrower.returncode:
         raise RuntimeError(f"the hostile clients ended with status {thrower.returncode}")
@@ -95,23 +107,27 @@ def beside(port: int, target: int, rate: int, seed: int, count: int, at_once: in
 
 
 def state(proxy: Proxy, admin_port: int) -> dict[str, float]:
-    """What the router holds: client and replica connections, memory, requests in flight."""
-    sockets = [os.readlink(each) for each in Path(f"/proc/{proxy.process.pid}/fd").iterdir() if each.exists()]
-    with urllib.request.urlopen(f"http://127.0.0.1:{admin_port}/load", timeout=5) as answer:
-        load = json.load(answer)
+    """What the router holds: connections of clients, all sockets, memory, requests in flight."""
+    # Local address, remote address, state; 01 is established.
+    rows = [line.split()[1:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    clients = sum(local.endswith(f":{proxy.port:04X}") and kind == "01" for local, _, kind in rows)
+    files = list(Path(f"/proc/{proxy.process.pid}/fd").iterdir())
     status = Path(f"/proc/{proxy.process.pid}/status").read_text().splitlines()
     resident = next(line for line in status if line.startswith("VmRSS:"))
+    with urllib.request.urlopen(f"http://127.0.0.1:{admin_port}/load", timeout=5) as answer:
+        load = json.load(answer)
     return {
-        "connections": sum(each.startswith("socket:") for each in sockets),
+        "clients": clients,
+        "sockets": sum(os.readlink(each).startswith("socket:") for each in files if each.is_symlink()),
         "resident_mb": round(int(resident.split()[1]) / 1024, 1),
         "in_flight": sum(each["inFlight"] for each in load["deployments"].values()),
     }
 
 
-def settled(proxy: Proxy, admin_port: int, connections: float) -> dict[str, float]:
-    """The same once no more connections are left than there were, or some time has passed."""
+def settled(proxy: Proxy, admin_port: int, clients: float) -> dict[str, float]:
+    """The same once no more clients are left than there were, or some time has passed."""
     end_s = time.monotonic() + SETTLED_S
-    while (now := state(proxy, admin_port))["connections"] > connections and time.monotonic() < end_s:
+    while (now := state(proxy, admin_port))["clients"] > clients and time.monotonic() < end_s:
         time.sleep(0.2)
     return now
 
@@ -119,7 +135,6 @@ def settled(proxy: Proxy, admin_port: int, connections: float) -> dict[str, floa
 def one_round(asked: argparse.Namespace, number: int, port: int, other: int) -> dict[str, Any]:
     """The three phases, another one first each time."""
     row: dict[str, Any] = {"round": number}
-    count = asked.requests // asked.rounds
     for phase in PHASES[number % 3 :] + PHASES[: number % 3]:
         seed = 1000 * number
         if phase == "alone":
@@ -127,7 +142,7 @@ def one_round(asked: argparse.Namespace, number: int, port: int, other: int) -> 
             row[phase] = {"times": times, "failed": failed}
         else:
             target = port if phase == "beside" else other
-            row[phase] = beside(port, target, asked.rate, seed, count, asked.at_once)
+            row[phase] = beside(asked, port, target, seed)
         row[phase] |= quantiles_ms(row[phase]["times"])
         row[phase]["requests"] = len(row[phase].pop("times"))
     for phase in PHASES[1:]:
@@ -179,9 +194,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
             proxies.await_ready(other, "/translate", GOOD)
             # The first requests bring memory and connections that stay.
             uvloop.run(fixed_rate(port, asked.rate, 2.0, 1, post(GOOD)))
-            before = state(router, admin_port)
+            before = settled(router, admin_port, 0)
             rows = [one_round(asked, number, port, other) for number in range(asked.rounds)]
-            after = settled(router, admin_port, before["connections"])
+            after = settled(router, admin_port, before["clients"])
         finally:
             for process in started:
                 process.terminate()
@@ -197,7 +212,8 @@ def main() -> int:
     )
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=10_000, help="hostile ones at the router, in all")
-    parser.add_argument("--at-once", type=int, default=30, help="hostile ones at once")
+    parser.add_argument("--at-once", type=int, default=30, help="hostile ones at once, at most")
+    parser.add_argument("--hostile-rate", type=float, default=300, help="a second; 0: as many as get through")
     parser.add_argument("--rate", type=int, default=200, help="of the good client, a second")
     parser.add_argument("--seconds", type=float, default=3.0, help="of the good client alone, each round")
     parser.add_argument("--json", type=Path, help="write every figure here")
@@ -205,8 +221,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.throw_at:
-        statuses = uvloop.run(throw_all(asked.throw_at, asked.requests, asked.at_once, asked.seed))
-        print(json.dumps(statuses))
+        thrown = throw_all(asked.throw_at, asked.requests, asked.at_once, asked.hostile_rate, asked.seed)
+        print(json.dumps(uvloop.run(thrown)))
         return 0
     found = measure(asked)
     statuses = sum((Counter(row["beside"]["statuses"]) for row in found["rounds"]), Counter())

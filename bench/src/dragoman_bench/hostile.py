@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 
 GOOD = b'{"text":"x","source_lang":"en","target_lang":"de"}'
 
@@ -18,7 +19,7 @@ def hostile(chance: random.Random) -> bytes:
     """One request of any of the kinds, for a router that serves `default/a`."""
     junk = chance.randbytes(chance.randrange(1, 200))
     word = bytes(chance.choices(b"abcdefgh-", k=12))
-    kinds = [
+    kinds: list[Callable[[], bytes]] = [
         lambda: junk + b"\r\n\r\n",
         lambda: post(GOOD[: chance.randrange(len(GOOD))]),
         lambda: post(b'{"text":' + junk + b"}"),

@@ -33,7 +33,9 @@ def _last_words(status: bytes, code: str, message: str) -> bytes:
 
 
 TOO_LONG = _last_words(
-    b"431 Request Header Fields Too Large", "head_too_large", f"the head has more than {HEAD_BYTES} bytes or {MOST_HEADERS} headers"
+    b"431 Request Header Fields Too Large",
+    "head_too_large",
+    f"the head has more than {HEAD_BYTES} bytes or {MOST_HEADERS} headers",
 )
 TOO_SLOW = _last_words(b"408 Request Timeout", "request_timeout", "the request did not arrive in time")
 
@@ -75,11 +77,11 @@ class InboundProtocol(HttpToolsProtocol):
 
     arrival_timeout_s = 30.0
     """Longest time from the first byte of a request to its last; `bounded` sets another."""
+    exchange: Exchange
+    """What is being answered; an application takes it as it begins."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self.exchange: Exchange | None = None
-        """What is being answered; an application takes it as it begins."""
         self._task: asyncio.Task[None] | None = None
         self._complete = True
         self._in_head = True
@@ -102,15 +104,11 @@ class InboundProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request; most come with all of it."""
-        if self._complete:
-            self._due_s = NEVER_S
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
         if self._in_head and self._head_bytes > HEAD_BYTES:
             self._end(TOO_LONG)
-        if not self._complete and self._due_s == NEVER_S:
-            self._due_s = self.loop.time() + self.arrival_timeout_s
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -118,6 +116,7 @@ class InboundProtocol(HttpToolsProtocol):
         self.expect_100_continue = False
         self.headers = []
         self._complete, self._in_head = False, True
+        self._due_s = self.loop.time() + self.arrival_timeout_s
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header of it."""
@@ -156,7 +155,7 @@ class InboundProtocol(HttpToolsProtocol):
         """Its body is complete."""
         super().on_message_complete()
         self._complete = self._in_head = True
-        self._due_s = NEVER_S
+        self._rest()
 
     def on_response_complete(self) -> None:
         """The answer is on its way; another may follow."""
@@ -169,7 +168,7 @@ class InboundProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self._complete:
-            self._due_s = self.loop.time() + self.timeout_keep_alive
+            self._rest()
 
     def abort(self) -> None:
         """Break off, so that the client does not take half an answer for a whole one."""
@@ -219,15 +218,22 @@ class InboundProtocol(HttpToolsProtocol):
         self._task = self.loop.create_task(cycle.run_asgi(app))
         self.tasks.add(self._task)
 
+    def _rest(self) -> None:
+        """Nothing arrives: either an answer is awaited, which may take long, or another request."""
+        answered = self.exchange.response_complete
+        self._due_s = self.loop.time() + self.timeout_keep_alive if answered else NEVER_S
+
     def _end(self, last_words: bytes) -> None:
         self._due_s = NEVER_S
         if self.transport is None or self.transport.is_closing():
             return
-        current = self.exchange
-        arriving = current is self.cycle and not self._in_head
-        if current is None or current.response_complete or (arriving and not current.response_started):
+        if self.cycle is None or self.exchange.response_complete or self._unanswered_in_body():
             self.transport.write(last_words)
         self.transport.close()
+
+    def _unanswered_in_body(self) -> bool:
+        """Whether it is the body of what is being answered that arrives, before any of the answer has left."""
+        return self.exchange is self.cycle and not self._in_head and not self.exchange.response_started
 
 
 def bounded(arrival_timeout_s: float) -> type[InboundProtocol]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman_bench.hostile import GOOD, hostile, post, throw
+from dragoman_router import inbound, server
 
 ROUNDS = int(os.environ.get("HOSTILE_REQUESTS", "600"))
 """`HOSTILE_REQUESTS=10000` is the figure in docs/router.md."""
@@ -95,6 +96,30 @@ async def test_a_request_that_never_ends_is_ended(start_router: Any, start_upstr
     for got in await asyncio.gather(heads, bodies, chunks):
         assert got.startswith(b"HTTP/1.1 408")
     assert time.monotonic() - began_s < 4
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\r\n",
+        b"GET /v2/languages HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /v2/languages HTTP/1.1\r\nhost: x\r\n\r\n\r\n",
+    ],
+    ids=["nothing", "a line end", "a request", "a request and a line end"],
+)
+async def test_a_connection_that_nothing_more_comes_over_is_ended(
+    start_router: Any, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(inbound, "FIRST_BYTE_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(server, "KEEP_ALIVE_S", 0.2)
+    router = await start_router()
+    reader, writer = await asyncio.open_connection("127.0.0.1", router.port)
+    writer.write(sent)
+    async with asyncio.timeout(10):
+        got = await reader.read()
+    writer.close()
+    assert got.startswith(b"HTTP/1.1 200") if sent.strip() else got == b""
 
 
 async def test_a_large_body_is_refused_and_its_sender_gets_to_read_why(router: Any) -> None:
