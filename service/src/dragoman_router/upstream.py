@@ -114,8 +114,8 @@ class Connection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_error", "_head", "_head_size", "_keep", "_length", "_loop", "_parser", "_paused", "_reply", "_transport",
-        "closed", "deadline_s", "idle_since_s",
+        "_bodyless", "_error", "_head", "_head_size", "_keep", "_length", "_loop", "_parser", "_paused", "_reply",
+        "_transport", "closed", "deadline_s", "idle_since_s",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -127,6 +127,7 @@ class Connection(asyncio.Protocol):
         self._head_size = 0
         self._length = -1
         self._keep = False
+        self._bodyless = False
         self._paused = False
         self.closed = False
         self.deadline_s = 0.0
@@ -148,6 +149,7 @@ class Connection(asyncio.Protocol):
         self.deadline_s = deadline_s
         self._reply = Reply(self)
         self._head_size, self._length, self._keep = 0, -1, False
+        self._bodyless = head.startswith(b"HEAD ")
         self._head = self._loop.create_future()
         if body:
             self._transport.writelines((head, body))
@@ -231,6 +233,10 @@ class Connection(asyncio.Protocol):
         if status < 200:
             return
         reply.status = status
+        if self._bodyless:
+            # httptools cannot be told that no body follows the length; so nothing else goes over this connection.
+            self._finish()
+            return
         self._keep = self._parser.should_keep_alive()
         if not 0 <= self._length <= WHOLE_BYTES:
             self._answer(reply)
