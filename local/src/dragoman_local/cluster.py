@@ -34,6 +34,7 @@ from dragoman_local.node.node import Node
 from dragoman_local.options import NODE_NAME, ClusterOptions, count_gpus
 from dragoman_local.proxy import ServiceProxy
 from dragoman_local.servers.choice import choose_server
+from dragoman_local.servers.keeping import keep
 from dragoman_local.servers.server import HOST, ApiServer
 
 logger = logging.getLogger(__name__)
@@ -156,10 +157,15 @@ class LocalCluster:
                 _run(stack, loop, name)
             self._running = stack.pop_all()
 
-    async def wait(self) -> None:
-        """Wait until the API server ends, which it does not do by itself unless something is wrong."""
-        if self._server is not None:
-            await self._server.wait()
+    async def keep(self) -> None:
+        """Start the API server again whenever it ends, until cancelled; all else goes on meanwhile.
+
+        Raises:
+            StartFailedError: It does not start again.
+        """
+        if self._server is None:
+            raise RuntimeError("the cluster is not up: enter its context first")
+        await keep(self._server, self.options.backoff)
 
     async def stop_node(self) -> None:
         """Stop the controllers, the node with all its processes, and the proxy; the API server stays."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_local.cluster import LocalCluster
-from dragoman_local.errors import AlreadyRunningError, StartFailedError
+from dragoman_local.errors import AlreadyRunningError
 from dragoman_local.options import ClusterOptions
 from dragoman_local.state import READY, STARTING, STOPPING, Supervisor, write_supervisor
 
@@ -24,7 +24,7 @@ async def supervise(options: ClusterOptions) -> None:
 
     Raises:
         AlreadyRunningError: Another supervisor runs a cluster in this state directory.
-        StartFailedError: A part of it does not start, or the API server ends by itself.
+        StartFailedError: A part of it does not start, or the API server ends and does not start again.
     """
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -36,19 +36,21 @@ async def supervise(options: ClusterOptions) -> None:
             here = here.at(READY, "up", api=cluster.api, url=cluster.url)
             write_supervisor(options.dir, here)
             logger.info("ready: %s at %s", cluster.api, cluster.url)
-            await _first(stop.wait(), cluster.wait())
-            if not stop.is_set():
-                raise StartFailedError(f"the API server has ended by itself; see {options.dir / 'logs'}")
+            await _first(stop.wait(), cluster.keep())
             write_supervisor(options.dir, here.at(STOPPING, "stopping"))
             logger.info("stopping")
     logger.info("stopped")
 
 
 async def _first(*waits: Coroutine[Any, Any, object]) -> None:
+    """Wait until one of them ends, end the others, and raise what it raised."""
     tasks = [asyncio.create_task(wait) for wait in waits]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
+    ended, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
         task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    for task in ended:
+        task.result()
 
 
 @contextmanager

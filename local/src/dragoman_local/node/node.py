@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from dragoman_local.decisions.replicas import phase_of
-from dragoman_local.errors import ConflictError
+from dragoman_local.errors import ConflictError, LocalClusterError
 from dragoman_local.kube.resources import NODES, PODS
 from dragoman_local.node.context import NodeContext
 from dragoman_local.node.pod import REMOVED_GRACE_S, Pod
@@ -55,7 +55,10 @@ class Node:
         """Repeat that the node is ready, until cancelled."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            await self._beat()
+            try:
+                await self._beat()
+            except LocalClusterError as error:
+                logger.debug("heartbeat: %s", error)
 
     async def stop(self, grace_s: float) -> None:
         """End all processes; the pods stay in the API, for the next start of the node.

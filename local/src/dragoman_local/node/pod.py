@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dragoman_local.errors import LocalClusterError, NotFoundError, PodRefusedError
+from dragoman_local.errors import ApiUnreachableError, LocalClusterError, NotFoundError, PodRefusedError
 from dragoman_local.kube.resources import PODS
 from dragoman_local.kube.status import differs
 from dragoman_local.node.container import Container
@@ -229,10 +229,19 @@ class Pod:
             return
         with suppress(LocalClusterError):
             await self._report()
-        try:
-            await self._context.mirror.delete(PODS, self._manifest, grace_s=0)
-        except LocalClusterError as error:
-            logger.warning("removing pod %s/%s: %s", *key_of(self._manifest), error)
+        while True:
+            try:
+                await self._context.mirror.delete(PODS, self._manifest, grace_s=0)
+            except ApiUnreachableError as error:
+                if self._grace_s is not None:
+                    return
+                logger.debug("removing pod %s/%s: %s", *key_of(self._manifest), error)
+                await asyncio.sleep(STATUS_RETRY_S)
+            except LocalClusterError as error:
+                logger.warning("removing pod %s/%s: %s", *key_of(self._manifest), error)
+                return
+            else:
+                return
 
 
 def _policy(spec: Manifest, field: str) -> str:

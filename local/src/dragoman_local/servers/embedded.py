@@ -26,15 +26,15 @@ class EmbeddedServer:
     def __init__(self, options: ClusterOptions, guardian: Guardian) -> None:
         self._options = options
         self._guardian = guardian
+        self._port = options.port or free_port()
         self._process: Process | None = None
 
     async def start(self) -> Path:
         """Start it and wait until it answers; the kubeconfig that it has written."""
         root = self._options.dir.resolve()
-        port = self._options.port or free_port()
         log = root / "logs" / "api.log"
         services = service_range(root / "api", first_octet=127)
-        flags = ["--port", str(port), "--dir", str(root), "--service-range", services]
+        flags = ["--port", str(self._port), "--dir", str(root), "--service-range", services]
         self._process = Process.start(
             [sys.executable, "-m", "dragoman_local.api", *flags],
             env=os.environ,

@@ -33,46 +33,48 @@ class KubeApiServer:
         self._options = options
         self._guardian = guardian
         self._binaries = binaries
-        self._processes: list[Process] = []
+        self._port = options.port or free_port()
+        self._etcd, self._peer = (f"http://{HOST}:{free_port()}" for _ in range(2))
+        self._processes: dict[str, Process] = {}
 
     async def start(self) -> Path:
-        """Start both and wait until the API answers; the administrator's kubeconfig."""
+        """Start both, or the one that has ended, and wait until the API answers; the administrator's kubeconfig."""
         root = self._options.dir.resolve()
         state = root / "api"
         given = credentials(state, HOST)
         signing_key(state / "service-accounts.key")
         write_private(state / "tokens.csv", f"{given.token},admin,admin,system:masters\n".encode())
-        etcd = f"http://{HOST}:{free_port()}"
-        self._run("etcd", etcd_flags(state, etcd, f"http://{HOST}:{free_port()}"), root)
-        port = self._options.port or free_port()
-        flags = api_flags(state, given, port, etcd, service_range(state, first_octet=10))
+        self._run("etcd", etcd_flags(state, self._etcd, self._peer), root)
+        flags = api_flags(state, given, self._port, self._etcd, service_range(state, first_octet=10))
         server = self._run("kube-apiserver", flags, root)
         kubeconfig = root / "kubeconfig"
-        write_kubeconfig(kubeconfig, f"https://{HOST}:{port}", given)
+        write_kubeconfig(kubeconfig, f"https://{HOST}:{self._port}", given)
         await until_ready(kubeconfig, server, root / "logs" / "kube-apiserver.log")
         return kubeconfig
 
     async def wait(self) -> None:
         """Wait until one of the two ends."""
-        ends = [asyncio.create_task(process.wait()) for process in self._processes]
+        ends = [asyncio.create_task(process.wait()) for process in self._processes.values()]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()
 
     async def stop(self) -> None:
         """End both, the API server first."""
-        for process in reversed(self._processes):
+        for process in reversed(self._processes.values()):
             await process.stop(STOP_GRACE_S)
 
     def _run(self, name: str, flags: list[str], root: Path) -> Process:
-        process = Process.start(
+        running = self._processes.get(name)
+        if running is not None and not running.has_ended:
+            return running
+        process = self._processes[name] = Process.start(
             [str(self._binaries[name]), *flags],
             env=os.environ,
             cwd=root,
             output=root / "logs" / f"{name}.log",
             guardian=self._guardian,
         )
-        self._processes.append(process)
         return process
 
 

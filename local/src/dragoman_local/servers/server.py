@@ -31,10 +31,17 @@ class ApiServer(Protocol):
         """Whether it accepts loopback addresses in EndpointSlices."""
 
     async def start(self) -> Path:
-        """Start it and wait until it answers; the kubeconfig of its administrator."""
+        """Start what of it does not run, at the same address with what it held before, and wait until it answers.
+
+        Returns:
+            The kubeconfig of its administrator.
+
+        Raises:
+            StartFailedError: It does not start.
+        """
 
     async def wait(self) -> None:
-        """Wait until it ends, by itself or stopped."""
+        """Wait until it ends, or a part of it, by itself or stopped."""
 
     async def stop(self) -> None:
         """End it; what it holds stays on disk."""
