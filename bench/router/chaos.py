@@ -1,62 +1,101 @@
 """Requests at a steady rate while everything under the router is replaced, killed or cut off.
 
-    python bench/router/chaos.py [--rate 200] [--seconds 180] [--api embedded|kube-apiserver]
+    python bench/router/chaos.py [--rate 200] [--seconds 180] [--api embedded|kube-apiserver] [--json FILE]
+    python bench/router/chaos.py --engine vllm [--rate 3] [--replicas 2] [--json FILE]
 
-A local cluster, the real operator, scripted engines, two routers. Each request carries a text of its own and has to
-come back reversed. A client whose connection breaks before an answer (its router was killed) asks the other router, as
-one of a Service would; those are counted. Exit status 1 where a request was lost or answered wrongly.
+A local cluster, the real operator, two routers, and engines that are scripted or vLLM on the CPU. Each request carries
+a text of its own, and one answer is right: the text reversed, or its known translation, once and whole. A client
+whose connection breaks before an answer (its router was killed) asks the other router, as one of a Service would; those
+are counted. Exit status 1 where a request was lost or answered wrongly.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
+from chaos_client import Client
+from chaos_engines import Engines, scripted, vllm, work_of
 from chaos_line import Line
-from chaos_load import Load, Phase
-from chaos_world import OUTAGE_S, World, until
+from chaos_load import PATH, Load, Phase
+from chaos_questions import Question, mastered, numbered, spoken
+from chaos_world import OUTAGE_S, World
 from kubernetes.aio import config
 
+from dragoman_bench.machine import machine
 from dragoman_local.lifecycle import bring_up, take_down
 from dragoman_local.node.backoff import Backoff
 from dragoman_local.options import ClusterOptions
 
+COLUMNS = (
+    "lasted_s",
+    "sent",
+    "per_s",
+    "lost",
+    "wrong",
+    "reconnected",
+    "retried",
+    "p50_ms",
+    "p99_ms",
+    "max_ms",
+)
 
-async def chaos(world: World, rate: float, seconds: float) -> list[Phase]:
-    """All phases, each as long as its share or as what happens in it takes."""
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says."""
+
+    engine: str
+    rate: float
+    seconds: float
+    api: str
+    replicas: int
+    directory: Path
+
+
+async def chaos(world: World, asked: Asked, engines: Engines) -> dict[str, Any]:
+    """All phases, each as long as its share or as what happens in it takes; the figures."""
     await world.create()
     world.start_operator()
-    await until(lambda: world.rolled_out(world.replicas))
+    await world.until(lambda: world.rolled_out(world.replicas))
     world.routers = [world.start_router(at) for at in (0, 1)]
     for at in (0, 1):
         await world.router_ready(at)
+    await world.settled()
+    questions, tried = await questions_for(asked, world.ports[0])
+    few, many = 1, world.replicas
     steps: list[tuple[str, Callable[[], Awaitable[None]] | None]] = [
         ("calm", None),
         ("rolling update of all pods", world.roll),
-        (f"scale {world.replicas} → 1", lambda: world.scale(1)),
-        (f"scale 1 → {world.replicas}", lambda: world.scale(world.replicas)),
+        (f"scale {many} → {few}", lambda: world.scale(few)),
+        (f"scale {few} → {many}", lambda: world.scale(many)),
         ("SIGKILL of a pod", world.kill_pod),
         ("SIGKILL of a router", world.kill_router),
         ("SIGTERM of a router", world.drain_router),
         ("restart of the operator", world.restart_operator),
+        (f"SIGKILL of the API, then {many} → {many - 1} → {many}", world.restart_api),
         (f"API gone for {OUTAGE_S:g} s", world.cut_off),
         ("calm again", None),
     ]
-    load = Load(rate, world.ports[:2])
+    load = Load(asked.rate, world.ports[:2], questions)
     load.begin(steps[0][0])
     sending = asyncio.create_task(load.run())
     loop = asyncio.get_running_loop()
     try:
         for name, step in steps:
-            until_s = loop.time() + seconds / len(steps)
+            until_s = loop.time() + asked.seconds / len(steps)
             if name != steps[0][0]:
                 load.begin(name)
             if step is not None:
@@ -66,14 +105,58 @@ async def chaos(world: World, rate: float, seconds: float) -> list[Phase]:
         sending.cancel()
         with suppress(asyncio.CancelledError):
             await sending
-    return load.phases
+    return figures(asked, engines, load.phases, tried)
 
 
-async def run(rate: float, seconds: float, api_kind: str, directory: Path, replicas: int) -> list[Phase]:
+def figures(asked: Asked, engines: Engines, phases: list[Phase], tried: dict[str, int]) -> dict[str, Any]:
+    """What is written down."""
+    rows = [phase.row() for phase in phases]
+    journal = journal_of(asked)
+    return {
+        "engine": engines.name,
+        "rate": asked.rate,
+        "api": asked.api,
+        "replicas": asked.replicas,
+        "sent": sum(row["sent"] for row in rows),
+        "lost": sum(row["lost"] for row in rows),
+        "wrong": sum(row["wrong"] for row in rows),
+        **tried,
+        **({"work": work_of(journal)} if journal.exists() else {}),
+        "machine": machine(None),
+        "load_average_1m_5m_15m": [round(load, 1) for load in os.getloadavg()],
+        "phases": rows,
+    }
+
+
+async def questions_for(asked: Asked, port: int) -> tuple[Iterator[Question], dict[str, int]]:
+    """What to ask without end, and of how many texts that were tried the model knew how many."""
+    if asked.engine == "scripted":
+        return numbered(), {}
+    client = Client()
+
+    async def answer(question: Question) -> str:
+        return str(json.loads((await client.post(port, PATH, question.body)).body).get("translation"))
+
+    # Phases take longer than they have to: engines need their time to start.
+    count = int(asked.rate * asked.seconds * 2)
+    known = await mastered(spoken(), count, answer)
+    client.close()
+    return itertools.cycle(known), {"texts_tried": count, "texts_known": len(known)}
+
+
+def journal_of(asked: Asked) -> Path:
+    """Where scripted engines write what they do."""
+    return asked.directory.resolve() / "journal"
+
+
+async def run(asked: Asked) -> dict[str, Any]:
     """Bring everything up, run all phases, take it down."""
-    options = ClusterOptions(dir=directory / "cluster", api=api_kind, gpus=0, backoff=Backoff(0.2, 2.0))
-    supervisor = bring_up(options)
-    kubeconfig = directory / "cluster" / "kubeconfig"
+    options = ClusterOptions(
+        dir=asked.directory / "cluster", api=asked.api, gpus=0, backoff=Backoff(0.2, 2.0)
+    )
+    engines = scripted(journal_of(asked)) if asked.engine == "scripted" else vllm()
+    bring_up(options)
+    kubeconfig = options.dir / "kubeconfig"
     try:
         document = yaml.safe_load(kubeconfig.read_text())
         server = urlsplit(document["clusters"][0]["cluster"]["server"])
@@ -81,47 +164,59 @@ async def run(rate: float, seconds: float, api_kind: str, directory: Path, repli
         client = await config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
         async with line.laid() as port, client:
             document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
-            (directory / "through-the-line").write_text(yaml.safe_dump(document))
-            world = World(client, directory, supervisor.api, replicas)
-            world.line = line
+            (asked.directory / "through-the-line").write_text(yaml.safe_dump(document))
+            world = World(client, asked.directory, asked.api, asked.replicas, engines, line)
             try:
-                return await chaos(world, rate, seconds)
+                return await chaos(world, asked, engines)
             finally:
                 world.stop()
     finally:
         take_down(options.dir)
 
 
-def main() -> int:
-    """Run, print a row for each phase, and say whether anything was lost."""
+def parse() -> tuple[argparse.Namespace, argparse.ArgumentParser]:
+    """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rate", type=float, default=200, help="requests a second")
+    parser.add_argument("--engine", default="scripted", choices=["scripted", "vllm"])
+    parser.add_argument("--rate", type=float, help="requests a second (default: 200, of vLLM 3)")
     parser.add_argument("--seconds", type=float, default=180, help="of all phases together, at least")
     parser.add_argument("--api", default="embedded", choices=["embedded", "kube-apiserver"])
-    parser.add_argument("--replicas", type=int, default=4, help="engine pods")
+    parser.add_argument("--replicas", type=int, help="engine pods (default: 4, of vLLM 2)")
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     parser.add_argument("--dir", type=Path, help="state and logs; a temporary directory by default")
-    asked = parser.parse_args()
+    return parser.parse_args(), parser
+
+
+def main() -> int:
+    """Run, print a row for each phase, and say whether anything was lost."""
+    given, parser = parse()
+    if given.replicas is not None and given.replicas < 2:
+        parser.error("--replicas: at least 2, one of which is taken away")
+    usual = {"scripted": (200.0, 4), "vllm": (3.0, 2)}[given.engine]
     with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
-        directory = asked.dir or Path(temporary)
-        directory.mkdir(parents=True, exist_ok=True)
-        phases = asyncio.run(run(asked.rate, asked.seconds, asked.api, directory, asked.replicas))
-    rows = [phase.row() for phase in phases]
-    names = ("sent", "lost", "wrong", "reconnected", "p50_ms", "p99_ms", "max_ms")
-    print(f"{'phase':28}" + "".join(f"{name:>13}" for name in names))
-    for row in rows:
-        print(f"{row['phase']:28}" + "".join(f"{row[name]:>13}" for name in names))
+        asked = Asked(
+            given.engine,
+            given.rate or usual[0],
+            given.seconds,
+            given.api,
+            given.replicas or usual[1],
+            given.dir or Path(temporary),
+        )
+        asked.directory.mkdir(parents=True, exist_ok=True)
+        found = asyncio.run(run(asked))
+    print(f"{'phase':36}" + "".join(f"{name:>12}" for name in COLUMNS))
+    for row in found["phases"]:
+        print(f"{row['phase']:36}" + "".join(f"{row[name]:>12}" for name in COLUMNS))
         for why in row["why"]:
             print(f"    {why}")
-    if asked.json:
-        asked.json.write_text(
-            json.dumps({"rate": asked.rate, "api": asked.api, "phases": rows}, indent=1) + "\n"
-        )
-    failed = sum(row["lost"] + row["wrong"] for row in rows)
-    print(f"{sum(row['sent'] for row in rows)} requests, {failed} lost or wrong")
-    return 1 if failed else 0
+    if "work" in found:
+        print("engines: " + ", ".join(f"{count} {name}" for name, count in found["work"].items()))
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    print(f"{found['sent']} requests, {found['lost']} lost, {found['wrong']} wrong")
+    return 1 if found["lost"] + found["wrong"] else 0
 
 
 if __name__ == "__main__":

@@ -34,7 +34,12 @@ class Line:
         if not self.whole:
             writer.transport.abort()
             return
-        far_reader, far_writer = await asyncio.open_connection(*self._target)
+        try:
+            far_reader, far_writer = await asyncio.open_connection(*self._target)
+        except OSError:
+            # The API server is gone, and so are connections to it.
+            writer.transport.abort()
+            return
         self._ends |= {writer, far_writer}
         with suppress(OSError, asyncio.CancelledError):
             await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))

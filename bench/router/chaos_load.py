@@ -3,37 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
+from chaos_client import Answer, BrokenError, Client, GarbledError
+from chaos_questions import Question
+
+PATH = "/translate"
+PATIENCE_S = 60.0
+ATTEMPTS = 4
+"""So often a caller asks before it gives up, each time another router."""
 
 
 @dataclass
 class Phase:
-    """What became of the requests that were sent in it."""
+    """What became of the requests that were sent in it.
+
+    Args:
+        name: What is done meanwhile.
+        sent: Requests.
+        lost: Why, for each that was not answered with a translation.
+        wrong: What came, for each that was answered otherwise than once and rightly.
+        reconnected: How often a caller asked another router, because its own was gone.
+        retried: Requests that a router has sent to more than one replica, refusals included.
+        seconds: Times of those that were answered.
+    """
 
     name: str
     sent: int = 0
     lost: list[str] = field(default_factory=list)
-    wrong: int = 0
+    wrong: list[str] = field(default_factory=list)
     reconnected: int = 0
+    retried: int = 0
     seconds: list[float] = field(default_factory=list)
+    began_s: float = field(default_factory=time.monotonic)
+    lasted_s: float = 0.0
+    load_average: float = field(default_factory=lambda: os.getloadavg()[0])
 
     def row(self) -> dict[str, Any]:
         """Its figures."""
         times = sorted(self.seconds) or [0.0]
         return {
             "phase": self.name,
+            "lasted_s": round(self.lasted_s, 1),
             "sent": self.sent,
+            "per_s": round(self.sent / self.lasted_s, 1) if self.lasted_s else 0.0,
             "lost": len(self.lost),
-            "wrong": self.wrong,
+            "wrong": len(self.wrong),
             "reconnected": self.reconnected,
+            "retried": self.retried,
             "p50_ms": round(1000 * times[len(times) // 2], 1),
             "p99_ms": round(1000 * times[min(len(times) - 1, int(len(times) * 0.99))], 1),
             "max_ms": round(1000 * times[-1], 1),
-            "why": self.lost[:3],
+            "load_average_1m": round(self.load_average, 1),
+            "why": [*self.lost[:3], *self.wrong[:3]],
         }
 
 
@@ -43,56 +71,87 @@ class Load:
     Args:
         rate: Requests a second.
         ports: Of the routers, taken in turn.
+        questions: What is asked; they differ.
     """
 
-    def __init__(self, rate: float, ports: list[int]) -> None:
+    def __init__(self, rate: float, ports: list[int], questions: Iterator[Question]) -> None:
         self._rate = rate
         self._ports = ports
+        self._questions = questions
+        self._client = Client()
         self.phases: list[Phase] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, name: str) -> None:
         """Requests from now on count for this phase."""
+        self._end_phase()
         self.phases.append(Phase(name))
 
     async def run(self) -> None:
         """Send until cancelled; then wait for what is under way."""
         loop = asyncio.get_running_loop()
-        connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(60)) as http:
-            number, began_s = 0, loop.time()
-            try:
-                while True:
-                    task = asyncio.create_task(self._ask(http, number, self.phases[-1]))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
-                    number += 1
-                    await asyncio.sleep(max(0.0, began_s + number / self._rate - loop.time()))
-            finally:
-                await asyncio.gather(*self._tasks)
+        number, began_s = 0, loop.time()
+        try:
+            while True:
+                task = asyncio.create_task(self.ask(next(self._questions), number, self.phases[-1]))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+                number += 1
+                await asyncio.sleep(max(0.0, began_s + number / self._rate - loop.time()))
+        finally:
+            self._end_phase()
+            await asyncio.gather(*self._tasks)
+            self.finish()
 
-    async def _ask(self, http: aiohttp.ClientSession, number: int, phase: Phase) -> None:
+    def finish(self) -> None:
+        """Close the connections, and count what came by them unasked."""
+        self._client.close()
+        self.phases[-1].wrong += ["an answer that nobody had asked for"] * self._client.surplus
+
+    async def ask(self, question: Question, number: int, phase: Phase) -> None:
+        """Ask once, as a caller does, and count what comes of it."""
         phase.sent += 1
-        text = f"request number {number} of many"
-        body = {"text": text, "source_lang": "en", "target_lang": "de" if number % 2 else "fr"}
         began_s, problem = time.perf_counter(), ""
-        for attempt in range(4):
+        for attempt in range(ATTEMPTS):
             port = self._ports[(number + attempt) % len(self._ports)]
             try:
-                async with http.post(f"http://127.0.0.1:{port}/translate", json=body) as answer:
-                    document = await answer.json()
-                    if answer.status != 200:
-                        phase.lost.append(f"{answer.status} {document}")
-                        return
-            except (aiohttp.ClientConnectionError, ConnectionError) as error:
+                async with asyncio.timeout(PATIENCE_S):
+                    answer = await self._client.post(port, PATH, question.body)
+            except BrokenError as error:
                 phase.reconnected += 1
-                problem = repr(error)
+                problem = str(error)
                 await asyncio.sleep(0.05 * attempt)
                 continue
-            except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-                phase.lost.append(repr(error))
+            except GarbledError as error:
+                phase.wrong.append(f"{question.text!r}: {error}")
                 return
-            phase.wrong += document.get("translation") != text[::-1]
+            except TimeoutError:
+                phase.lost.append(f"{question.text!r}: no answer in {PATIENCE_S:g} s")
+                return
+            phase.retried += attempts_of(answer) > 1
+            _judge(question, answer, phase)
             phase.seconds.append(time.perf_counter() - began_s)
             return
         phase.lost.append(problem)
+
+    def _end_phase(self) -> None:
+        if self.phases:
+            self.phases[-1].lasted_s = time.monotonic() - self.phases[-1].began_s
+
+
+def attempts_of(answer: Answer) -> int:
+    """How many replicas the router asked."""
+    found = re.search(r"attempts=(\d+)", answer.headers.get("x-dragoman-route", ""))
+    return int(found[1]) if found else 1
+
+
+def _judge(question: Question, answer: Answer, phase: Phase) -> None:
+    if answer.status != 200:
+        phase.lost.append(f"{answer.status} {answer.body[:200]!r}")
+        return
+    try:
+        translation = json.loads(answer.body)["translation"]
+    except (ValueError, KeyError, TypeError):
+        translation = answer.body
+    if translation != question.expected:
+        phase.wrong.append(f"{question.text!r} → {translation!r}, not {question.expected!r}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,30 +16,43 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from chaos_engines import Engines
 from chaos_line import Line
+from chaos_processes import api_server, main_process
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, AppsV1Api, CoreV1Api, CustomObjectsApi
+from kubernetes.aio.client.exceptions import ApiException
 
+from dragoman_local.servers.server import free_port
 from dragoman_operator.crd import custom_resource_definition
 
 PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")
 MERGE = "application/merge-patch+json"
-STEP_S = 90.0
 OUTAGE_S = 6.0
-ENGINE = {"first_token_s": 0.02, "token_s": 0.002, "slowdown_ratio": 0.02, "load_s": 0.5}
-"""A short sentence takes about 50 ms, as on a GPU that is not full."""
 
 
 class World:
-    """The cluster, what runs in it, and what is done to it."""
+    """The cluster, what runs in it, and what is done to it.
 
-    def __init__(self, api: ApiClient, directory: Path, api_kind: str, replicas: int) -> None:
-        self.replicas = replicas
+    Args:
+        api: A client of it, not through the line.
+        directory: State and logs; the cluster's own are in `cluster` there.
+        api_kind: `embedded` or `kube-apiserver`.
+        replicas: Engine pods.
+        engines: What they run.
+        line: The way of our processes to the API.
+    """
+
+    def __init__(
+        self, api: ApiClient, directory: Path, api_kind: str, replicas: int, engines: Engines, line: Line
+    ) -> None:
+        self.replicas, self.line = replicas, line
+        self._engines = engines
         self.core, self.apps, self.objects = CoreV1Api(api), AppsV1Api(api), CustomObjectsApi(api)
         self._api, self._dir, self._kind = api, directory, api_kind
         self.routers: list[subprocess.Popen[bytes]] = []
         self.operator: subprocess.Popen[bytes] | None = None
-        self.ports = [_free_port() for _ in range(4)]
-        self.line: Line | None = None
+        self._turns = itertools.count()
+        self.ports = [free_port() for _ in range(4)]
 
     def start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         """One of our processes; it reaches the API through the line."""
@@ -70,13 +84,15 @@ class World:
         """Wait for its readiness probe."""
 
         async def ready() -> bool:
+            if self.routers[at].poll() is not None:
+                raise RuntimeError(f"router {at} has ended; see {self._dir / f'router-{at}.log'}")
             async with aiohttp.ClientSession() as http:
                 with suppress(aiohttp.ClientError):
-                    async with http.get(f"http://127.0.0.1:{self.ports[at + 2]}/readyz") as answer:
+                    async with http.get(self._admin(at, "readyz")) as answer:
                         return answer.status == 200
             return False
 
-        await until(ready)
+        await self.until(ready)
 
     async def create(self) -> None:
         """Our kind, and one object of it."""
@@ -90,11 +106,8 @@ class World:
         )
         spec = {
             "model": {"uri": "file:///opt/dragoman/examples/demo-model", "promptFamily": "chatml-generic"},
-            "languages": [{"source": "en", "targets": ["de", "fr"]}],
-            "engine": {"device": "cpu", "maxNumSeqs": 16, "extraArgs": ENGINE},
+            **self._engines.spec,
             "replicas": self.replicas,
-            "rollout": {"drainTimeout": "10s"},
-            "podTemplate": {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]},
         }
         body = {
             "apiVersion": "dragoman.io/v1alpha1",
@@ -110,7 +123,7 @@ class World:
                 return False
             return True
 
-        await until(created)
+        await self.until(created)
 
     async def patch(self, fields: dict[str, Any]) -> None:
         """Merge into the spec."""
@@ -130,9 +143,29 @@ class World:
         return observed and all((count or 0) == replicas for count in counts)
 
     async def scale(self, replicas: int) -> None:
-        """Scale, and wait until it is done."""
+        """Scale, and wait until it is done and both routers know."""
         await self.patch({"replicas": replicas})
-        await until(lambda: self.rolled_out(replicas))
+        await self.settled(replicas)
+
+    async def settled(self, replicas: int | None = None) -> None:
+        """Wait until all pods are as they should be, and both routers send to as many."""
+        wanted = self.replicas if replicas is None else replicas
+
+        async def holds() -> bool:
+            known = await asyncio.gather(*(self.known_to(at) for at in (0, 1)))
+            return all(count == wanted for count in known) and await self.rolled_out(wanted)
+
+        await self.until(holds)
+
+    async def known_to(self, at: int) -> int | None:
+        """How many replicas router 0 or 1 sends to; None where it does not say."""
+        with suppress(aiohttp.ClientError):
+            async with aiohttp.ClientSession() as http, http.get(self._admin(at, "metrics")) as answer:
+                found = re.search(
+                    r"^dragoman_router_open_replicas\{.*\} (\S+)$", await answer.text(), re.MULTILINE
+                )
+                return int(float(found[1])) if found else None
+        return None
 
     async def roll(self) -> None:
         """Replace all pods."""
@@ -140,21 +173,30 @@ class World:
         await self.patch({"podTemplate": {"labels": {"turn": f"t{int(time.time())}"}}})
 
         async def replaced() -> bool:
-            return not set(before) & set(await self.pods()) and await self.rolled_out(self.replicas)
+            return not before.keys() & (await self.pods()).keys()
 
-        await until(replaced)
+        await self.until(replaced)
+        await self.settled()
 
-    async def pods(self) -> list[str]:
-        """Names of all pods."""
+    async def pods(self) -> dict[str, tuple[str, int]]:
+        """All pods by name, each with the id of its container and how often that was restarted."""
         found = await self.core.list_namespaced_pod("default", label_selector="dragoman.io/deployment=demo")
-        return [pod.metadata.name for pod in found.items]
+        return {
+            pod.metadata.name: (status.container_id, status.restart_count)
+            for pod in found.items
+            for status in (pod.status.container_statuses or ())
+        }
 
     async def kill_pod(self) -> None:
         """SIGKILL to the process of one pod, and wait until it was started again."""
-        victim = (await self.pods())[0]
-        os.kill(process_of(victim), signal.SIGKILL)
-        await asyncio.sleep(1)
-        await until(lambda: self.rolled_out(self.replicas))
+        victim, (container, _) = next(iter((await self.pods()).items()))
+        os.kill(main_process(victim), signal.SIGKILL)
+
+        async def restarted() -> bool:
+            return (await self.pods()).get(victim, (container,))[0] != container
+
+        await self.until(restarted)
+        await self.settled()
 
     async def kill_router(self) -> None:
         """SIGKILL to a router, and start it again."""
@@ -179,14 +221,57 @@ class World:
         self.operator.terminate()
         await asyncio.to_thread(self.operator.wait, 30)
         self.start_operator()
+        await self.acted_on()
+
+    async def restart_api(self) -> None:
+        """SIGKILL to the API server, which the cluster starts again; no pod is, and afterwards all of it works."""
+        before = await self.pods()
+        killed = self._api_server()
+        assert killed is not None, "no process of the API server"
+        os.kill(killed, signal.SIGKILL)
+
+        async def serves() -> bool:
+            with suppress(aiohttp.ClientError, ApiException, OSError):
+                await self.core.read_namespace("default")
+                return self._api_server() not in (None, killed)
+            return False
+
+        await self.until(serves)
+        assert await self.pods() == before, "pods did not live through the restart of the API"
+        await self.acted_on()
+        # Controllers, node and routers hear of changes again.
+        await self.scale(self.replicas - 1)
+        await self.scale(self.replicas)
 
     async def cut_off(self) -> None:
         """Nobody of ours reaches the API for a while."""
-        assert self.line is not None
         self.line.cut()
         await asyncio.sleep(OUTAGE_S)
         self.line.whole = True
-        await asyncio.sleep(2)
+        await self.acted_on()
+
+    async def acted_on(self) -> None:
+        """Change the object, and wait until the operator has carried it out: it leads, and hears of changes."""
+        turn = {"chaos/turn": str(next(self._turns))}
+        await self.patch({"service": {"annotations": turn}})
+
+        async def done() -> bool:
+            service = await self.core.read_namespaced_service("demo", "default")
+            return turn.items() <= (service.metadata.annotations or {}).items()
+
+        await self.until(done)
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Wait for a condition, as long as a step may take."""
+        async with asyncio.timeout(self._engines.step_s):
+            while not await holds():  # noqa: ASYNC110 - what is waited for is elsewhere
+                await asyncio.sleep(0.1)
+
+    def _admin(self, at: int, path: str) -> str:
+        return f"http://127.0.0.1:{self.ports[at + 2]}/{path}"
+
+    def _api_server(self) -> int | None:
+        return api_server(self._kind, self._dir / "cluster")
 
     def stop(self) -> None:
         """End our processes."""
@@ -194,25 +279,3 @@ class World:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-
-
-def process_of(pod: str) -> int:
-    """The engine's process of a pod of the local cluster."""
-    for environment in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            command = (environment.parent / "cmdline").read_bytes()
-            if f"HOSTNAME={pod}".encode() in environment.read_bytes().split(b"\0") and b"serve" in command:
-                return int(environment.parent.name)
-    raise RuntimeError(f"no process of pod {pod}")
-
-
-async def until(holds: Callable[[], Awaitable[bool]], timeout_s: float = STEP_S) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(timeout_s):
-        while not await holds():  # noqa: ASYNC110 - what is waited for is elsewhere
-            await asyncio.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from kubernetes.aio.client import CoreV1Api
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.watch import Watch
 
@@ -34,54 +33,61 @@ while not told or not pathlib.Path(os.environ["PLACE"], "go").exists():
 """Ends after SIGTERM, and not before a file says so."""
 
 
-def server_process(cluster):
-    """The API server's process, or None."""
+def server_process(kind, directory):
+    """The process of the API server that has its state there, or None."""
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = line.read_text().split("\0")
-            mine = any(word.startswith(f"{cluster.dir}") or f"={cluster.dir}" in word for word in words)
-            if mine and any(Path(word).name == PROGRAMS[cluster.api] for word in words[:3]):
+            programs = {Path(word).name for word in words[:3]}
+            if PROGRAMS[kind] in programs and any(str(directory) in word for word in words):
                 return int(line.parent.name)
     return None
 
 
-async def kill_server(cluster):
-    """SIGKILL to the API server; its process id."""
-    pid = server_process(cluster)
+def kill_server(kind, directory):
+    """SIGKILL to it; its process id."""
+    pid = server_process(kind, directory)
     os.kill(pid, signal.SIGKILL)
     return pid
 
 
+async def until(holds, timeout_s=90.0):
+    """Look again and again until it holds."""
+    async with asyncio.timeout(timeout_s):
+        while not holds():  # noqa: ASYNC110 - what is waited for is another process
+            await asyncio.sleep(0.05)
+
+
 async def back(workloads, cluster, killed):
     """Wait for another API server."""
+    await until(lambda: server_process(cluster.api, cluster.dir) not in (None, killed))
     async with asyncio.timeout(90):
-        while (now := server_process(cluster)) in (None, killed):
-            await asyncio.sleep(0.05)
         while True:
             with suppress(aiohttp.ClientError, ApiException, OSError):
                 await workloads.core.read_namespace("default")
-                return now
+                return
             await asyncio.sleep(0.05)
 
 
 async def changes(workloads, version):
-    """Config maps of the namespace that were added after a version, from a watch that began there."""
-    found = []
-    async with Watch().stream(
-        workloads.core.list_namespaced_config_map,
-        workloads.namespace,
-        resource_version=version,
-        timeout_seconds=1,
-    ) as events:
-        async for event in events:
-            found.append(event["object"].metadata.name)
-    return found
+    """Config maps of the namespace that were added after a version, by a watch from there."""
+    listing = workloads.core.list_namespaced_config_map
+    options = {"resource_version": str(version), "timeout_seconds": 1}
+    async with Watch().stream(listing, workloads.namespace, **options) as events:
+        return [event["object"].metadata.name async for event in events]
 
 
 async def write(workloads, name):
     """A config map; its version."""
-    made = await workloads.core.create_namespaced_config_map(workloads.namespace, {"metadata": {"name": name}})
+    made = await workloads.core.create_namespaced_config_map(
+        workloads.namespace, {"metadata": {"name": name}}
+    )
     return int(made.metadata.resource_version)
+
+
+def identities(pods):
+    """What changes when a pod or its container is started anew."""
+    return [(pod.metadata.uid, pod.status.container_statuses[0].container_id) for pod in pods]
 
 
 async def test_a_killed_api_server_comes_back_with_all_it_held(cluster, workloads, server):
@@ -90,33 +96,32 @@ async def test_a_killed_api_server_comes_back_with_all_it_held(cluster, workload
     before = await workloads.pods("web")
     first = await write(workloads, "first")
     second = await write(workloads, "second")
-    await back(workloads, cluster, await kill_server(cluster))
+    await back(workloads, cluster, kill_server(cluster.api, cluster.dir))
 
-    assert await changes(workloads, str(first)) == ["second"]
+    assert await changes(workloads, first) == ["second"]
     assert await write(workloads, "third") > second
-    after = await workloads.pods("web")
-    assert [pod.metadata.uid for pod in after] == [pod.metadata.uid for pod in before]
-    assert [pod.status.container_statuses[0].container_id for pod in after] == [
-        pod.status.container_statuses[0].container_id for pod in before
-    ]
+    assert identities(await workloads.pods("web")) == identities(before)
     # Controllers and node go on.
-    await workloads.core.delete_namespaced_pod(before[0].metadata.name, workloads.namespace)
+    leaving = before[0].metadata
+    await workloads.core.delete_namespaced_pod(leaving.name, workloads.namespace)
     await workloads.until(
         lambda: workloads.pods("web"),
-        lambda pods: len(pods) == 2 and before[0].metadata.uid not in {pod.metadata.uid for pod in pods},
+        lambda pods: len(pods) == 2 and leaving.uid not in {pod.metadata.uid for pod in pods},
     )
     await workloads.all_ready("web")
 
 
 async def test_a_pod_that_ends_meanwhile_is_gone_afterwards(cluster, workloads, tmp_path):
-    command = ["python", "-S", "-c", STUBBORN]
-    place = [{"name": "PLACE", "value": str(tmp_path)}]
-    await workloads.run("stubborn", {"name": "main", "image": "none", "command": command, "env": place})
-    async with asyncio.timeout(30):
-        while not (tmp_path / "up").exists():
-            await asyncio.sleep(0.05)
+    container = {
+        "name": "main",
+        "image": "none",
+        "command": ["python", "-S", "-c", STUBBORN],
+        "env": [{"name": "PLACE", "value": str(tmp_path)}],
+    }
+    await workloads.run("stubborn", container)
+    await until((tmp_path / "up").exists)
     await workloads.core.delete_namespaced_pod("stubborn", workloads.namespace, grace_period_seconds=30)
-    killed = await kill_server(cluster)
+    killed = kill_server(cluster.api, cluster.dir)
     (tmp_path / "go").touch()
     await back(workloads, cluster, killed)
     await workloads.until_gone(lambda: workloads.pod("stubborn"))
@@ -128,18 +133,11 @@ async def test_one_that_does_not_start_again_ends_the_cluster_with_a_reason(tmp_
     try:
         supervisor = read_supervisor(place)
         assert supervisor.phase == READY
-        # Whatever has taken its state away, it cannot serve from a file.
         for path in (place / "api").glob("store.sqlite3*"):
             path.unlink()
         (place / "api" / "store.sqlite3").mkdir()
-        for line in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):
-                words = line.read_text().split("\0")
-                if "dragoman_local.api" in words and str(place) in words:
-                    os.kill(int(line.parent.name), signal.SIGKILL)
-        async with asyncio.timeout(60):
-            while supervisor.is_alive:
-                await asyncio.sleep(0.05)
+        kill_server("embedded", place)
+        await until(lambda: not supervisor.is_alive)
         log = (place / "logs" / "cluster.log").read_text()
         assert "the API server ended" in log
         assert "unable to open database file" in log

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import signal
+import socket
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,9 @@ from dragoman_local.guardian import Guardian
 from dragoman_local.node.context import POD_NETWORK, Addresses, Devices
 from dragoman_local.options import ClusterOptions
 from dragoman_local.process import Process
+from dragoman_local.servers import server
 from dragoman_local.servers.choice import choose_server, find_binaries
+from dragoman_local.servers.server import FIRST_PORT, free_port
 from dragoman_local.state import (
     Supervisor,
     born,
@@ -165,6 +169,19 @@ def test_which_api_server(tmp_path, monkeypatch, guardian):
     assert set(find_binaries(os.environ)) == {"kube-apiserver", "etcd"}
     assert choose_server(ClusterOptions(), guardian).kind == "kube-apiserver"
     assert choose_server(ClusterOptions(api="embedded"), guardian).kind == "embedded"
+
+
+def test_ports_are_free_and_no_outgoing_connection_gets_them():
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    port = free_port()
+    assert FIRST_PORT <= port < lowest
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_where_all_of_those_are_taken_it_is_any_port(monkeypatch):
+    monkeypatch.setattr(server, "PORTS_TRIED", 0)
+    assert free_port() > 0
 
 
 def make_pod(state, **status):

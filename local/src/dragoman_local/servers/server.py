@@ -17,6 +17,8 @@ START_TIMEOUT_S = 90.0
 POLL_S = 0.1
 STOP_GRACE_S = 10.0
 LOG_TAIL_LINES = 15
+FIRST_PORT = 10_000
+PORTS_TRIED = 100
 
 
 class ApiServer(Protocol):
@@ -48,7 +50,19 @@ class ApiServer(Protocol):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at the moment."""
+    """A port of 127.0.0.1 that nobody listens on at the moment.
+
+    Below those that the kernel gives to outgoing connections, so that none of them has it when a server that has
+    ended is started again.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    candidates = range(FIRST_PORT, lowest)
+    for port in random.sample(candidates, min(PORTS_TRIED, len(candidates))):
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError:
+            continue
+        return port
     with socket.create_server((HOST, 0)) as server:
         return int(server.getsockname()[1])
 

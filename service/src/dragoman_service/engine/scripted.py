@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -52,6 +53,8 @@ class Script:
         wedge_after: The engine goes on living without doing anything from this many generations on; 0 is never.
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
         answers: Answers by segment.
+        journal: File that each generation adds a line to when it begins: process id, tab, segment. What a pod has
+            begun is known by it even if the pod is killed.
     """
 
     load_s: float = 0.0
@@ -68,6 +71,7 @@ class Script:
     wedge_after: int = 0
     scheduling_policy: str = "fcfs"
     answers: dict[str, str] = field(default_factory=dict)
+    journal: str = ""
 
 
 def script_from(settings: Settings) -> Script:
@@ -101,6 +105,7 @@ class ScriptedEngine:
 
     def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
         self._script = script
+        self._journal: int | None = None
         self._places = Places(script.max_num_seqs, script.scheduling_policy == "priority")
         self._held_tokens = self._generations = 0
         self._dead = self._wedged = False
@@ -129,6 +134,11 @@ class ScriptedEngine:
             raise ModelLoadError(self._script.fail_load)
         if 0 < self._script.most_seqs < self._script.max_num_seqs:
             raise ModelLoadError(f"there is no memory for {self._script.max_num_seqs} sequences")
+        if self._script.journal:
+            try:
+                self._journal = os.open(self._script.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            except OSError as error:
+                raise ModelLoadError(f"the journal cannot be written: {error}") from error
 
     @property
     def capacity(self) -> Capacity:
@@ -172,6 +182,7 @@ class ScriptedEngine:
         length = min(wanted, budget)
         with self._pulse.generation():
             async with self._place(prompt_tokens + length, priority):
+                self._write_down(segment)
                 self._fail_by_script()
                 await self._work(self._script.first_token_s)
                 if decoding.stream:
@@ -192,8 +203,11 @@ class ScriptedEngine:
             raise EngineDeadError("the engine died, as its script says")
 
     async def aclose(self, drain_s: float) -> None:
-        """Nothing to stop."""
+        """Close the journal."""
         del drain_s
+        if self._journal is not None:
+            os.close(self._journal)
+            self._journal = None
 
     @asynccontextmanager
     async def _place(self, tokens: int, priority: int) -> AsyncIterator[None]:
@@ -205,6 +219,11 @@ class ScriptedEngine:
                 yield
             finally:
                 self._held_tokens -= tokens
+
+    def _write_down(self, segment: str) -> None:
+        """Add to the journal, by one write, as other pods add to it too."""
+        if self._journal is not None:
+            os.write(self._journal, f"{os.getpid()}\t{segment}\n".encode())
 
     async def _work(self, seconds: float) -> None:
         """Take this long; for ever once the script says so."""

@@ -1,0 +1,142 @@
+"""An HTTP client that looks at every byte: half an answer and one too many are told from a whole one.
+
+General clients drop what comes after an answer, and with it the sign that a request was answered twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import httptools
+
+
+class BrokenError(Exception):
+    """The connection was refused, or broke before the first byte of an answer."""
+
+
+class GarbledError(Exception):
+    """What came is not one whole answer."""
+
+
+@dataclass
+class Answer:
+    """What came back.
+
+    Args:
+        status: HTTP status code.
+        headers: By names in lower case.
+        body: All of it.
+    """
+
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+class Client:
+    """Asks servers on loopback, and keeps connections."""
+
+    def __init__(self) -> None:
+        self._idle: dict[int, list[_Connection]] = {}
+        self._all: set[_Connection] = set()
+        self.surplus = 0
+        """Answers, or bytes of them, that nobody had asked for."""
+
+    async def post(self, port: int, path: str, body: bytes) -> Answer:
+        """Send JSON and wait for the answer.
+
+        Raises:
+            BrokenError: Asking again elsewhere is safe for the caller: nothing has come back.
+            GarbledError: The answer was cut off, or is not HTTP.
+        """
+        connection = await self._connection(port)
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        answer = await connection.ask(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        if connection.reusable:
+            self._idle[port].append(connection)
+        return answer
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in list(self._all):
+            connection.transport.abort()
+
+    async def _connection(self, port: int) -> _Connection:
+        idle = self._idle.setdefault(port, [])
+        while idle:
+            connection = idle.pop()
+            if connection in self._all and not connection.transport.is_closing():
+                return connection
+        try:
+            made = await asyncio.get_running_loop().create_connection(
+                lambda: _Connection(self, self._all), "127.0.0.1", port
+            )
+        except OSError as error:
+            raise BrokenError(repr(error)) from error
+        return made[1]
+
+
+class _Connection(asyncio.Protocol):
+    """One request at a time; httptools calls its `on_…` methods."""
+
+    def __init__(self, client: Client, everyone: set[_Connection]) -> None:
+        self._client, self._everyone = client, everyone
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiting: asyncio.Future[Answer] | None = None
+        self._answer = Answer()
+        self._begun = False
+        self.reusable = False
+        self.transport: asyncio.Transport
+
+    async def ask(self, request: bytes) -> Answer:
+        self._answer, self._begun, self.reusable = Answer(), False, False
+        self._waiting = asyncio.get_running_loop().create_future()
+        self.transport.write(request)
+        return await self._waiting
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+        self._everyone.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._everyone.discard(self)
+        self._fail(f"the connection ended: {error!r}")
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiting is None:
+            self._client.surplus += 1
+            self.transport.abort()
+            return
+        self._begun = True
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            # After a whole answer it is what follows that is no HTTP.
+            self._client.surplus += self._waiting is None
+            self._fail(repr(error))
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        self._client.surplus += self._waiting is None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._waiting is not None:
+            self._answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_body(self, data: bytes) -> None:
+        if self._waiting is not None:
+            self._answer.body += data
+
+    def on_message_complete(self) -> None:
+        if self._waiting is not None:
+            self._answer.status = self._parser.get_status_code()
+            self.reusable = self._parser.should_keep_alive()
+            waiting, self._waiting = self._waiting, None
+            if not waiting.done():
+                waiting.set_result(self._answer)
+
+    def _fail(self, why: str) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(GarbledError(why) if self._begun else BrokenError(why))

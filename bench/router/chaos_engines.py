@@ -1,0 +1,96 @@
+"""The engines of the chaos run: what is in the object's spec, and how much work they did."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PACE = {"first_token_s": 0.02, "token_s": 0.002, "slowdown_ratio": 0.02, "load_s": 0.5}
+"""A short sentence takes about 50 ms, as on a GPU that is not full."""
+
+
+@dataclass(frozen=True)
+class Engines:
+    """One kind of engine.
+
+    Args:
+        name: `scripted` or `vllm`.
+        spec: Fields of the object's spec that depend on it.
+        step_s: The longest that one thing done to the cluster may take.
+    """
+
+    name: str
+    spec: Mapping[str, Any]
+    step_s: float
+
+
+def scripted(journal: Path) -> Engines:
+    """Engines without a model.
+
+    Args:
+        journal: File that each generation is written to when it begins.
+    """
+    return Engines(
+        "scripted",
+        {
+            "languages": [{"source": "en", "targets": ["de", "fr"]}],
+            "engine": {
+                "device": "cpu",
+                "maxNumSeqs": 16,
+                "extraArgs": {**PACE, "journal": str(journal)},
+            },
+            "rollout": {"drainTimeout": "10s"},
+            "podTemplate": {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]},
+        },
+        step_s=240.0,
+    )
+
+
+def vllm() -> Engines:
+    """vLLM on the CPU, with the demo model."""
+    return Engines(
+        "vllm",
+        {
+            "languages": [
+                {"source": "en", "targets": ["de", "fr", "ne"]},
+                {"source": "fr", "targets": ["en"]},
+                {"source": "de", "targets": ["en"]},
+            ],
+            "engine": {
+                "device": "cpu",
+                "maxNumSeqs": 16,
+                "maxModelLen": 1024,
+                "maxNumBatchedTokens": 2048,
+                "kvCacheMemory": "256Mi",
+            },
+            "rollout": {"drainTimeout": "60s"},
+        },
+        step_s=900.0,
+    )
+
+
+def work_of(journal: Path) -> dict[str, int]:
+    """How much scripted engines worked on the requests.
+
+    Args:
+        journal: What they wrote: for each generation a line of process id, tab, segment.
+
+    Returns:
+        `texts`; `generations`; `again_elsewhere`, texts that more than one pod began; `again`, those that were begun
+        more than once, by whichever; `most`, the most often that one was.
+    """
+    pods: dict[str, list[str]] = defaultdict(list)
+    for line in journal.read_text().splitlines():
+        pod, _, text = line.partition("\t")
+        pods[text].append(pod)
+    times = Counter({text: len(begun) for text, begun in pods.items()})
+    return {
+        "texts": len(pods),
+        "generations": times.total(),
+        "again_elsewhere": sum(len(set(begun)) > 1 for begun in pods.values()),
+        "again": sum(count > 1 for count in times.values()),
+        "most": max(times.values(), default=0),
+    }
