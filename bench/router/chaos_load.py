@@ -15,7 +15,7 @@ from chaos_client import Answer, BrokenError, Client, GarbledError
 from chaos_questions import Question
 
 PATH = "/translate"
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 ATTEMPTS = 4
 """So often a caller asks before it gives up, each time another router."""
 

@@ -28,6 +28,8 @@ from dragoman_operator.crd import custom_resource_definition
 PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")
 MERGE = "application/merge-patch+json"
 OUTAGE_S = 6.0
+MAX_HELD = 20_000
+"""One replica may be less than the load needs, and the callers of this run neither wait nor leave."""
 
 
 class World:
@@ -78,6 +80,7 @@ class World:
         flags = [f"--port={self.ports[at]}", f"--admin-port={self.ports[at + 2]}", f"--router-id=router-{at}"]
         source = "slices" if self._kind == "embedded" else "pods"
         flags += ["--host=127.0.0.1", "--namespaces=default", f"--endpoints-from={source}"]
+        flags += [f"--max-held={MAX_HELD}"]
         return self.start(f"router-{at}", "router", *flags)
 
     async def router_ready(self, at: int) -> None:

@@ -1,7 +1,9 @@
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +143,22 @@ def test_a_script_that_cannot_be_read_is_refused(
 def test_a_script_comes_from_flags_and_engine_arguments(make_settings: Callable[..., Settings]) -> None:
     settings = make_settings(max_num_seqs=4, engine_args={"token_s": 1, "load_s": 0.5})
     assert script_from(settings) == Script(max_num_seqs=4, token_s=1, load_s=0.5)
+
+
+async def test_the_journal_has_what_was_begun_by_any_pod(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    first, second = (Scripted(journal=str(journal), fail_every=2) for _ in range(2))
+    for pod in (first, second):
+        await pod.engine.load(lambda progress: None)
+    await first.answer("a")
+    await second.answer("b")
+    with pytest.raises(GenerationError):
+        await first.answer("c")
+    for pod in (first, second):
+        await pod.engine.aclose(0)
+    assert journal.read_text() == "".join(f"{os.getpid()}\t{text}\n" for text in "abc")
+
+
+async def test_a_journal_that_cannot_be_written_fails_the_load(tmp_path: Path) -> None:
+    with pytest.raises(ModelLoadError, match="the journal cannot be written"):
+        await Scripted(journal=str(tmp_path / "no" / "journal")).engine.load(lambda progress: None)
