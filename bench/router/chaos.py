@@ -30,7 +30,7 @@ from chaos_client import Client
 from chaos_engines import Engines, scripted, vllm, work_of
 from chaos_line import Line
 from chaos_load import PATH, Load, Phase
-from chaos_questions import Question, mastered, numbered, spoken
+from chaos_questions import Question, doubted, mastered, numbered, spoken
 from chaos_world import OUTAGE_S, World
 from kubernetes.aio import config
 
@@ -121,7 +121,7 @@ def figures(asked: Asked, engines: Engines, phases: list[Phase], tried: dict[str
         "lost": sum(row["lost"] for row in rows),
         "wrong": sum(row["wrong"] for row in rows),
         **tried,
-        **({"work": work_of(journal)} if journal.exists() else {}),
+        **({"work": work_of(journal, doubted)} if journal.exists() else {}),
         "machine": machine(None),
         "load_average_1m_5m_15m": [round(load, 1) for load in os.getloadavg()],
         "phases": rows,

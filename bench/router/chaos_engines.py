@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,25 +73,27 @@ def vllm() -> Engines:
     )
 
 
-def work_of(journal: Path) -> dict[str, int]:
+def work_of(journal: Path, doubted: Callable[[str], bool]) -> dict[str, int]:
     """How much scripted engines worked on the requests.
 
     Args:
         journal: What they wrote: for each generation a line of process id, tab, segment.
+        doubted: Whether a pod generates a text twice by itself, because a guard doubts the first answer.
 
     Returns:
-        `texts`; `generations`; `again_elsewhere`, texts that more than one pod began; `again`, those that were begun
-        more than once, by whichever; `most`, the most often that one was.
+        `texts`; `generations`; `again`, texts that pods began more than once; `again_elsewhere`, those of them that
+        more than one pod began; `most`, how often the most frequent one was begun.
     """
     pods: dict[str, list[str]] = defaultdict(list)
     for line in journal.read_text().splitlines():
         pod, _, text = line.partition("\t")
         pods[text].append(pod)
-    times = Counter({text: len(begun) for text, begun in pods.items()})
+    twice = {text: len(by) for text, by in pods.items() if len(by) > 1}
+    begun = {text: math.ceil(count / 2) if doubted(text) else count for text, count in twice.items()}
     return {
         "texts": len(pods),
-        "generations": times.total(),
-        "again_elsewhere": sum(len(set(begun)) > 1 for begun in pods.values()),
-        "again": sum(count > 1 for count in times.values()),
-        "most": max(times.values(), default=0),
+        "generations": sum(map(len, pods.values())),
+        "again": sum(count > 1 for count in begun.values()),
+        "again_elsewhere": sum(len(set(by)) > 1 for by in pods.values()),
+        "most": max(begun.values(), default=min(1, len(pods))),
     }

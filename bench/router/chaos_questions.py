@@ -36,15 +36,22 @@ LETTERS = str.maketrans("0123456789", "abcdefghij")
 
 
 def numbered() -> Iterator[Question]:
-    """For scripted engines, which answer with a text's reverse.
+    """For scripted engines, which answer with a text's reverse."""
+    return map(numbered_at, itertools.count())
 
-    Left out are the texts whose reverse a pod's guards doubt: it has them translated twice.
-    """
-    for number in itertools.count():
-        text = f"request number {number} of many".translate(LETTERS)
-        asked = Question(text, "en", "de" if number % 2 else "fr", text[::-1])
-        if not check(asked.text, asked.expected, Expectation(asked.source, asked.target)):
-            yield asked
+
+def numbered_at(number: int) -> Question:
+    """The one of that number."""
+    # Digits would be missed in the reverse, and the text translated again.
+    text = f"request number {str(number).translate(LETTERS)} of many"
+    return Question(text, "en", "de" if number % 2 else "fr", text[::-1])
+
+
+def doubted(text: str) -> bool:
+    """Whether a pod doubts a numbered text's reverse, and has it translated again."""
+    digits = text.split()[2].translate({ord(letter): str(digit) for digit, letter in enumerate("abcdefghij")})
+    asked = numbered_at(int(digits))
+    return bool(check(asked.text, asked.expected, Expectation(asked.source, asked.target)))
 
 
 def spoken() -> Iterator[Question]:
