@@ -181,24 +181,25 @@ class World:
         await self.until(replaced)
         await self.settled()
 
-    async def pods(self) -> dict[str, tuple[str, int]]:
-        """All pods by name, each with the id of its container and how often that was restarted."""
+    async def pods(self) -> dict[str, tuple[str, bool]]:
+        """All pods by name, each with the id of its container, new with each start, and whether it is ready."""
         found = await self.core.list_namespaced_pod("default", label_selector="dragoman.io/deployment=demo")
         return {
-            pod.metadata.name: (status.container_id, status.restart_count)
+            pod.metadata.name: (status.container_id, status.ready)
             for pod in found.items
             for status in (pod.status.container_statuses or ())
         }
 
     async def kill_pod(self) -> None:
         """SIGKILL to the process of one pod, and wait until it was started again."""
-        victim, (container, _) = next(iter((await self.pods()).items()))
+        victim, (killed, _) = next(iter((await self.pods()).items()))
         os.kill(main_process(victim), signal.SIGKILL)
 
-        async def restarted() -> bool:
-            return (await self.pods()).get(victim, (container,))[0] != container
+        async def ready_again() -> bool:
+            container, ready = (await self.pods())[victim]
+            return ready and container != killed
 
-        await self.until(restarted)
+        await self.until(ready_again)
         await self.settled()
 
     async def kill_router(self) -> None:
