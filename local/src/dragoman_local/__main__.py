@@ -41,7 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--port", type=int, default=0, help="port of the API on 127.0.0.1 (default: a free one)")
     up.add_argument("--gpus", type=int, help="GPUs that the node offers (default: what nvidia-smi lists)")
     up.add_argument(
-        "--backoff", default="10,300", metavar="FIRST,LONGEST", help="of a crashing container, in s"
+        "--backoff",
+        default="10,300",
+        metavar="FIRST,LONGEST",
+        help="of a crashing container or API server, in s",
     )
     up.add_argument("--foreground", action="store_true", help="run here until interrupted")
     down = commands.add_parser("down", help="stop it; keeps its logs and claims")

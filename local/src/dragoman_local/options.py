@@ -48,7 +48,7 @@ class ClusterOptions:
         dir: State directory; made if missing.
         api: ``embedded``, ``kube-apiserver``, or ``auto`` for the latter where its binaries are found.
         port: Port of the API on 127.0.0.1; 0 for a free one.
-        backoff: How long a crashing container waits.
+        backoff: How long a crashing container waits, and an API server that keeps ending.
         gpus: How many GPUs the node offers; None counts them.
         checkout: Directory that stands for /opt/dragoman in containers.
         stop_grace_s: The most that a container gets to end when the cluster stops.
