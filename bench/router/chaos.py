@@ -4,9 +4,9 @@
     python bench/router/chaos.py --engine vllm [--rate 3] [--replicas 2] [--json FILE]
 
 A local cluster, the real operator, two routers, and engines that are scripted or vLLM on the CPU. Each request carries
-a text of its own, and one answer is right: the text reversed, or its known translation, once and whole. A client
-whose connection breaks before an answer (its router was killed) asks the other router, as one of a Service would; those
-are counted. Exit status 1 where a request was lost or answered wrongly.
+a text of its own (vLLM's come again after some minutes), and one answer is right: the text reversed, or its known
+translation, once and whole. A client whose connection breaks before an answer (its router was killed) asks the other
+router, as one of a Service would; those are counted. Exit status 1 where a request was lost or answered wrongly.
 """
 
 from __future__ import annotations
