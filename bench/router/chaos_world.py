@@ -78,9 +78,7 @@ class World:
     def start_router(self, at: int) -> subprocess.Popen[bytes]:
         """Router 0 or 1."""
         flags = [f"--port={self.ports[at]}", f"--admin-port={self.ports[at + 2]}", f"--router-id=router-{at}"]
-        source = "slices" if self._kind == "embedded" else "pods"
-        flags += ["--host=127.0.0.1", "--namespaces=default", f"--endpoints-from={source}"]
-        flags += [f"--max-held={MAX_HELD}"]
+        flags += ["--host=127.0.0.1", "--namespaces=default", f"--max-held={MAX_HELD}"]
         return self.start(f"router-{at}", "router", *flags)
 
     async def router_ready(self, at: int) -> None:

@@ -1,18 +1,27 @@
 """The README's first command, as a user runs it."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
+from dragoman_local.servers.choice import BINARIES, find_binaries
+
+MISSING = [name for name in BINARIES if name not in find_binaries(os.environ)]
+REAL = pytest.mark.skipif(
+    bool(MISSING), reason=f"no {' and no '.join(MISSING)} in KUBEBUILDER_ASSETS or PATH"
+)
+
 
 @pytest.mark.vllm
 @pytest.mark.cluster
 @pytest.mark.timeout(620)
-def test_the_demo_translates_scales_and_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("api", ["embedded", pytest.param("kube-apiserver", marks=REAL)])
+def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
     demo = subprocess.run(
-        [sys.executable, "-m", "dragoman", "demo", "--api", "embedded"],
+        [sys.executable, "-m", "dragoman", "demo", "--api", api],
         capture_output=True,
         text=True,
         timeout=600,
@@ -21,6 +30,6 @@ def test_the_demo_translates_scales_and_leaves_nothing_behind() -> None:
     result = json.loads(demo.stdout.splitlines()[-1])
     assert result["translations"] >= 60
     assert result["exact"] >= 0.95 * result["translations"]
-    assert result["api"] == "embedded"
+    assert result["api"] == api
     assert result["replicas_max"] >= 2
     assert result["lost"] == 0

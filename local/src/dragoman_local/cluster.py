@@ -136,11 +136,7 @@ class LocalCluster:
                 DeploymentController(mirror, events),
                 ReplicaSetController(mirror, events),
                 Scheduler(mirror, events, NODE_NAME, devices),
-                EndpointController(
-                    mirror,
-                    publish=self._server.takes_loopback_endpoints,
-                    on_service=proxy.set_service,
-                ),
+                EndpointController(mirror, on_service=proxy.set_service),
                 DisruptionController(mirror),
                 NamespaceController(mirror),
                 GarbageCollector(mirror),

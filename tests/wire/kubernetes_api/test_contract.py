@@ -59,6 +59,13 @@ def deployment(name: str = "web", **spec: Any) -> dict[str, Any]:
     }
 
 
+def endpoint_slice(kind: str, *addresses: str) -> dict[str, Any]:
+    endpoints = [{"addresses": [address]} for address in addresses]
+    ports = [{"name": "http", "port": 8000}]
+    body = {"metadata": {"name": "s"}, "addressType": kind, "ports": ports, "endpoints": endpoints}
+    return {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", **body}
+
+
 class TestBuiltIns:
     def test_an_applied_deployment_reads_back_the_same_everywhere(
         self, server: Server, namespace: str
@@ -179,6 +186,33 @@ class TestBuiltIns:
             "ipFamilyPolicy": "SingleStack",
             "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}],
         }
+
+    @pytest.mark.parametrize(
+        ("kind", "address", "told"),
+        [
+            ("IPv4", "127.64.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("IPv4", "0.0.0.0", "may not be unspecified (0.0.0.0)"),
+            ("IPv4", "fd00::1", "must be an IPv4 address"),
+            ("IPv4", "pod", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+            ("FQDN", "pod", "should be a domain with at least two segments separated by dots"),
+        ],
+    )
+    def test_addresses_no_endpoint_may_have(
+        self, server: Server, namespace: str, kind: str, address: str, told: str
+    ) -> None:
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        told = f'endpoints[0].addresses[0]: Invalid value: "{address}": {told}'
+        refused = server.refused(422, "POST", path, endpoint_slice(kind, address))
+        assert refused["message"] == f'EndpointSlice.discovery.k8s.io "s" is invalid: {told}'
+
+    def test_a_loopback_address_is_a_name(self, server: Server, namespace: str) -> None:
+        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        made = server.call("POST", path, endpoint_slice("FQDN", "127.64.0.1"))
+        assert made["endpoints"][0]["addresses"] == ["127.64.0.1"]
+        refused = server.refused(422, "MERGE", f"{path}/s", {"addressType": "IPv6"})
+        assert 'addressType: Invalid value: "IPv6": field is immutable' in refused["message"]
+        emptied = server.call("MERGE", f"{path}/s", {"endpoints": []})
+        assert not emptied.get("endpoints")
 
     def test_finalizers_and_preconditions(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/configmaps"

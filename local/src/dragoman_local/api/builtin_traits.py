@@ -114,6 +114,7 @@ ENUMS: dict[tuple[str, str], tuple[str, ...]] = {
     ("V1ServiceSpec", "type"): ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
     ("V1ServiceSpec", "sessionAffinity"): ("ClientIP", "None"),
     ("V1DeploymentStrategy", "type"): ("Recreate", "RollingUpdate"),
+    ("V1EndpointSlice", "addressType"): ("FQDN", "IPv4", "IPv6"),
     ("V1CustomResourceDefinitionSpec", "scope"): ("Cluster", "Namespaced"),
 }
 """What some strings may be."""

@@ -6,6 +6,7 @@ Source: pkg/apis/*/v1/defaults.go and pkg/registry/*/strategy.go of Kubernetes.
 from __future__ import annotations
 
 import base64
+import ipaddress
 import json
 from collections.abc import Callable
 
@@ -174,6 +175,8 @@ def causes(resource: str, obj: Object, live: Object | None) -> list[Cause]:
         found += _workload_causes(obj, live)
     elif resource == "services":
         found += _service_causes(obj, live)
+    elif resource == "endpointslices.discovery.k8s.io":
+        found += _endpoint_slice_causes(obj, live)
     elif resource == "pods":
         found += _container_causes(obj.get("spec") or {}, "spec")
         if live:
@@ -204,6 +207,38 @@ def _service_causes(obj: Object, live: Object | None) -> list[Cause]:
         told = f'Invalid value: ["{after or ""}"]: may not change once set'
         found.append(Cause("FieldValueInvalid", told, "spec.clusterIPs[0]"))
     return found
+
+
+def _endpoint_slice_causes(obj: Object, live: Object | None) -> list[Cause]:
+    kind = obj.get("addressType")
+    found = []
+    if not live or live.get("endpoints") != obj.get("endpoints"):
+        for number, endpoint in enumerate(obj.get("endpoints") or ()):
+            for at, address in enumerate(endpoint.get("addresses") or ()):
+                if told := _address_fault(kind, address):
+                    path = f"endpoints[{number}].addresses[{at}]"
+                    found.append(
+                        Cause("FieldValueInvalid", f"Invalid value: {_shown(address)}: {told}", path)
+                    )
+    if live and live.get("addressType") != kind:
+        told = f"Invalid value: {_shown(kind)}: field is immutable"
+        found.append(Cause("FieldValueInvalid", told, "addressType"))
+    return found
+
+
+def _address_fault(kind: Json, address: str) -> str:
+    """What an endpoint's address may not be; empty if it may."""
+    if kind == "FQDN":
+        return "" if "." in address else "should be a domain with at least two segments separated by dots"
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+    if kind != f"IPv{ip.version}":
+        return f"must be an {kind} address"
+    if ip.is_unspecified:
+        return f"may not be unspecified ({address})"
+    return "may not be in the loopback range (127.0.0.0/8, ::1/128)" if ip.is_loopback else ""
 
 
 def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:

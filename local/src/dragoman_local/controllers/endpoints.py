@@ -26,7 +26,6 @@ class EndpointController:
 
     Args:
         mirror: The cluster's objects.
-        publish: Whether to write EndpointSlices; a real kube-apiserver refuses loopback addresses in them.
         on_service: Called with a Service, its local address (empty if it has none) and its endpoints
             after each change; with None when the Service of that key is gone.
     """
@@ -35,11 +34,9 @@ class EndpointController:
         self,
         mirror: Mirror,
         *,
-        publish: bool,
         on_service: Callable[[Key, Manifest | None, str, list[Endpoint]], None],
     ) -> None:
         self._mirror = mirror
-        self._publish = publish
         self._on_service = on_service
         self.queue = Reconciler("endpoints", self.reconcile)
 
@@ -47,8 +44,7 @@ class EndpointController:
         """Hear of every change that concerns a Service."""
         self._mirror.follow(SERVICES, self._service_changed)
         self._mirror.follow(PODS, self._pod_changed)
-        if self._publish:
-            self._mirror.follow(ENDPOINT_SLICES, self._slice_changed)
+        self._mirror.follow(ENDPOINT_SLICES, self._slice_changed)
 
     async def reconcile(self, key: Key) -> float | None:
         """Bring one Service's slices, annotation and table entry up to date."""
@@ -61,11 +57,11 @@ class EndpointController:
         self._on_service(key, service, address, endpoints)
         if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
             await self._mirror.patch(SERVICES, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
-        if self._publish and service["spec"].get("selector"):
-            await self._publish_slices(key, endpoint_slices(service, endpoints))
+        if service["spec"].get("selector"):
+            await self._publish(key, endpoint_slices(service, endpoints))
         return None
 
-    async def _publish_slices(self, key: Key, wanted: list[Manifest]) -> None:
+    async def _publish(self, key: Key, wanted: list[Manifest]) -> None:
         names = {item["metadata"]["name"] for item in wanted}
         for item in self._mirror.list(ENDPOINT_SLICES, key[0]):
             if labels_of(item).get(SLICE_SERVICE) == key[1] and item["metadata"]["name"] not in names:
@@ -74,7 +70,8 @@ class EndpointController:
             known = self._mirror.get(ENDPOINT_SLICES, key_of(item))
             if known is None:
                 await self._mirror.create(ENDPOINT_SLICES, item)
-            elif any(known.get(part) != item[part] for part in ("ports", "endpoints")):
+            # A server that keeps objects as protobuf gives an empty list back as null.
+            elif any((known.get(part) or []) != item[part] for part in ("ports", "endpoints")):
                 patch = {part: item[part] for part in ("ports", "endpoints")}
                 await self._mirror.patch(ENDPOINT_SLICES, key_of(item), patch)
 

@@ -15,6 +15,10 @@ from dragoman_local.objects import Manifest, is_deleting, is_true, labels_of, ow
 MANAGED_BY = "endpointslice-controller.k8s.io"
 SERVICE_NAME = "kubernetes.io/service-name"
 
+ADDRESS_TYPE = "FQDN"
+"""An API server refuses the loopback addresses of our pods as IPv4, and takes them as names. They mean the same to
+whoever connects to them."""
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -100,7 +104,7 @@ def _slice(service: Manifest, ports: tuple[tuple[str, int], ...], endpoints: Seq
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
-            "name": f"{metadata['name']}-{hashlib.sha256(repr(ports).encode()).hexdigest()[:5]}",
+            "name": f"{metadata['name']}-{hashlib.sha256(repr((ADDRESS_TYPE, ports)).encode()).hexdigest()[:5]}",
             "namespace": metadata["namespace"],
             "labels": {
                 **labels_of(service),
@@ -109,7 +113,7 @@ def _slice(service: Manifest, ports: tuple[tuple[str, int], ...], endpoints: Seq
             },
             "ownerReferences": [owner_reference(service)],
         },
-        "addressType": "IPv4",
+        "addressType": ADDRESS_TYPE,
         "ports": [{"name": name, "port": port, "protocol": protocols[name]} for name, port in ports],
         "endpoints": [_slice_endpoint(endpoint) for endpoint in endpoints],
     }

@@ -21,7 +21,6 @@ class EmbeddedServer:
     """
 
     kind = "embedded"
-    takes_loopback_endpoints = True
 
     def __init__(self, options: ClusterOptions, guardian: Guardian) -> None:
         self._options = options

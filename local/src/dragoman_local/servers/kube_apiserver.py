@@ -27,7 +27,6 @@ class KubeApiServer:
     """
 
     kind = "kube-apiserver"
-    takes_loopback_endpoints = False
 
     def __init__(self, options: ClusterOptions, guardian: Guardian, binaries: Mapping[str, Path]) -> None:
         self._options = options

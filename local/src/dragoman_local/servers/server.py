@@ -28,10 +28,6 @@ class ApiServer(Protocol):
     def kind(self) -> str:
         """``embedded`` or ``kube-apiserver``."""
 
-    @property
-    def takes_loopback_endpoints(self) -> bool:
-        """Whether it accepts loopback addresses in EndpointSlices."""
-
     async def start(self) -> Path:
         """Start what of it does not run, at the same address with what it held before, and wait until it answers.
 

@@ -1,0 +1,54 @@
+"""The router as the chart installs it, with the rights that the chart gives it; a real API server enforces them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+CHART = Path(__file__).parents[3] / "charts/dragoman"
+CRD = "translationdeployments.dragoman.io"
+LOCAL_ADDRESS = "dragoman.io/local-address"
+REQUEST = {"text": "Good morning.", "source_lang": "en", "target_lang": "de"}
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+
+
+@pytest.mark.parametrize("scope", ["cluster", "namespaces"])
+def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: Any, scope: str) -> None:
+    """The router reads deployments and slices, the operator finds the router and what it holds."""
+    system, namespace = f"{scope}-routed-system", fresh.make_namespace(f"{scope}-routed")
+    place = ["--namespace", system]
+    values = ["--set", "router.enabled=true", "--set", "router.replicas=1"]
+    if scope == "namespaces":
+        values += ["--set", f"watchNamespaces={{{namespace}}}"]
+    if CRD in [item.metadata.name for item in fresh.definitions.list_custom_resource_definition().items]:
+        values += ["--set", "crds.install=false"]
+    fresh.helm(
+        "install", "dragoman", str(CHART), *place, *values, "--create-namespace", "--wait", "--timeout=90s"
+    )
+    service = fresh.core.read_namespaced_service("dragoman-router", system)
+    address = service.metadata.annotations[LOCAL_ADDRESS]
+
+    fresh.create(
+        namespace,
+        "demo",
+        languages=[{"source": "en", "targets": ["de"]}],
+        autoscaling={"minReplicas": 0, "maxReplicas": 1},
+        podTemplate={"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]},
+    )
+    until(lambda: known(address), "the router knows of the pair")
+    answer = httpx.post(f"http://{address}/translate", json=REQUEST, timeout=90)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["x-dragoman-deployment"] == f"{namespace}/demo"
+    assert "held=" in answer.headers["x-dragoman-route"]
+    fresh.helm("uninstall", "dragoman", *place, "--wait")
+
+
+def known(address: str) -> list[Any]:
+    """The source languages that the router lists."""
+    answer = httpx.get(f"http://{address}/languages").raise_for_status()
+    listed: list[Any] = answer.json()
+    return listed
