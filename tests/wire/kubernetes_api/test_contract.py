@@ -188,20 +188,25 @@ class TestBuiltIns:
         }
 
     @pytest.mark.parametrize(
-        ("kind", "address", "told"),
+        ("kind", "address", "where", "told"),
         [
-            ("IPv4", "127.64.0.1", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-            ("IPv4", "0.0.0.0", "may not be unspecified (0.0.0.0)"),
-            ("IPv4", "fd00::1", "must be an IPv4 address"),
-            ("IPv4", "pod", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
-            ("FQDN", "pod", "should be a domain with at least two segments separated by dots"),
+            ("IPv4", "127.64.0.1", "addresses[0]", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+            ("IPv4", "0.0.0.0", "addresses[0]", "may not be unspecified (0.0.0.0)"),
+            ("IPv4", "fd00::1", "addresses", "must be an IPv4 address"),
+            ("IPv4", "pod", "addresses[0]", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+            (
+                "FQDN",
+                "pod",
+                "addresses[0]",
+                "should be a domain with at least two segments separated by dots",
+            ),
         ],
     )
     def test_addresses_no_endpoint_may_have(
-        self, server: Server, namespace: str, kind: str, address: str, told: str
+        self, server: Server, namespace: str, kind: str, address: str, where: str, told: str
     ) -> None:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-        told = f'endpoints[0].addresses[0]: Invalid value: "{address}": {told}'
+        told = f'endpoints[0].{where}: Invalid value: "{address}": {told}'
         refused = server.refused(422, "POST", path, endpoint_slice(kind, address))
         assert refused["message"] == f'EndpointSlice.discovery.k8s.io "s" is invalid: {told}'
 

@@ -215,30 +215,32 @@ def _endpoint_slice_causes(obj: Object, live: Object | None) -> list[Cause]:
     if not live or live.get("endpoints") != obj.get("endpoints"):
         for number, endpoint in enumerate(obj.get("endpoints") or ()):
             for at, address in enumerate(endpoint.get("addresses") or ()):
-                if told := _address_fault(kind, address):
-                    path = f"endpoints[{number}].addresses[{at}]"
-                    found.append(
-                        Cause("FieldValueInvalid", f"Invalid value: {_shown(address)}: {told}", path)
-                    )
+                where, told = _address_fault(kind, address, at)
+                if told:
+                    told = f"Invalid value: {_shown(address)}: {told}"
+                    found.append(Cause("FieldValueInvalid", told, f"endpoints[{number}].{where}"))
     if live and live.get("addressType") != kind:
         told = f"Invalid value: {_shown(kind)}: field is immutable"
         found.append(Cause("FieldValueInvalid", told, "addressType"))
     return found
 
 
-def _address_fault(kind: Json, address: str) -> str:
-    """What an endpoint's address may not be; empty if it may."""
+def _address_fault(kind: Json, address: str, at: int) -> tuple[str, str]:
+    """Where and what is wrong with an endpoint's address; nothing is if the latter is empty."""
+    where = f"addresses[{at}]"
     if kind == "FQDN":
-        return "" if "." in address else "should be a domain with at least two segments separated by dots"
+        single = "should be a domain with at least two segments separated by dots"
+        return where, "" if "." in address else single
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
-        return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        return where, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
     if kind != f"IPv{ip.version}":
-        return f"must be an {kind} address"
+        # Kubernetes names the list here, not the item.
+        return "addresses", f"must be an {kind} address"
     if ip.is_unspecified:
-        return f"may not be unspecified ({address})"
-    return "may not be in the loopback range (127.0.0.0/8, ::1/128)" if ip.is_loopback else ""
+        return where, f"may not be unspecified ({address})"
+    return where, "may not be in the loopback range (127.0.0.0/8, ::1/128)" if ip.is_loopback else ""
 
 
 def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:
