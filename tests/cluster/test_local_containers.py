@@ -70,7 +70,8 @@ async def test_crash_loop_says_why(workloads, cluster):
     await until_status(workloads, "broken", lambda s: s.restart_count >= 3)
     assert (await workloads.pod("broken")).status.phase == "Running"
     assert log_of(cluster, workloads, "broken", suffix=".previous.log") == "no such model\n"
-    assert "Back-off restarting failed container main" in await workloads.events("BackOff")
+    told = "Back-off restarting failed container main"
+    await workloads.until(lambda: workloads.events("BackOff"), lambda events: told in events)
 
 
 async def test_termination_message_comes_from_its_file(workloads):
@@ -303,7 +304,8 @@ async def test_liveness_failure_restarts(workloads, cluster):
     await workloads.run("sick", script(source, livenessProbe=probe))
     status = await until_status(workloads, "sick", lambda s: s.restart_count >= 1)
     assert status.last_state.terminated.reason in ("Completed", "Error")
-    assert "Container main failed liveness probe, will be restarted" in await workloads.events("Killing")
+    told = "Container main failed liveness probe, will be restarted"
+    await workloads.until(lambda: workloads.events("Killing"), lambda events: told in events)
 
 
 async def test_startup_probe_holds_the_others_back(workloads, server):
