@@ -7,6 +7,7 @@ import re
 import sys
 import time
 import uuid
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -33,8 +34,11 @@ from dragoman_service.translate.side_by_side import together
 RUN = re.compile(r"(\S{1,3}?)\1{9}")
 """A source with such a run (dot leaders, rules) has a right to it in its translation."""
 
-JUDGED_INLINE_CHARS = 600
-"""Longer texts, source and answer together, are judged in a thread: the guards take about 5 µs a character."""
+JUDGED_INLINE_CHARS = 8_000
+"""Longer texts, source and answer together, are judged in a thread: the guards take about 2 µs a character."""
+
+SLICE_S = 0.004
+"""Answers are judged for so long, then the event loop has its turn."""
 
 
 @dataclass(frozen=True)
@@ -99,23 +103,48 @@ def size_bytes(outcome: Outcome) -> int | None:
 
 
 class Judge:
-    """Judges one answer at a time, so that many that come at once do not keep the event loop from others."""
+    """Judges answers in slices of the event loop's time, so that many that come at once do not keep it from others.
+
+    A lock that lets one through at a time takes a turn of the loop for each, and a thread waits milliseconds for a busy
+    loop to let it in: with hundreds of generations in flight either judges fewer answers than an engine gives.
+    """
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        # One thread: several would only wait for each other, and the event loop for all of them.
+        self._waiting: deque[tuple[asyncio.Future[Verdict], Asked, Answer]] = deque()
+        self._working = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
 
     async def verdict(self, asked: Asked, answer: Answer) -> Verdict:
         """See `judging.judged`."""
-        arguments = (asked.segment, answer, asked.pair, asked.terms)
+        loop = asyncio.get_running_loop()
         if len(asked.segment.text) + len(answer.text) > JUDGED_INLINE_CHARS:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, judged, *arguments)
-        async with self._turn:
-            verdict = judged(*arguments)
-            # Whoever comes in the same turn of the loop waits for the next one.
-            await asyncio.sleep(0)
-        return verdict
+            return await loop.run_in_executor(self._thread, _judged, asked, answer)
+        verdict: asyncio.Future[Verdict] = loop.create_future()
+        self._waiting.append((verdict, asked, answer))
+        if not self._working:
+            self._working = True
+            loop.call_soon(self._work, loop)
+        return await verdict
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        end_s = time.perf_counter() + SLICE_S
+        while self._waiting and time.perf_counter() < end_s:
+            verdict, asked, answer = self._waiting.popleft()
+            if verdict.done():
+                # Who asked has left.
+                continue
+            try:
+                verdict.set_result(_judged(asked, answer))
+            except Exception as error:
+                verdict.set_exception(error)
+        if self._waiting:
+            loop.call_soon(self._work, loop)
+        else:
+            self._working = False
+
+
+def _judged(asked: Asked, answer: Answer) -> Verdict:
+    return judged(asked.segment, answer, asked.pair, asked.terms)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,99 @@
+"""Answers that come many at once: all are judged, and the event loop goes on meanwhile."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dragoman_service.translate import generation
+from dragoman_service.translate.generation import Judge
+
+MANY = 200
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], None]:
+    """Replaces the guards by a function of the answer."""
+
+    def replace(rule: Callable[[Any], Any]) -> None:
+        monkeypatch.setattr(generation, "_judged", lambda asked, answer: rule(answer))
+
+    return replace
+
+
+class Text(str):
+    """A text in the place of an answer, and of what was asked."""
+
+    @property
+    def text(self) -> str:
+        return str(self)
+
+    @property
+    def segment(self) -> "Text":
+        return self
+
+
+def verdict(judge: Judge, text: str) -> asyncio.Task[Any]:
+    answer: Any = Text(text)
+    return asyncio.create_task(judge.verdict(answer, answer))
+
+
+async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
+    judged(str.upper)
+    verdicts = [verdict(Judge(), "a")]
+    judge = Judge()
+    verdicts += [verdict(judge, "b") for _ in range(MANY)]
+    turns = 0
+    while not all(each.done() for each in verdicts):
+        turns += 1
+        await asyncio.sleep(0)
+    assert {each.result() for each in verdicts} == {"A", "B"}
+    assert turns < MANY
+
+
+async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(10_000))
+    monkeypatch.setattr(generation.time, "perf_counter", lambda: next(clock) / 2)
+    judged(str.upper)
+    monkeypatch.setattr(generation, "SLICE_S", 1.0)
+    judge = Judge()
+    verdicts = [verdict(judge, "a") for _ in range(MANY)]
+    between = 0
+    while not all(each.done() for each in verdicts):
+        between += 1
+        await asyncio.sleep(0)
+    assert between > MANY / 4
+
+
+async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
+    def rule(answer: str) -> str:
+        if answer == "bad":
+            raise ValueError("a guard has a fault")
+        return answer.upper()
+
+    judged(rule)
+    judge = Judge()
+    bad, good = verdict(judge, "bad"), verdict(judge, "good")
+    with pytest.raises(ValueError, match="a guard has a fault"):
+        await bad
+    assert await good == "GOOD"
+
+
+async def test_who_has_left_is_passed_over(judged: Any) -> None:
+    seen: list[str] = []
+    judged(lambda answer: seen.append(answer) or "done")
+    judge = Judge()
+    gone, there = verdict(judge, "gone"), verdict(judge, "there")
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await there == "done"
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    assert "there" in seen
+
+
+async def test_a_long_answer_is_judged_beside_the_loop(judged: Any) -> None:
+    judged(len)
+    text = "x" * (generation.JUDGED_INLINE_CHARS + 1)
+    assert await verdict(Judge(), text) == len(text)
