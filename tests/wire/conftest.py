@@ -246,7 +246,7 @@ class RoutedCluster:
                 "apiVersion": "discovery.k8s.io/v1",
                 "kind": "EndpointSlice",
                 "metadata": named,
-                "addressType": "IPv4",
+                "addressType": "FQDN",
                 "ports": [{"name": "http", "port": port}],
                 "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
             }
