@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.observed import DEPLOYMENT
+from dragoman_operator.core.observed import DEPLOYMENT, POD
 
 pytestmark = pytest.mark.cluster
 
@@ -23,6 +23,12 @@ def cluster(start_cluster: Any) -> Iterator[Any]:
     """A cluster whose node has two GPUs, by name: the engines are scripted."""
     with start_cluster(gpus=2) as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+async def _free_gpus(world: Any) -> None:
+    """The former test's pods hold theirs for as long as they take to end."""
+    await world.until(lambda: world.kube.select(POD, None, {}), lambda found: not found)
 
 
 async def fewest_ready(world: Any, until: asyncio.Task[None]) -> int:
