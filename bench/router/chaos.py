@@ -28,12 +28,12 @@ from urllib.parse import urlsplit
 import yaml
 from chaos_client import Client
 from chaos_engines import Engines, scripted, vllm, work_of
-from chaos_line import Line
 from chaos_load import PATH, Load, Phase
 from chaos_questions import Question, doubted, mastered, numbered, spoken
 from chaos_world import OUTAGE_S, World
 from kubernetes.aio import config
 
+from dragoman_bench.line import Line
 from dragoman_bench.machine import machine
 from dragoman_local.lifecycle import bring_up, take_down
 from dragoman_local.node.backoff import Backoff

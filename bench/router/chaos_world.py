@@ -17,11 +17,11 @@ from typing import Any
 
 import aiohttp
 from chaos_engines import Engines
-from chaos_line import Line
 from chaos_processes import api_server, main_process
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, AppsV1Api, CoreV1Api, CustomObjectsApi
 from kubernetes.aio.client.exceptions import ApiException
 
+from dragoman_bench.line import Line
 from dragoman_local.servers.server import free_port
 from dragoman_operator.crd import custom_resource_definition
 

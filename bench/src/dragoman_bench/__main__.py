@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
@@ -20,6 +18,7 @@ from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
 from dragoman_bench.shapes import SHAPES
 from dragoman_tune.closed_loop import Pace
+from dragoman_tune.command import seconds, until_told, whole
 from dragoman_tune.errors import MeasureError
 
 STARTED_S = time.monotonic()
@@ -42,20 +41,13 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        return int(uvloop.run(_until_told(_run(arguments))))
+        return int(uvloop.run(until_told(_run(arguments))))
     except MeasureError as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.stderr.write("dragoman bench: stopped; what was measured is in the results\n")
         return 130
-
-
-async def _until_told(work: Coroutine[Any, Any, int]) -> int:
-    """Run until done or SIGTERM, which ends servers as orderly as an interrupt."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -174,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         "ladder", help="from multiprocessing queues to the pod, one arm after the other"
     )
     peers = commands.add_parser("compare", help="the pod, vllm serve, AsyncLLM and LLM.generate side by side")
-    peers.add_argument("--repetitions", type=_whole, default=3, help="of every point (3)")
+    peers.add_argument("--repetitions", type=whole, default=3, help="of every point (3)")
     ladder.add_argument(
         "--together", action="store_true", help="start as many arms at once as memory holds: takes less time"
     )
@@ -201,10 +193,10 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
     add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
     add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
-    add("--window", type=_seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
-    add("--ramp", type=_seconds, default=15.0, metavar="S", help="most seconds before that (15)")
+    add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
+    add("--ramp", type=seconds, default=15.0, metavar="S", help="most seconds before that (15)")
     add("--seed", type=int, default=7, help="of the loads (7)")
-    add("--max-model-len", type=_whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
+    add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
     add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
 
 
@@ -220,21 +212,7 @@ def _loads(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[int]:
-    return [_whole(part) for part in text.split(",")]
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
+    return [whole(part) for part in text.split(",")]
 
 
 def _share(text: str) -> float:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 import time
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any
 
 import uvloop
 
 from dragoman_tune import report
 from dragoman_tune.closed_loop import Pace
+from dragoman_tune.command import seconds, until_told, whole
 from dragoman_tune.deployment import watched
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.requests_file import read_requests
@@ -38,19 +36,13 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        return int(uvloop.run(_until_told(_run(arguments))))
+        return int(uvloop.run(until_told(_run(arguments))))
     except MeasureError as error:
         sys.stderr.write(f"dragoman tune: {error}\n")
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
         sys.stderr.write("dragoman tune: stopped; the same command goes on from here\n")
         return 130
-
-
-async def _until_told(work: Coroutine[Any, Any, int]) -> int:
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
 
 
 async def _run(arguments: argparse.Namespace) -> int:
@@ -123,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", required=True, help="as `dragoman serve` takes it")
     add(
         "--slo-p95",
-        type=_positive,
+        type=seconds,
         required=True,
         metavar="S",
         help="longest 95th percentile of answer times",
@@ -136,28 +128,14 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON lines of text, source_lang, target_lang",
     )
     load = parser.add_mutually_exclusive_group(required=True)
-    load.add_argument("--in-flight", type=_whole, metavar="N", help="requests that a replica has at its peak")
+    load.add_argument("--in-flight", type=whole, metavar="N", help="requests that a replica has at its peak")
     load.add_argument("--metrics-url", metavar="URL", help="a running pod, to measure that by its metrics")
-    add("--watch", type=_positive, default=60.0, metavar="S", help="how long to watch the pod (60)")
+    add("--watch", type=seconds, default=60.0, metavar="S", help="how long to watch the pod (60)")
     add("--output", type=Path, required=True, metavar="DIR", help="where trials, table, plot and patch go")
-    add("--batched-tokens", type=_whole, default=8192, metavar="N", help="tokens a step to begin with (8192)")
-    add("--window", type=_positive, default=15.0, metavar="S", help="seconds that a setting is measured (15)")
-    add("--ramp", type=_positive, default=30.0, metavar="S", help="most seconds before that (30)")
+    add("--batched-tokens", type=whole, default=8192, metavar="N", help="tokens a step to begin with (8192)")
+    add("--window", type=seconds, default=15.0, metavar="S", help="seconds that a setting is measured (15)")
+    add("--ramp", type=seconds, default=30.0, metavar="S", help="most seconds before that (30)")
     return parser
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
 
 
 if __name__ == "__main__":

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from dragoman_bench.line import Line
 from dragoman_operator.core.observed import CHILD_KINDS, DEPLOYMENT, HPA, LEASE, SERVICE
 
 pytestmark = pytest.mark.cluster
@@ -104,46 +103,6 @@ async def test_frozen_leader_does_not_act_when_it_wakes(world):
 
 async def _text(operator) -> str:
     return operator.log.read_text()
-
-
-class Line:
-    """A line to the API server that can be cut."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
-        self._ends: set[asyncio.StreamWriter] = set()
-        self.whole = True
-
-    @asynccontextmanager
-    async def laid(self) -> AsyncIterator[int]:
-        server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            self.cut()
-            server.close()
-
-    def cut(self) -> None:
-        self.whole = False
-        for end in self._ends:
-            end.transport.abort()
-        self._ends.clear()
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if not self.whole:
-            writer.transport.abort()
-            return
-        far_reader, far_writer = await asyncio.open_connection(*self._target)
-        self._ends |= {writer, far_writer}
-        with suppress(OSError):
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while data := await reader.read(65536):
-        writer.write(data)
-        await writer.drain()
-    writer.close()
 
 
 async def test_api_server_that_goes_away_for_a_while(world, tmp_path):

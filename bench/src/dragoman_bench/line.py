@@ -1,4 +1,4 @@
-"""The way of our processes to the API server, which can be cut."""
+"""A way over TCP that can be cut, as an outage of an API server does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Line:
-    """The way to the API server, which can be cut."""
+    """The way to a server, which can be cut.
+
+    Args:
+        host: Of the server.
+        port: Of the server.
+    """
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -19,9 +24,11 @@ class Line:
     async def laid(self) -> AsyncIterator[int]:
         """The port that leads there."""
         server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
-        yield server.sockets[0].getsockname()[1]
-        self.cut()
-        server.close()
+        try:
+            yield server.sockets[0].getsockname()[1]
+        finally:
+            self.cut()
+            server.close()
 
     def cut(self) -> None:
         """Break all connections; new ones are refused until `whole` is set."""
@@ -37,7 +44,7 @@ class Line:
         try:
             far_reader, far_writer = await asyncio.open_connection(*self._target)
         except OSError:
-            # The API server is gone, and so are connections to it.
+            # The server is gone, and so are connections to it.
             writer.transport.abort()
             return
         self._ends |= {writer, far_writer}
