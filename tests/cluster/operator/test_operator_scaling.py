@@ -131,7 +131,7 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
 
 async def test_least_busy_pod_goes_and_what_it_has_is_answered(world):
     world.operator()
-    slow = {"device": "cpu", "maxNumSeqs": 8, "extraArgs": {"first_token_s": 4.0}}
+    slow = {"device": "cpu", "maxNumSeqs": 8, "extraArgs": {"first_token_s": 10.0}}
     await world.create(engine=slow, replicas=3, rollout={"drainTimeout": "20s"})
     await world.until(world.status, lambda status: status.get("readyReplicas") == 3)
     pods = sorted(await world.pods(), key=lambda pod: pod["metadata"]["creationTimestamp"])

@@ -8,9 +8,9 @@ import pytest
 
 from dragoman_local.errors import ConflictError, GoneError, NotFoundError
 from dragoman_local.kube.client import error_from
-from dragoman_local.kube.mirror import Collection
+from dragoman_local.kube.mirror import Collection, Mirror
 from dragoman_local.kube.queue import Reconciler
-from dragoman_local.kube.resources import DEPLOYMENTS, NODES, PODS
+from dragoman_local.kube.resources import DEPLOYMENTS, NODES, PODS, Resource
 from dragoman_local.kube.status import differs
 
 
@@ -140,3 +140,30 @@ def test_a_status_is_written_only_if_it_says_something_new():
     assert not differs(manifest, {"conditions": [{"type": "A", "status": "True", "message": ""}]})
     assert differs(manifest, {"replicas": 0})
     assert differs({}, {"replicas": 1})
+
+
+class ApiWithout:
+    """An API that no longer has a kind, and has nothing of any other."""
+
+    def __init__(self, gone):
+        self.gone = gone
+
+    async def list(self, resource):
+        if resource == self.gone:
+            raise NotFoundError(404, "NotFound", f"there are no {resource.plural}")
+        return {"metadata": {"resourceVersion": "1"}, "items": []}
+
+    async def watch(self, resource, since):
+        await asyncio.Event().wait()
+        yield {}
+
+
+async def test_a_kind_that_was_removed_holds_nobody_up():
+    gone = Resource("example.org/v1", "widgets", "Widget")
+    mirror = Mirror(ApiWithout(gone))
+    mirror.follow(PODS)
+    mirror.follow(gone)
+    async with asyncio.timeout(30):
+        await mirror.synced()
+    assert mirror.list(gone) == []
+    await mirror.aclose()

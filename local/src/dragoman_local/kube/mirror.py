@@ -186,6 +186,10 @@ class Mirror:
             except (LocalClusterError, KeyError) as error:
                 if isinstance(error, GoneError):
                     continue
+                if isinstance(error, NotFoundError):
+                    # The kind was removed after it was discovered: nothing is left of it to be listed, and whoever
+                    # waits for everything, before looking which kinds are gone, would wait forever.
+                    collection.synced.set()
                 quiet = isinstance(error, (ApiUnreachableError, NotFoundError))
                 level = logging.DEBUG if quiet else logging.WARNING
                 logger.log(level, "watch of %s: %s", collection.resource.plural, error)
