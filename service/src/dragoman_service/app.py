@@ -20,6 +20,7 @@ from dragoman_service.dialects.google.routes import google_routes
 from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
 from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.translate_path import translate_routes
+from dragoman_service.engine.environment import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError
 from dragoman_service.glossaries.held import HeldGlossaries
@@ -32,9 +33,12 @@ from dragoman_service.routers import RouterWatch, router_routes
 from dragoman_service.scheduling import ShortestFirst
 from dragoman_service.settings import Settings
 from dragoman_service.telemetry import Tracing
-from dragoman_service.translate import translator_of
+from dragoman_service.translate import GuardProcess, translator_of
 
 log = logging.getLogger(__name__)
+
+CPUS_FOR_GUARDS = 4
+"""HTTP, vLLM's engine and what it starts take three."""
 
 
 def create_app(
@@ -65,11 +69,12 @@ def create_app(
     admission = Admission(bounds, engine, settings.request_timeout_s)
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
-    translator = translator_of(settings, tracing.engine(engine), metrics)
+    guards = GuardProcess() if _has_guard_process(settings) else None
+    translator = translator_of(settings, tracing.engine(engine), metrics, guards)
     metrics.watch(lifecycle, admission, engine.pulse, lag)
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
-    app.state.watches = [lag.watch]
+    app.state.watches = [lag.watch, *([guards.run] if guards else [])]
     if glossary := translator.glossary:
         metrics.watch_glossary(glossary)
         app.state.watches.append(glossary.watch)
@@ -94,6 +99,13 @@ def create_app(
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _unforeseen)
     return app
+
+
+def _has_guard_process(settings: Settings) -> bool:
+    if settings.guard_process is not None:
+        return settings.guard_process
+    # A model on a CPU takes all there are.
+    return settings.device == "cuda" and settings.engine == "vllm" and usable_cpus() >= CPUS_FOR_GUARDS
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:

@@ -60,6 +60,10 @@ class Settings(BaseSettings):
     glossary: Path | None = Field(
         None, description="file of terms, YAML or .tsv, read again when it changes; requests' own terms win"
     )
+    guard_process: bool | None = Field(
+        None,
+        description="check answers in a process of its own; default: on a GPU, with 4 CPUs or more",
+    )
     cache_bytes: int = Field(0, ge=0, description="memory for translated segments to answer from again")
 
     engine: Literal["vllm", "scripted"] = Field(

@@ -1,7 +1,17 @@
 """The core: from texts and a pair of languages to translations that were checked. It knows neither HTTP nor vLLM."""
 
+from dragoman_service.translate.guard_process import GuardProcess
 from dragoman_service.translate.observer import Observer, Origin, Priority, Silent
 from dragoman_service.translate.opening import translator_of
 from dragoman_service.translate.translator import MOST_SIDE_BY_SIDE, Translator
 
-__all__ = ["MOST_SIDE_BY_SIDE", "Observer", "Origin", "Priority", "Silent", "Translator", "translator_of"]
+__all__ = [
+    "MOST_SIDE_BY_SIDE",
+    "GuardProcess",
+    "Observer",
+    "Origin",
+    "Priority",
+    "Silent",
+    "Translator",
+    "translator_of",
+]

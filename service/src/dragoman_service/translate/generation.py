@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
 import time
 import uuid
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -20,25 +17,13 @@ from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.prompts.wishes import Wishes
 from dragoman_service.text.glossary import Term
 from dragoman_service.text.preparation import Segment
-from dragoman_service.translate.judging import (
-    Answer,
-    Verdict,
-    alternative_sampling,
-    better,
-    judged,
-    other_sampling,
-)
+from dragoman_service.translate.judge import Judge
+from dragoman_service.translate.judging import Answer, Verdict, alternative_sampling, better, other_sampling
 from dragoman_service.translate.observer import Observer, Origin
 from dragoman_service.translate.side_by_side import together
 
 RUN = re.compile(r"(\S{1,3}?)\1{9}")
 """A source with such a run (dot leaders, rules) has a right to it in its translation."""
-
-JUDGED_INLINE_CHARS = 8_000
-"""Longer texts, source and answer together, are judged in a thread: the guards take about 2 µs a character."""
-
-SLICE_S = 0.004
-"""Answers are judged for so long, then the event loop has its turn."""
 
 
 @dataclass(frozen=True)
@@ -102,51 +87,6 @@ def size_bytes(outcome: Outcome) -> int | None:
     return sum(map(sys.getsizeof, (outcome.verdict.answer, *outcome.alternatives)))
 
 
-class Judge:
-    """Judges answers in slices of the event loop's time, so that many that come at once do not keep it from others.
-
-    A lock that lets one through at a time takes a turn of the loop for each, and a thread waits milliseconds for a busy
-    loop to let it in: with hundreds of generations in flight either judges fewer answers than an engine gives.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[asyncio.Future[Verdict], Asked, Answer]] = deque()
-        self._working = False
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
-
-    async def verdict(self, asked: Asked, answer: Answer) -> Verdict:
-        """See `judging.judged`."""
-        loop = asyncio.get_running_loop()
-        if len(asked.segment.text) + len(answer.text) > JUDGED_INLINE_CHARS:
-            return await loop.run_in_executor(self._thread, _judged, asked, answer)
-        verdict: asyncio.Future[Verdict] = loop.create_future()
-        self._waiting.append((verdict, asked, answer))
-        if not self._working:
-            self._working = True
-            loop.call_soon(self._work, loop)
-        return await verdict
-
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        end_s = time.perf_counter() + SLICE_S
-        while self._waiting and time.perf_counter() < end_s:
-            verdict, asked, answer = self._waiting.popleft()
-            if verdict.done():
-                # Who asked has left.
-                continue
-            try:
-                verdict.set_result(_judged(asked, answer))
-            except Exception as error:
-                verdict.set_exception(error)
-        if self._waiting:
-            loop.call_soon(self._work, loop)
-        else:
-            self._working = False
-
-
-def _judged(asked: Asked, answer: Answer) -> Verdict:
-    return judged(asked.segment, answer, asked.pair, asked.terms)
-
-
 @dataclass(frozen=True)
 class Generator:
     """Asks the engine for one segment.
@@ -181,14 +121,14 @@ class Generator:
         priority = self.origin.priority
         urgency = priority(asked.pair, self.engine.count_tokens(asked.segment.text)) if priority else 0
         answers = [await self.answer(prompt, decoding, urgency)]
-        verdict = await self.judge.verdict(asked, answers[0])
+        verdict = await self._judged(asked, answers[0])
         retried = not verdict.is_clean
         self._tell(verdict)
         names = verdict.names
         if retried:
             self.observer.retried(self.origin)
             answers.append(await self.answer(prompt, other_sampling(decoding, names), urgency))
-            second = await self.judge.verdict(asked, answers[1])
+            second = await self._judged(asked, answers[1])
             self._tell(second)
             names += second.names
             verdict = better(verdict, second)
@@ -237,7 +177,10 @@ class Generator:
                 for number in range(1, asked.alternatives + 1)
             ]
         )
-        return [(answer, await self.judge.verdict(asked, answer)) for answer in answers]
+        return [(answer, await self._judged(asked, answer)) for answer in answers]
+
+    async def _judged(self, asked: Asked, answer: Answer) -> Verdict:
+        return await self.judge.verdict(asked.segment, answer, asked.pair, asked.terms)
 
     def _tell(self, verdict: Verdict) -> None:
         for name in verdict.names:

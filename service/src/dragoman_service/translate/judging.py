@@ -76,7 +76,7 @@ class Verdict:
 
 
 def judged(segment: Segment, answer: Answer, pair: Pair, terms: Sequence[Term]) -> Verdict:
-    """What is wrong with an answer. Takes about a millisecond a sentence.
+    """What is wrong with an answer. Takes about a millisecond a sentence, nearly all of it the guards'.
 
     Args:
         segment: What was asked for.
@@ -84,15 +84,40 @@ def judged(segment: Segment, answer: Answer, pair: Pair, terms: Sequence[Term]) 
         pair: Its languages.
         terms: Those that apply to the segment.
     """
+    output = output_of(segment, answer)
+    found = check(segment.text, output, expectation(segment, answer, pair))
+    return verdict_of(segment, answer, terms, output, found)
+
+
+def output_of(segment: Segment, answer: Answer) -> str:
+    """The model's words as they are judged and given."""
     # A text about thoughts and special tokens keeps them.
     ours = cleaned(segment.text) == segment.text.strip()
-    text = cleaned(answer.text) if ours else answer.text.strip()
-    expected = Expectation(pair.source.tag, pair.target.tag, answer.finish, segment.style)
+    return cleaned(answer.text) if ours else answer.text.strip()
+
+
+def expectation(segment: Segment, answer: Answer, pair: Pair) -> Expectation:
+    """What the guards are told beside the texts."""
+    return Expectation(pair.source.tag, pair.target.tag, answer.finish, segment.style)
+
+
+def verdict_of(
+    segment: Segment, answer: Answer, terms: Sequence[Term], output: str, findings: tuple[Finding, ...]
+) -> Verdict:
+    """What the guards found, and what is wrong beside that.
+
+    Args:
+        segment: What was asked for.
+        answer: What came.
+        terms: Those that apply to the segment.
+        output: See `output_of`.
+        findings: Of the guards.
+    """
     return Verdict(
-        text,
-        verify(segment, text),
-        check(segment.text, text, expected),
-        missing(terms, text) if terms else (),
+        output,
+        verify(segment, output),
+        findings,
+        missing(terms, output) if terms else (),
         answer.finish,
         answer.output_tokens,
     )

@@ -9,6 +9,7 @@ from dragoman_service.prompts import prompt_family
 from dragoman_service.prompts.wishes import Wishes
 from dragoman_service.settings import Settings
 from dragoman_service.translate.glossary_file import GlossaryFile
+from dragoman_service.translate.guard_process import GuardProcess
 from dragoman_service.translate.observer import Observer
 from dragoman_service.translate.translator import MOST_SIDE_BY_SIDE, Translator
 from dragoman_service.translation import Split
@@ -20,13 +21,16 @@ comes next waits for one round of them rather than for a whole document."""
 ANY_PAIR = Pair(language("en"), language("de"))
 
 
-def translator_of(settings: Settings, engine: Engine, observer: Observer) -> Translator:
+def translator_of(
+    settings: Settings, engine: Engine, observer: Observer, guards: GuardProcess | None = None
+) -> Translator:
     """The core of a pod.
 
     Args:
         settings: The pod's.
         engine: What generates; need not be loaded.
         observer: Told of what happens.
+        guards: A process for them, if there is one.
 
     Raises:
         PromptTemplateError: The prompt family cannot be used.
@@ -48,4 +52,5 @@ def translator_of(settings: Settings, engine: Engine, observer: Observer) -> Tra
         glossary=GlossaryFile(settings.glossary) if settings.glossary else None,
         cache_bytes=settings.cache_bytes,
         observer=observer,
+        guards=guards,
     )

@@ -15,8 +15,10 @@ from dragoman_service.languages import UNKNOWN, Pair, pair
 from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.text.detection import detect
 from dragoman_service.text.glossary import Glossary
-from dragoman_service.translate.generation import Generator, Judge, Outcome, size_bytes
+from dragoman_service.translate.generation import Generator, Outcome, size_bytes
 from dragoman_service.translate.glossary_file import GlossaryFile
+from dragoman_service.translate.guard_process import GuardProcess
+from dragoman_service.translate.judge import Judge
 from dragoman_service.translate.observer import NOWHERE, Observer, Origin, Silent
 from dragoman_service.translate.preparing import Budgets, Preparer
 from dragoman_service.translate.sharing import Sharing, key_of
@@ -46,6 +48,7 @@ class Translator:
         glossary: The deployment's terms.
         cache_bytes: What outcomes that are kept for later requests may take; 0 keeps none.
         observer: Told of what happens.
+        guards: A process for them, run by whoever made it; None has them run on the event loop.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class Translator:
         glossary: GlossaryFile | None = None,
         cache_bytes: int = 0,
         observer: Observer | None = None,
+        guards: GuardProcess | None = None,
     ) -> None:
         self.engine = engine
         self.family = family
@@ -71,7 +75,7 @@ class Translator:
         self._sharing = Sharing[Outcome](cache_bytes, size_bytes)
         self._observer = observer or Silent()
         self._budgets = Budgets(engine, family)
-        self._judge = Judge()
+        self._judge = Judge(guards)
         self._origin = NOWHERE
 
     def on_behalf_of(self, origin: Origin) -> Translator:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.translate import generation
-from dragoman_service.translate.generation import Judge
+from dragoman_service.text.guards import Expectation
+from dragoman_service.translate import judge as judge_module
+from dragoman_service.translate.judge import Judge
 
 MANY = 200
+EXPECTED = Expectation("en", "de")
 
 
 @pytest.fixture
@@ -17,50 +19,37 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], 
     """Replaces the guards by a function of the answer."""
 
     def replace(rule: Callable[[Any], Any]) -> None:
-        monkeypatch.setattr(generation, "_judged", lambda asked, answer: rule(answer))
+        monkeypatch.setattr(judge_module, "check", lambda source, output, expected: rule(output))
 
     return replace
 
 
-class Text(str):
-    """A text in the place of an answer, and of what was asked."""
-
-    @property
-    def text(self) -> str:
-        return str(self)
-
-    @property
-    def segment(self) -> "Text":
-        return self
-
-
-def verdict(judge: Judge, text: str) -> asyncio.Task[Any]:
-    answer: Any = Text(text)
-    return asyncio.create_task(judge.verdict(answer, answer))
+def found(judge: Judge, text: str) -> asyncio.Task[Any]:
+    return asyncio.create_task(judge.findings("", text, EXPECTED))
 
 
 async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
     judged(str.upper)
-    verdicts = [verdict(Judge(), "a")]
+    all_found = [found(Judge(), "a")]
     judge = Judge()
-    verdicts += [verdict(judge, "b") for _ in range(MANY)]
+    all_found += [found(judge, "b") for _ in range(MANY)]
     turns = 0
-    while not all(each.done() for each in verdicts):
+    while not all(each.done() for each in all_found):
         turns += 1
         await asyncio.sleep(0)
-    assert {each.result() for each in verdicts} == {"A", "B"}
+    assert {each.result() for each in all_found} == {"A", "B"}
     assert turns < MANY
 
 
 async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    monkeypatch.setattr(generation.time, "perf_counter", lambda: next(clock) / 2)
+    monkeypatch.setattr(judge_module.time, "perf_counter", lambda: next(clock) / 2)
     judged(str.upper)
-    monkeypatch.setattr(generation, "SLICE_S", 1.0)
+    monkeypatch.setattr(judge_module, "SLICE_S", 1.0)
     judge = Judge()
-    verdicts = [verdict(judge, "a") for _ in range(MANY)]
+    all_found = [found(judge, "a") for _ in range(MANY)]
     between = 0
-    while not all(each.done() for each in verdicts):
+    while not all(each.done() for each in all_found):
         between += 1
         await asyncio.sleep(0)
     assert between > MANY / 4
@@ -74,7 +63,7 @@ async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
 
     judged(rule)
     judge = Judge()
-    bad, good = verdict(judge, "bad"), verdict(judge, "good")
+    bad, good = found(judge, "bad"), found(judge, "good")
     with pytest.raises(ValueError, match="a guard has a fault"):
         await bad
     assert await good == "GOOD"
@@ -84,7 +73,7 @@ async def test_who_has_left_is_passed_over(judged: Any) -> None:
     seen: list[str] = []
     judged(lambda answer: seen.append(answer) or "done")
     judge = Judge()
-    gone, there = verdict(judge, "gone"), verdict(judge, "there")
+    gone, there = found(judge, "gone"), found(judge, "there")
     await asyncio.sleep(0)
     gone.cancel()
     assert await there == "done"
@@ -95,5 +84,5 @@ async def test_who_has_left_is_passed_over(judged: Any) -> None:
 
 async def test_a_long_answer_is_judged_beside_the_loop(judged: Any) -> None:
     judged(len)
-    text = "x" * (generation.JUDGED_INLINE_CHARS + 1)
-    assert await verdict(Judge(), text) == len(text)
+    text = "x" * (judge_module.JUDGED_INLINE_CHARS + 1)
+    assert await found(Judge(), text) == len(text)
