@@ -16,6 +16,7 @@ from dragoman_bench.errors import BenchError, TooLittleMemoryError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
+from dragoman_bench.report import compare_table, grid_table, ladder_table
 from dragoman_bench.shapes import SHAPES
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_told, whole
@@ -27,6 +28,7 @@ BESIDE_KV_CACHE_BYTES = 9 * 10**9
 """Weights of the largest shape, CUDA graphs, activations and CUDA itself."""
 
 LEAST_KV_CACHE_BYTES = 10**9
+TABLES = {"ladder": ladder_table, "compare": compare_table, "grid": grid_table}
 DEMO_MODEL = Path("examples/demo-model")
 
 
@@ -53,10 +55,11 @@ def main(argv: list[str] | None = None) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     from transformers import AutoTokenizer
 
-    from dragoman_bench import plots, report
+    from dragoman_bench import plots
     from dragoman_bench.checkpoint import write_checkpoint
     from dragoman_bench.compare import compare
     from dragoman_bench.fleet import Bench, Scope
+    from dragoman_bench.grid import SEQUENCES, TOKENS, grid_arms
     from dragoman_bench.ladder import climb
     from dragoman_bench.machine import machine
     from dragoman_bench.plan import Plan
@@ -67,7 +70,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         raise BenchError(
             "--model needs --requests, a sample of what to ask it; without both, --shape makes a model"
         )
-    arms = _chosen(LADDER if arguments.command == "ladder" else PEERS, arguments.arms)
+    known = {"ladder": LADDER, "compare": PEERS, "grid": grid_arms(SEQUENCES, TOKENS)}
+    arms = _chosen(known[arguments.command], arguments.arms)
     if arguments.model is None and not (arguments.tokenizer / "tokenizer.json").is_file():
         raise BenchError(
             f"{arguments.tokenizer} has no tokenizer.json: name a model's directory with --tokenizer"
@@ -101,6 +105,7 @@ async def _run(arguments: argparse.Namespace) -> int:
         "gpu_memory_utilization": None if gpu is None else plan.memory_ratio,
         "window_s": scope.pace.window_s,
         "seed": scope.seed,
+        "slo_p95_s": getattr(arguments, "slo_p95", None),
     }
     results = Results(arguments.output, head)
     prompting = Prompting(AutoTokenizer.from_pretrained(plan.model), plan.template, plan.max_model_len)
@@ -108,15 +113,14 @@ async def _run(arguments: argparse.Namespace) -> int:
     if gpu is not None:
         gpu.start()
     try:
-        if arguments.command == "ladder":
-            await climb(arms, bench, together=arguments.together)
-        else:
+        if arguments.command == "compare":
             await compare(arms, bench, arguments.repetitions)
+        else:
+            await climb(arms, bench, together=arguments.together)
     finally:
         if gpu is not None:
             gpu.stop()
-        tell = report.ladder_table if arguments.command == "ladder" else report.compare_table
-        text = tell(results.document)
+        text = TABLES[arguments.command](results.document)
         (arguments.output / "table.md").write_text(text + "\n", encoding="utf-8")
         plots.by_load(results.document, arguments.output / "by-load.png")
         plots.gpu_over_time(results.document, arguments.output / "gpu-over-time.png")
@@ -126,7 +130,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 def _kv_cache_bytes(arguments: argparse.Namespace, gpu: GPU | None) -> int | None:
     """What an engine's share of memory leaves for its KV cache, where several start at once."""
-    if gpu is None or (arguments.command == "ladder" and not arguments.together):
+    if gpu is None or not (arguments.command == "compare" or arguments.together):
         return None
     share: float = arguments.gpu_memory_utilization
     left = round(share * gpu.total_bytes) - BESIDE_KV_CACHE_BYTES
@@ -167,10 +171,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     peers = commands.add_parser("compare", help="the pod, vllm serve, AsyncLLM and LLM.generate side by side")
     peers.add_argument("--repetitions", type=whole, default=3, help="of every point (3)")
-    ladder.add_argument(
-        "--together", action="store_true", help="start as many arms at once as memory holds: takes less time"
+    grid = commands.add_parser("grid", help="the pod in every setting, and what the tuner would have found")
+    grid.add_argument(
+        "--slo-p95", type=seconds, default=5.0, metavar="S", help="the tuner's: longest 95th percentile (5)"
     )
+    for alone in (ladder, grid):
+        alone.add_argument(
+            "--together",
+            action="store_true",
+            help="start as many arms at once as memory holds: takes less time",
+        )
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3, [arm.name for arm in LADDER])
+    _shared(grid, [4, 20, 200], 0.1, ["pod-1-2048", "…", "pod-512-16384"])
     _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS])
     return parser
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
+from dragoman_bench.grid import measured, replay
+from dragoman_tune.search import Policy, Trial
+
 BASELINE = "b0-queues"
 
 Point = dict[str, Any]
@@ -121,6 +124,37 @@ def _compared(mine: Sequence[Point], pod: Sequence[Point]) -> list[str]:
         shown(median(front) if front else None, "{:.2f}", 1000),
         shown(_median(mine, "engine_cores"), "{:.2f}"),
     ]
+
+
+def grid_table(document: dict[str, Any]) -> str:
+    """Throughput of every setting, one table a load, and what the tuner would have found."""
+    parts = []
+    for in_flight in sorted({p["in_flight"] for entry in document["arms"] for p in entry["points"]}):
+        grid = measured(document, in_flight)
+        steps = sorted({setting.max_num_batched_tokens for setting in grid})
+        cells = {(at.max_num_seqs, at.max_num_batched_tokens): _trial(trial) for at, trial in grid.items()}
+        rows = [
+            [str(most), *(cells.get((most, step), "–") for step in steps)]
+            for most in sorted({setting.max_num_seqs for setting in grid})
+        ]
+        head = ("sequences", *(f"{step} tokens a step" for step in steps))
+        parts.append(f"{in_flight} in flight: req/s (p95)\n\n{table(head, rows)}")
+        told = replay(grid, Policy(document["slo_p95_s"], in_flight))
+        parts.append(
+            f"The tuner: {told.trials} of {told.grid} settings tried, {_setting(told.found)} found, "
+            f"{shown(told.ratio, '{:.3f}')} of the best, which is {_setting(told.best)}. {told.why}."
+        )
+    return "\n\n".join(parts + _failures(document))
+
+
+def _trial(trial: Trial) -> str:
+    return f"{trial.requests_per_s:.1f} ({shown(trial.p95_s, '{:.2f}')})"
+
+
+def _setting(trial: Trial | None) -> str:
+    if trial is None:
+        return "nothing"
+    return f"{trial.setting.max_num_seqs} / {trial.setting.max_num_batched_tokens}"
 
 
 def _at(entry: dict[str, Any], kind: str, in_flight: int) -> list[Point]:

@@ -97,6 +97,11 @@ class Settings(BaseSettings):
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
         "fcfs", description="first come, first served, or short texts before long ones, which age"
     )
+    gather_steps: int = Field(
+        1,
+        ge=1,
+        description="engine steps from one in which requests begin to the next, at load; 1: each at once",
+    )
     wedged_after_s: float = Field(
         120, gt=0, description="seconds without progress, with work to do, after which the pod is not alive"
     )

@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import fields
 from functools import cache
@@ -29,6 +29,7 @@ from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.child import failure, logging_config, read_report
 from dragoman_service.engine.environment import cpu_arguments, environment, usable_cpus
 from dragoman_service.engine.failure import reason
+from dragoman_service.engine.gathering import Gathering
 from dragoman_service.engine.outputs import chunk
 from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Framing, Prompt, Report
 from dragoman_service.engine.pulse import Pulse
@@ -76,6 +77,7 @@ class AsyncLLMEngine:
         self._by_priority = False
         self._capacity = Capacity(0, 0)
         self._pulse = Pulse()
+        self._gathering = Gathering(settings.gather_steps, self._pulse)
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = threading.Event()
@@ -141,6 +143,7 @@ class AsyncLLMEngine:
             decoding.max_tokens,
         )
         sampling = self._sampling(decoding, budget)
+        await self._gathering.entered()
         outputs = self._llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
             sampling,
@@ -165,6 +168,7 @@ class AsyncLLMEngine:
             raise _translated(error) from error
         finally:
             if not self._pulse.generating:
+                self._gathering.open()
                 self._idle.set()
 
     async def check(self) -> None:
@@ -218,13 +222,17 @@ class AsyncLLMEngine:
         _read_environment_anew()
         # Kept in no local variable: frames of an import can outlive it, and AsyncLLM must be collected
         # before the interpreter ends.
-        self._llm = _started(arguments, self._pulse)
+        self._llm = _started(arguments, self._stepped)
         self._capacity = _capacity(self._llm.vllm_config)
         self._max_model_len = self._llm.model_config.max_model_len
         self._by_priority = self._llm.vllm_config.scheduler_config.policy == "priority"
         self._tokens = Tokens(self._llm.get_tokenizer())
         self._tokens.check(self._framing)
         _keep_environment()
+
+    def _stepped(self) -> None:
+        self._pulse.step()
+        self._gathering.step()
 
     def _arguments(self) -> dict[str, Any]:
         from vllm import AsyncEngineArgs
@@ -304,7 +312,7 @@ class AsyncLLMEngine:
         )
 
 
-def _started(arguments: dict[str, Any], pulse: Pulse) -> Any:
+def _started(arguments: dict[str, Any], stepped: Callable[[], None]) -> Any:
     """AsyncLLM with its processes up; the defaults are those of vLLM's own API server."""
     from vllm import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
@@ -312,14 +320,14 @@ def _started(arguments: dict[str, Any], pulse: Pulse) -> Any:
     from vllm.v1.metrics.loggers import StatLoggerBase
 
     class Steps(StatLoggerBase):  # type: ignore[misc]
-        """Tells the pulse of each step; what vLLM hands over beside it may change from release to release."""
+        """Tells of each step; what vLLM hands over beside it may change from release to release."""
 
         def __init__(self, *_config: Any, **_more: Any) -> None:
             """Nothing to keep."""
 
         def record(self, *_stats: Any, **_more: Any) -> None:
             """A step is over."""
-            pulse.step()
+            stepped()
 
         def log_engine_initialized(self) -> None:
             """Nothing to say."""

@@ -1,0 +1,90 @@
+import asyncio
+from contextlib import ExitStack
+
+import pytest
+
+from dragoman_service.engine.gathering import Gathering
+from dragoman_service.engine.pulse import Pulse
+
+
+class Engine:
+    """One that has something to do until told otherwise."""
+
+    def __init__(self, every: int) -> None:
+        self.pulse = Pulse()
+        self.gathering = Gathering(every, self.pulse)
+        self._work = ExitStack()
+        self._work.enter_context(self.pulse.generation())
+
+    def ends(self) -> None:
+        self._work.close()
+        self.gathering.open()
+
+    def comes(self) -> asyncio.Task[None]:
+        return asyncio.create_task(self.gathering.entered())
+
+
+async def turns() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_those_that_come_between_two_openings_go_in_together() -> None:
+    engine = Engine(3)
+    come = [engine.comes()]
+    await turns()
+    engine.gathering.step()
+    come.append(engine.comes())
+    await turns()
+    engine.gathering.step()
+    await turns()
+    assert [each.done() for each in come] == [False, False]
+    engine.gathering.step()
+    await turns()
+    assert [each.done() for each in come] == [True, True]
+    late = engine.comes()
+    await turns()
+    assert not late.done()
+    engine.ends()
+    await late
+
+
+async def test_whoever_comes_when_nobody_has_for_long_goes_in_at_once() -> None:
+    engine = Engine(3)
+    for _ in range(5):
+        engine.gathering.step()
+    first, second = engine.comes(), engine.comes()
+    await turns()
+    assert (first.done(), second.done()) == (True, False)
+    engine.ends()
+    await second
+
+
+async def test_an_engine_that_has_nothing_to_do_keeps_nobody_waiting() -> None:
+    engine = Engine(1000)
+    waiting = engine.comes()
+    await turns()
+    assert not waiting.done()
+    engine.ends()
+    async with asyncio.timeout(30):
+        await waiting
+        await engine.gathering.entered()
+
+
+async def test_one_lets_everybody_in() -> None:
+    engine = Engine(1)
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(engine.comes() for _ in range(5)))
+
+
+async def test_whoever_leaves_while_it_waits_holds_up_nobody() -> None:
+    engine = Engine(2)
+    gone, there = engine.comes(), engine.comes()
+    await turns()
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    engine.gathering.step()
+    engine.gathering.step()
+    async with asyncio.timeout(30):
+        await there
