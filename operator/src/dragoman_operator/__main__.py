@@ -118,7 +118,7 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
             images,
             autoscaler,
             tuner,
-            Leaving(kube, pods),
+            Leaving(kube, http, LONGEST_READING_S),
             settings.resync_s,
             settings.prometheus_url,
             settings.identity,

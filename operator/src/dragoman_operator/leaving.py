@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+import aiohttp
+
 from dragoman_operator.core.engine_pods import engine_pods
 from dragoman_operator.core.leaving import DELETION_COST, deletion_costs
 from dragoman_operator.core.observed import POD, Manifest
@@ -20,12 +22,15 @@ class Leaving:
 
     Args:
         kube: The API server.
-        metrics: Asked anew: the pods' last samples are as old as a tick, or were never taken.
+        http: Pods are asked anew: their last samples are as old as a tick, or were never taken.
+        timeout_s: Longest wait for one pod. A busy one that is not waited for counts as the busiest, and a busier one
+            goes in its place; so this is as long as pods take that are well, whatever the tick.
     """
 
-    def __init__(self, kube: Kube, metrics: PodMetrics) -> None:
+    def __init__(self, kube: Kube, http: aiohttp.ClientSession, timeout_s: float) -> None:
         self._kube = kube
-        self._metrics = metrics
+        self._http = http
+        self._timeout_s = timeout_s
 
     async def __call__(self, manifests: Iterable[Manifest]) -> None:
         """Write the costs that differ from what the pods of one deployment say.
@@ -35,7 +40,7 @@ class Leaving:
         """
         manifests = list(manifests)
         pods = engine_pods(manifests)
-        heard = await self._metrics.read(pods)
+        heard = await PodMetrics(self._http, self._timeout_s).read(pods)
         known = {
             pod["metadata"]["name"]: (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
             for pod in manifests

@@ -420,16 +420,22 @@ class TestWatches:
         async with server.client() as api:
             core = CoreV1Api(api)
             seen: list[tuple[str, str]] = []
+            added = asyncio.Event()
 
             async def follow() -> None:
                 async with watch.Watch() as stream:
                     async for event in stream.stream(core.list_namespaced_config_map, namespace):
                         seen.append((event["type"], event["object"].metadata.name))
+                        if event["object"].metadata.name == "a":
+                            added.set()
                         if event["type"] == "DELETED":
                             return
 
             following = asyncio.create_task(follow())
             await core.create_namespaced_config_map(namespace, config("a", k="v"))
+            async with asyncio.timeout(20):
+                # It may begin to follow later than this and still hear of what is there, but not of what is gone.
+                await added.wait()
             await core.patch_namespaced_config_map("a", namespace, {"data": {"k": "w"}})
             await core.delete_namespaced_config_map("a", namespace)
             async with asyncio.timeout(20):
