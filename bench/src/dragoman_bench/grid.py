@@ -45,12 +45,18 @@ def grid_arms(sequences: Sequence[int], tokens: Sequence[int]) -> list[Arm]:
     return [_pod(Setting(most, step)) for most in sequences for step in tokens if step >= most]
 
 
-def measured(document: Mapping[str, Any], in_flight: int) -> dict[Setting, Trial]:
-    """A grid's figures at one load, by setting; without those that failed."""
+def measured(document: Mapping[str, Any], kind: str, in_flight: int) -> dict[Setting, Trial]:
+    """A grid's figures at one load, by setting; without those that failed.
+
+    Args:
+        document: The run's results.
+        kind: Of the load, of `loads.LOADS`.
+        in_flight: Requests at all times.
+    """
     found = {}
     for entry in document["arms"]:
         for point in entry["points"]:
-            if point["in_flight"] == in_flight:
+            if (point["load"], point["in_flight"]) == (kind, in_flight):
                 setting = _setting(entry["arm"])
                 found[setting] = Trial(setting, point["requests_per_s"], point["p95_s"])
     return found

@@ -129,8 +129,9 @@ def _compared(mine: Sequence[Point], pod: Sequence[Point]) -> list[str]:
 def grid_table(document: dict[str, Any]) -> str:
     """Throughput of every setting, one table a load, and what the tuner would have found."""
     parts = []
-    for in_flight in sorted({p["in_flight"] for entry in document["arms"] for p in entry["points"]}):
-        grid = measured(document, in_flight)
+    points = [point for entry in document["arms"] for point in entry["points"]]
+    for kind, in_flight in sorted({(point["load"], point["in_flight"]) for point in points}):
+        grid = measured(document, kind, in_flight)
         steps = sorted({setting.max_num_batched_tokens for setting in grid})
         cells = {(at.max_num_seqs, at.max_num_batched_tokens): _trial(trial) for at, trial in grid.items()}
         rows = [
@@ -138,7 +139,7 @@ def grid_table(document: dict[str, Any]) -> str:
             for most in sorted({setting.max_num_seqs for setting in grid})
         ]
         head = ("sequences", *(f"{step} tokens a step" for step in steps))
-        parts.append(f"{in_flight} in flight: req/s (p95)\n\n{table(head, rows)}")
+        parts.append(f"{kind}, {in_flight} in flight: req/s (p95)\n\n{table(head, rows)}")
         told = replay(grid, Policy(document["slo_p95_s"], in_flight))
         parts.append(
             f"The tuner: {told.trials} of {told.grid} settings tried, {_setting(told.found)} found, "

@@ -23,8 +23,8 @@ class Leaving:
     Args:
         kube: The API server.
         http: Pods are asked anew: their last samples are as old as a tick, or were never taken.
-        timeout_s: Longest wait for one pod. A busy one that is not waited for counts as the busiest, and a busier one
-            goes in its place; so this is as long as pods take that are well, whatever the tick.
+        timeout_s: Longest wait for one pod. One that is not waited for counts as the busiest, and a busier one goes in
+            its place; so this is as long as pods take that are well, whatever the tick.
     """
 
     def __init__(self, kube: Kube, http: aiohttp.ClientSession, timeout_s: float) -> None:

@@ -16,7 +16,13 @@ def document(*in_flight: int) -> dict[str, object]:
     for arm in grid_arms(SEQUENCES, TOKENS):
         setting = Setting(*map(int, arm.name.split("-")[1:]))
         points = [
-            {"in_flight": each, "requests_per_s": rate(setting, each), "p95_s": 1.0, "steady": True}
+            {
+                "load": "variable",
+                "in_flight": each,
+                "requests_per_s": rate(setting, each),
+                "p95_s": 1.0,
+                "steady": True,
+            }
             for each in in_flight
         ]
         arms.append({"arm": arm.name, "title": arm.title, "failed": None, "points": points})
@@ -31,7 +37,7 @@ def test_a_grid_has_every_setting_once() -> None:
 
 @pytest.mark.parametrize("in_flight", [4, 20, 200])
 def test_the_tuner_is_held_against_the_best_of_the_grid(in_flight: int) -> None:
-    told = replay(measured(document(in_flight), in_flight), Policy(5.0, in_flight))
+    told = replay(measured(document(in_flight), "variable", in_flight), Policy(5.0, in_flight))
     assert told.grid == 40
     assert told.trials <= 40 / 3
     assert told.best is not None
@@ -42,7 +48,9 @@ def test_the_tuner_is_held_against_the_best_of_the_grid(in_flight: int) -> None:
 
 def test_a_setting_that_failed_is_no_answer() -> None:
     grid = {
-        at: trial for at, trial in measured(document(20), 20).items() if at.max_num_batched_tokens != 8192
+        at: trial
+        for at, trial in measured(document(20), "variable", 20).items()
+        if at.max_num_batched_tokens != 8192
     }
     told = replay(grid, Policy(5.0, 20))
     assert (told.trials, told.found, told.ratio) == (1, None, None)
@@ -56,6 +64,6 @@ def test_where_nothing_keeps_the_slo_nothing_is_best() -> None:
 
 def test_the_table_says_what_the_tuner_would_have_found() -> None:
     text = grid_table(document(4, 20))
-    assert "20 in flight: req/s (p95)" in text
+    assert "variable, 20 in flight: req/s (p95)" in text
     assert text.count("The tuner: ") == 2
     assert "32 / 4096 found, 0.992 of the best, which is 32 / 16384" in text

@@ -43,7 +43,14 @@ class Judge:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="judge")
 
     async def verdict(self, segment: Segment, answer: Answer, pair: Pair, terms: Sequence[Term]) -> Verdict:
-        """See `judging.judged`."""
+        """What is wrong with an answer.
+
+        Args:
+            segment: What was asked for.
+            answer: What came.
+            pair: Its languages.
+            terms: Those that apply to the segment.
+        """
         output = output_of(segment, answer)
         found = await self.findings(segment.text, output, expectation(segment, answer, pair))
         return verdict_of(segment, answer, terms, output, found)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dragoman_service.engine.protocol import Decoding, Finish
 from dragoman_service.languages import Pair
 from dragoman_service.text.glossary import Term, missing
-from dragoman_service.text.guards import Expectation, Finding, Guard, check, cleaned
+from dragoman_service.text.guards import Expectation, Finding, Guard, cleaned
 from dragoman_service.text.preparation import Segment
 from dragoman_service.text.restoring import MarkerProblem, verify
 
@@ -75,20 +75,6 @@ class Verdict:
         return tuple(dict.fromkeys([*names, *(["glossary"] if self.missing else [])]))
 
 
-def judged(segment: Segment, answer: Answer, pair: Pair, terms: Sequence[Term]) -> Verdict:
-    """What is wrong with an answer. Takes about a millisecond a sentence, nearly all of it the guards'.
-
-    Args:
-        segment: What was asked for.
-        answer: What came.
-        pair: Its languages.
-        terms: Those that apply to the segment.
-    """
-    output = output_of(segment, answer)
-    found = check(segment.text, output, expectation(segment, answer, pair))
-    return verdict_of(segment, answer, terms, output, found)
-
-
 def output_of(segment: Segment, answer: Answer) -> str:
     """The model's words as they are judged and given."""
     # A text about thoughts and special tokens keeps them.
@@ -104,7 +90,7 @@ def expectation(segment: Segment, answer: Answer, pair: Pair) -> Expectation:
 def verdict_of(
     segment: Segment, answer: Answer, terms: Sequence[Term], output: str, findings: tuple[Finding, ...]
 ) -> Verdict:
-    """What the guards found, and what is wrong beside that.
+    """What the guards found, and what is wrong beside that; what takes time, about a millisecond a sentence, is theirs.
 
     Args:
         segment: What was asked for.
