@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_READING_S, READING_SHARE = 2.0, 0.4
 """A source that does not answer for this long, or this share of a tick, is not waited for."""
+COSTS_SEEN_S = 1.0
+"""What Kubernetes' controllers get to see which pods may go; seconds more than their watches lag."""
 
 
 def main(argv: list[str]) -> int:
@@ -118,7 +120,7 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
             images,
             autoscaler,
             tuner,
-            Leaving(kube, http, LONGEST_READING_S),
+            Leaving(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
             settings.resync_s,
             settings.prometheus_url,
             settings.identity,

@@ -1,0 +1,52 @@
+"""Which pods may go is written, and seen, before some are taken away."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_operator.core.leaving import DELETION_COST, MOST
+from dragoman_operator.leaving import Leaving
+
+SEEN_S = 0.1
+
+
+class Kube:
+    """An API server that others see late."""
+
+    def __init__(self) -> None:
+        self.costs: dict[str, str] = {}
+        self.seen: dict[str, str] = {}
+
+    async def merge(self, _kind: object, _namespace: str, name: str, patch: dict[str, Any]) -> None:
+        self.costs[name] = patch["metadata"]["annotations"][DELETION_COST]
+        asyncio.get_running_loop().call_later(SEEN_S / 2, self.seen.update, dict(self.costs))
+
+
+def pod(name: str, annotations: dict[str, str]) -> dict[str, Any]:
+    """One that starts: nobody asks it, and it may have anything to do."""
+    metadata: dict[str, Any] = {"name": name, "namespace": "here", "uid": name, "annotations": annotations}
+    metadata |= {"labels": {LABEL_DEPLOYMENT: "demo"}, "creationTimestamp": "2026-11-01T00:00:00Z"}
+    return {"metadata": metadata, "status": {"phase": "Pending"}}
+
+
+@pytest.fixture
+def leaving() -> tuple[Kube, Leaving]:
+    kube = Kube()
+    return kube, Leaving(kube, None, 1.0, SEEN_S)  # type: ignore[arg-type]
+
+
+async def test_costs_are_seen_before_anything_goes(leaving: tuple[Kube, Leaving]) -> None:
+    kube, tell = leaving
+    await tell([pod("a", {}), pod("b", {})])
+    assert kube.seen == {"a": str(MOST), "b": str(MOST)}
+
+
+async def test_what_is_written_already_is_not_waited_for(leaving: tuple[Kube, Leaving]) -> None:
+    kube, tell = leaving
+    async with asyncio.timeout(SEEN_S / 2):
+        await tell([pod("a", {DELETION_COST: str(MOST)})])
+    assert kube.costs == {}
