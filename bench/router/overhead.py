@@ -1,4 +1,4 @@
-"""What a proxy costs: ours, nginx, haproxy, vllm-router and litellm in one run, rounds interleaved.
+"""What a proxy costs: ours (with busy polling, too), nginx, haproxy, vllm-router and litellm in one run, interleaved.
 
     python bench/router/overhead.py [--rounds 9] [--vllm-router FILE] [--litellm FILE] [--json FILE]
 
@@ -46,6 +46,8 @@ BODY = json.dumps(
 )
 HEADERS = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
 PATH = "/v1/chat/completions"
+BUSY_POLL_MS = 20
+"""More than a Poisson stream of 500 a second ever pauses; at 20 a second, not."""
 LUA = f"""wrk.method = "POST"
 wrk.body = '{BODY}'
 wrk.headers["Content-Type"] = "application/json"
@@ -254,7 +256,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write every figure here")
     asked = parser.parse_args()
     os.sched_setaffinity(0, {int(LOAD_CORE)})
-    one, two, *ports = free_ports(9)
+    one, two, *ports = free_ports(11)
     with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
         directory = Path(temporary)
         (directory / "post.lua").write_text(LUA)
@@ -262,6 +264,9 @@ def main() -> int:
         compared: list[Proxy] = []
         try:
             compared.append(proxies.ours(directory, (one, two), ports[0], ports[1]))
+            compared.append(
+                proxies.ours(directory, (one, two), ports[7], ports[8], busy_poll_ms=BUSY_POLL_MS)
+            )
             compared.append(proxies.nginx(directory, (one, two), ports[2]))
             compared.append(proxies.haproxy(directory, (one, two), ports[3]))
             if asked.vllm_router:

@@ -39,6 +39,7 @@ from dragoman_router.inbound import EXTENSION, Exchange, InboundProtocol
 from dragoman_router.lending import Glossaries
 from dragoman_router.metrics import Metrics
 from dragoman_router.place import Catalogue, Detector, Placement, place
+from dragoman_router.polling import BusyPolling
 from dragoman_router.proxy import Answered, Job, Proxy
 from dragoman_router.reading import ClientGoneError, Memory, Receive, Room, Scope, Send, read_body, read_head
 from dragoman_router.routing.spans import traceparent
@@ -131,6 +132,9 @@ class App:
         self._router = b"x-dragoman-router: " + settings.router_id.encode("ascii", "replace")
         self._scheme = b"http" if settings.tls_cert is None else b"https"
         self._loop = asyncio.get_running_loop()
+        self._polling = (
+            BusyPolling(settings.busy_poll_ms / 1000, self._loop) if settings.busy_poll_ms else None
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, _: Send) -> None:
         """Answer one request."""
@@ -140,6 +144,8 @@ class App:
         exchange = connection.exchange
         room = Room(self._state.memory)
         self._state.active += 1
+        if self._polling is not None:
+            self._polling.extend()
         try:
             await self._answer(scope, receive, exchange, room)
         except ClientGoneError:
