@@ -8,6 +8,7 @@ Source: https://docs.nvidia.com/deploy/nvml-api/structnvmlUtilization__t.html
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import suppress
@@ -60,6 +61,16 @@ def summary(readings: list[Reading], began_s: float, ended_s: float) -> GPUFigur
     )
 
 
+def first_visible(devices: str) -> int | str:
+    """The first of `CUDA_VISIBLE_DEVICES`, which NVML itself does not know of: a number, or a UUID.
+
+    Args:
+        devices: Its value; empty where it is not set.
+    """
+    first = devices.split(",")[0].strip()
+    return first if first.startswith(("GPU-", "MIG-")) else int(first or 0)
+
+
 class GPU:
     """The first GPU that this process may use, read in a thread of its own.
 
@@ -75,7 +86,13 @@ class GPU:
         self._nvml: Any = pynvml
         try:
             pynvml.nvmlInit()
-            self._handle: Any = pynvml.nvmlDeviceGetHandleByIndex(0)
+            first = first_visible(os.environ.get("CUDA_VISIBLE_DEVICES", ""))
+            by = (
+                pynvml.nvmlDeviceGetHandleByUUID
+                if isinstance(first, str)
+                else pynvml.nvmlDeviceGetHandleByIndex
+            )
+            self._handle: Any = by(first)
         except pynvml.NVMLError as error:
             raise NoGPUError(
                 f"no NVIDIA GPU here ({error}): use --device cpu, or a machine with one"

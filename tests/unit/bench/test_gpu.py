@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from dragoman_bench.errors import NoGPUError
-from dragoman_bench.gpu import GPU, Reading, summary
+from dragoman_bench.gpu import GPU, Reading, first_visible, summary
 
 
 def test_the_share_below_a_fifth_is_of_the_window_alone() -> None:
@@ -22,3 +22,10 @@ def test_no_gpu_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(NoGPUError, match="install dragoman"):
         GPU()
+
+
+@pytest.mark.parametrize(
+    ("devices", "first"), [("", 0), ("3", 3), ("1,0", 1), ("GPU-8932f937-d72c", "GPU-8932f937-d72c")]
+)
+def test_the_gpu_that_is_read_is_the_one_that_cuda_uses(devices: str, first: int | str) -> None:
+    assert first_visible(devices) == first
