@@ -97,6 +97,17 @@ def test_the_engine_s_metrics_and_ours_are_shown_together(pod: Any) -> None:
     assert pod.metric("dragoman_requests_total") >= 1
 
 
+def test_an_answer_that_nobody_streams_leaves_the_engine_s_process_whole(pod: Any) -> None:
+    written = ("vllm:generation_tokens_total", "vllm:request_generation_tokens_sum")
+    before = [pod.metric(name) for name in (*written, "vllm:time_to_first_token_seconds_count")]
+    assert pod.translate("The cat sleeps on the sofa.", target="fr").status_code == 200
+    after = [pod.metric(name) for name in (*written, "vllm:time_to_first_token_seconds_count")]
+    tokens, told, answers = (now - then for now, then in zip(after, before, strict=True))
+    assert tokens == told > answers >= 1
+    # Told of together, they would count as one step's; vLLM's counts of steps are not shown.
+    assert "vllm:inter_token_latency_seconds" not in pod.client.get("/metrics").text
+
+
 def test_a_client_that_leaves_frees_its_places_in_the_engine(pod: Any) -> None:
     texts = ["The cat sees the dog. " * 8] * 500
     body = json.dumps({"text": texts, "source_lang": "en", "target_lang": "fr"}).encode()

@@ -23,6 +23,7 @@ from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.environment import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError
+from dragoman_service.exposition import BY_TOKEN, Exposition
 from dragoman_service.glossaries.held import HeldGlossaries
 from dragoman_service.glossaries.opening import open_store
 from dragoman_service.lifecycle import Lifecycle
@@ -79,7 +80,8 @@ def create_app(
         metrics.watch_glossary(glossary)
         app.state.watches.append(glossary.watch)
     tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
-    app.include_router(probe_routes(lifecycle, engine, admission, registry, tolerance))
+    shown = Exposition(registry, BY_TOKEN if settings.whole_answers else frozenset())
+    app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
     held = HeldGlossaries()
     app.include_router(router_routes(lifecycle, held))

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_service.admission import Admission
@@ -55,7 +56,7 @@ def probe_routes(
     lifecycle: Lifecycle,
     engine: Engine,
     admission: Admission,
-    registry: CollectorRegistry,
+    registry: Collector,
     tolerance: Tolerance,
 ) -> APIRouter:
     """`/livez`, `/readyz`, `/startupz` and `/metrics`.

@@ -97,10 +97,14 @@ class Settings(BaseSettings):
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
         "fcfs", description="first come, first served, or short texts before long ones, which age"
     )
-    gather_steps: int = Field(
-        1,
+    gather_steps: int | None = Field(
+        None,
         ge=1,
-        description="engine steps from one in which requests begin to the next, at load; 1: each at once",
+        description="engine steps from one in which requests begin to the next, at load; 1: each at once; "
+        "default: 4 on a GPU, else 1",
+    )
+    whole_answers: bool = Field(
+        True, description="let the engine's process keep an answer that nobody streams until it is whole"
     )
     wedged_after_s: float = Field(
         120, gt=0, description="seconds without progress, with work to do, after which the pod is not alive"

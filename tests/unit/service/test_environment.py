@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.environment import cpu_arguments, environment, limited_cpus
+from dragoman_service.engine.environment import environment, limited_cpus
 from dragoman_service.settings import Settings
 
 MakeSettings = Callable[..., Settings]
@@ -50,18 +50,6 @@ def test_one_process_holds_a_model_on_a_cpu_unless_asked_otherwise(
 ) -> None:
     added = environment(make_settings(**fields), REPORT, 2, {})
     assert (added.get("VLLM_ENABLE_V1_MULTIPROCESSING") == "0") is one_process
-
-
-def test_cpu_defaults_give_way_to_what_was_asked_for() -> None:
-    assert cpu_arguments({}, {}) == {
-        "enforce_eager": True,
-        "kv_cache_memory_bytes": 512 * 1024**2,
-        "max_model_len": -1,
-    }
-    asked = {"enforce_eager": False, "kv_cache_memory_bytes": 5, "max_model_len": 9}
-    assert cpu_arguments(asked, {}) == asked
-    assert "kv_cache_memory_bytes" not in cpu_arguments({"gpu_memory_utilization": 0.5}, {})
-    assert "kv_cache_memory_bytes" not in cpu_arguments({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
 
 
 @pytest.mark.parametrize(

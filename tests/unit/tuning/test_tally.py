@@ -29,8 +29,10 @@ vllm:num_preemptions_total{engine="0",model_name="demo"} 7.0
 vllm:request_queue_time_seconds_bucket{engine="0",le="0.3",model_name="demo"} 40.0
 vllm:request_queue_time_seconds_sum{engine="0",model_name="demo"} 5.0
 vllm:request_queue_time_seconds_count{engine="0",model_name="demo"} 52.0
-vllm:inter_token_latency_seconds_sum{engine="0",model_name="demo"} 3.0
-vllm:inter_token_latency_seconds_count{engine="0",model_name="demo"} 950.0
+vllm:request_decode_time_seconds_sum{engine="0",model_name="demo"} 3.0
+vllm:request_decode_time_seconds_count{engine="0",model_name="demo"} 50.0
+vllm:request_generation_tokens_sum{engine="0",model_name="demo"} 1000.0
+vllm:request_generation_tokens_count{engine="0",model_name="demo"} 50.0
 dragoman_admission_refusals_total{model_name="demo",reason="tokens"} 4.0
 """
 
@@ -44,7 +46,8 @@ def test_what_a_page_does_not_say_is_missing() -> None:
     assert counters(bare, 9.0) == Counters(9.0, 1, 0)
     # Requests that left the queue have ended or will: better than nothing.
     assert counters(bare + "vllm:request_queue_time_seconds_count 5\n", 9.0).finished == 5
-    assert counters(bare + "vllm:time_per_output_token_seconds_sum 5\n", 9.0).decode_s == 5
+    assert counters(bare + "vllm:request_decode_time_seconds_sum 5\n", 9.0).decode_s == 5
+    assert counters(bare + "vllm:request_generation_tokens_sum 5\n", 9.0).decode_n is None
 
 
 def test_a_page_without_the_running_requests_is_none() -> None:

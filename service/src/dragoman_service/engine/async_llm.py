@@ -27,7 +27,8 @@ from dragoman_service.engine import weights
 from dragoman_service.engine.arguments import engine_arguments
 from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.child import failure, logging_config, read_report
-from dragoman_service.engine.environment import cpu_arguments, environment, usable_cpus
+from dragoman_service.engine.defaults import cpu_arguments, gather_steps, gpu_arguments
+from dragoman_service.engine.environment import environment, usable_cpus
 from dragoman_service.engine.failure import reason
 from dragoman_service.engine.gathering import Gathering
 from dragoman_service.engine.outputs import chunk
@@ -77,7 +78,7 @@ class AsyncLLMEngine:
         self._by_priority = False
         self._capacity = Capacity(0, 0)
         self._pulse = Pulse()
-        self._gathering = Gathering(settings.gather_steps, self._pulse)
+        self._gathering = Gathering(gather_steps(settings), self._pulse)
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = threading.Event()
@@ -222,7 +223,7 @@ class AsyncLLMEngine:
         _read_environment_anew()
         # Kept in no local variable: frames of an import can outlive it, and AsyncLLM must be collected
         # before the interpreter ends.
-        self._llm = _started(arguments, self._stepped)
+        self._llm = _started(arguments, self._stepped, whole_answers=self._settings.whole_answers)
         self._capacity = _capacity(self._llm.vllm_config)
         self._max_model_len = self._llm.model_config.max_model_len
         self._by_priority = self._llm.vllm_config.scheduler_config.policy == "priority"
@@ -250,7 +251,9 @@ class AsyncLLMEngine:
                 )
             )
         arguments = engine_arguments(settings, [known.name for known in fields(AsyncEngineArgs)])
-        return cpu_arguments(arguments, os.environ) if settings.device == "cpu" else arguments
+        if settings.device == "cpu":
+            return cpu_arguments(arguments, os.environ)
+        return gpu_arguments(arguments)
 
     def _fetched(self, report: Report) -> str:
         settings = self._settings
@@ -312,7 +315,7 @@ class AsyncLLMEngine:
         )
 
 
-def _started(arguments: dict[str, Any], stepped: Callable[[], None]) -> Any:
+def _started(arguments: dict[str, Any], stepped: Callable[[], None], *, whole_answers: bool) -> Any:
     """AsyncLLM with its processes up; the defaults are those of vLLM's own API server."""
     from vllm import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
@@ -332,9 +335,14 @@ def _started(arguments: dict[str, Any], stepped: Callable[[], None]) -> Any:
         def log_engine_initialized(self) -> None:
             """Nothing to say."""
 
-    return AsyncLLM.from_engine_args(
-        AsyncEngineArgs(**arguments), usage_context=UsageContext.OPENAI_API_SERVER, stat_loggers=[Steps]
-    )
+    context = UsageContext.OPENAI_API_SERVER
+    config = AsyncEngineArgs(**arguments).create_engine_config(context)
+    if whole_answers:
+        from dragoman_service.engine.whole_answers import successor
+
+        scheduling = config.scheduler_config
+        scheduling.scheduler_cls = successor(scheduling.get_scheduler_cls()) or scheduling.scheduler_cls
+    return AsyncLLM.from_vllm_config(config, usage_context=context, stat_loggers=[Steps])
 
 
 def _keep_environment() -> None:

@@ -5,20 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from dragoman_service.settings import Settings
 
 CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 """A container's CPU limit under cgroup v2: `<quota µs> <period µs>`, or `max <period µs>`."""
-
-CPU_KV_CACHE_BYTES = 512 * 1024**2
-"""KV cache on a CPU unless something says otherwise. vLLM would take 92% of the machine's memory, which
-leaves room for one pod, and touches all of it while it starts; this much holds the sequences of a small
-model."""
-
-FITTING = -1
-"""As `max_model_len`: the model's own length, or as many tokens as the KV cache holds."""
 
 
 def environment(
@@ -67,23 +58,6 @@ def environment(
             # Lets the engine's process run the model itself: one process, and one import of vLLM, less.
             wanted["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     return {name: value for name, value in wanted.items() if name not in given}
-
-
-def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
-    """Engine arguments for a CPU where the user gave none.
-
-    Compiling makes a small model's start slower and its answers hardly faster: docs/engine-pod.md has
-    the figures. `--engine-args '{"enforce_eager": false}'` compiles all the same.
-
-    Args:
-        arguments: As the user gave them.
-        given: The environment, whose `VLLM_CPU_KVCACHE_SPACE` is the older way to size the KV cache.
-    """
-    defaults: dict[str, Any] = {"enforce_eager": True}
-    if "gpu_memory_utilization" not in arguments and "VLLM_CPU_KVCACHE_SPACE" not in given:
-        defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
-        defaults["max_model_len"] = FITTING
-    return defaults | dict(arguments)
 
 
 def usable_cpus() -> int:

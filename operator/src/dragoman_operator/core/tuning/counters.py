@@ -14,8 +14,11 @@ from dragoman_operator.core.engine_metrics import KV_USAGE, RUNNING, WAITING, se
 from dragoman_operator.errors import MetricsError
 
 TOKENS = "vllm:generation_tokens_total"
-DECODE = ("vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds")
-"""Histograms of the time between two tokens of one sequence, the current name first."""
+DECODE = "vllm:request_decode_time_seconds"
+"""Histogram of the time from a sequence's first token to its last. Not that between two tokens: the engine's process
+may tell of an answer's tokens together."""
+WRITTEN = "vllm:request_generation_tokens"
+"""Histogram of how many tokens a sequence had, the first among them."""
 QUEUE = "vllm:request_queue_time_seconds"
 FINISHED = "vllm:request_success_total"
 PREEMPTIONS = "vllm:num_preemptions_total"
@@ -24,7 +27,7 @@ REFUSED = "dragoman_admission_refusals_total"
 
 NAMES = (
     *(*RUNNING, *WAITING, *KV_USAGE, TOKENS, FINISHED, PREEMPTIONS, REFUSED),
-    *(f"{name}{end}" for name in (*DECODE, QUEUE) for end in ("_sum", "_count")),
+    *(f"{name}{end}" for name in (DECODE, WRITTEN, QUEUE) for end in ("_sum", "_count")),
 )
 
 
@@ -38,7 +41,7 @@ class Counters:
         waiting: Requests in the queue.
         kv_usage: Mean share of the KV caches in use, 0 to 1.
         tokens: Tokens written.
-        decode_s: Seconds between tokens, added up over all sequences.
+        decode_s: Seconds between tokens, added up over all sequences that ended.
         decode_n: How many tokens these were.
         queue_s: Seconds that requests waited in the queue.
         queue_n: How many requests these were.
@@ -84,6 +87,7 @@ def counters(page: str, at: float) -> Counters:
         raise MetricsError(f"there is no {missing} among the metrics: is this a vLLM?")
     usage = next((found[name] for name in KV_USAGE if name in found), None)
     refused, queue_n = total(REFUSED), total(f"{QUEUE}_count")
+    written, ended = total(f"{WRITTEN}_sum"), total(f"{WRITTEN}_count")
     finished = total(FINISHED)
     return Counters(
         at=at,
@@ -91,8 +95,8 @@ def counters(page: str, at: float) -> Counters:
         waiting=waiting,
         kv_usage=None if usage is None else sum(usage) / len(usage),
         tokens=total(TOKENS),
-        decode_s=total(*(f"{name}_sum" for name in DECODE)),
-        decode_n=total(*(f"{name}_count" for name in DECODE)),
+        decode_s=total(f"{DECODE}_sum"),
+        decode_n=None if written is None or ended is None else written - ended,
         queue_s=total(f"{QUEUE}_sum"),
         queue_n=queue_n,
         # Each request that leaves the engine has been counted there as well.

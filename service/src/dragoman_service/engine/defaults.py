@@ -1,0 +1,74 @@
+"""Engine arguments for a device, where the user gave none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman_service.settings import Settings
+
+CPU_KV_CACHE_BYTES = 512 * 1024**2
+"""KV cache on a CPU unless something says otherwise. vLLM would take 92% of the machine's memory, which
+leaves room for one pod, and touches all of it while it starts; this much holds the sequences of a small
+model."""
+
+FITTING = -1
+"""As `max_model_len`: the model's own length, or as many tokens as the KV cache holds."""
+
+GRAPH_TOKENS = 2048
+"""CUDA graphs are captured for steps of up to so many tokens. vLLM stops at 512 or less, and runs a longer step layer
+by layer, in Python: with 512 sequences each one in which a request begins."""
+
+GRAPHS = "cudagraph_capture_sizes"
+GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", "enforce_eager")
+"""Engine arguments by which a user says which graphs there are to be."""
+
+GPU_GATHER_STEPS = 4
+
+
+def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Engine arguments for a CPU where the user gave none.
+
+    Compiling makes a small model's start slower and its answers hardly faster: docs/engine-pod.md has
+    the figures. `--engine-args '{"enforce_eager": false}'` compiles all the same.
+
+    Args:
+        arguments: As the user gave them.
+        given: The environment, whose `VLLM_CPU_KVCACHE_SPACE` is the older way to size the KV cache.
+    """
+    defaults: dict[str, Any] = {"enforce_eager": True}
+    if "gpu_memory_utilization" not in arguments and "VLLM_CPU_KVCACHE_SPACE" not in given:
+        defaults["kv_cache_memory_bytes"] = CPU_KV_CACHE_BYTES
+        defaults["max_model_len"] = FITTING
+    return defaults | dict(arguments)
+
+
+def gpu_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Engine arguments on a GPU: more CUDA graphs than vLLM's own, for steps in which some requests begin.
+
+    They take 2 s and 0.1 GiB more. docs/performance.md has what they bring.
+
+    Args:
+        arguments: As the user gave them; whoever says anything of graphs has what vLLM makes of it.
+    """
+    if any(name in arguments for name in GRAPHS_OTHERWISE):
+        return dict(arguments)
+    most = min(GRAPH_TOKENS, arguments.get("max_num_batched_tokens") or GRAPH_TOKENS)
+    return {GRAPHS: graph_sizes(most)} | dict(arguments)
+
+
+def graph_sizes(most: int) -> list[int]:
+    """Tokens of a step that graphs are captured for; one between two takes the larger.
+
+    Args:
+        most: The largest.
+    """
+    sizes = (1, 2, 4, *range(8, 256, 8), *range(256, 512, 16), *range(512, GRAPH_TOKENS + 1, 64))
+    return [size for size in sizes if size <= most]
+
+
+def gather_steps(settings: Settings) -> int:
+    """Engine steps between two in which requests begin; on a CPU a step takes long, and there are no graphs."""
+    if settings.gather_steps is not None:
+        return settings.gather_steps
+    return GPU_GATHER_STEPS if settings.device == "cuda" else 1

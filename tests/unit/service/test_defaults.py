@@ -1,0 +1,56 @@
+"""What a device brings along where nothing was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from dragoman_service.engine.defaults import cpu_arguments, gather_steps, gpu_arguments, graph_sizes
+from dragoman_service.settings import Settings
+
+
+def test_cpu_defaults_give_way_to_what_was_asked_for() -> None:
+    assert cpu_arguments({}, {}) == {
+        "enforce_eager": True,
+        "kv_cache_memory_bytes": 512 * 1024**2,
+        "max_model_len": -1,
+    }
+    asked = {"enforce_eager": False, "kv_cache_memory_bytes": 5, "max_model_len": 9}
+    assert cpu_arguments(asked, {}) == asked
+    assert "kv_cache_memory_bytes" not in cpu_arguments({"gpu_memory_utilization": 0.5}, {})
+    assert "kv_cache_memory_bytes" not in cpu_arguments({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
+
+
+def test_a_gpu_captures_graphs_for_steps_that_begin_requests() -> None:
+    sizes = gpu_arguments({"max_num_seqs": 16})["cudagraph_capture_sizes"]
+    assert sizes == graph_sizes(2048)
+    assert (sizes[0], sizes[-1]) == (1, 2048)
+    # What is between two sizes is padded to the larger, at the cost of computing it.
+    assert all(after - before <= max(8, before / 8) for before, after in pairwise(sizes))
+
+
+def test_no_graph_is_larger_than_a_step() -> None:
+    assert max(gpu_arguments({"max_num_batched_tokens": 1000})["cudagraph_capture_sizes"]) == 960
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"cudagraph_capture_sizes": [1, 2]},
+        {"max_cudagraph_capture_size": 64},
+        {"compilation_config": {"cudagraph_mode": "NONE"}},
+        {"enforce_eager": True},
+    ],
+)
+def test_whoever_says_anything_of_graphs_has_what_vllm_makes_of_it(asked: dict[str, object]) -> None:
+    assert gpu_arguments(asked) == asked
+
+
+def test_requests_are_gathered_on_a_gpu_unless_asked_otherwise(
+    make_settings: Callable[..., Settings],
+) -> None:
+    assert gather_steps(make_settings(device="cuda")) == 4
+    assert gather_steps(make_settings(device="cpu")) == 1
+    assert gather_steps(make_settings(device="cuda", gather_steps=1)) == 1

@@ -1,0 +1,86 @@
+"""Tokens that stay in the engine's process until their answer is whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_service.engine.held_tokens import HeldTokens
+
+
+@dataclass
+class Output:
+    """The fields of vLLM's `EngineCoreOutput` that matter here."""
+
+    request_id: str
+    new_token_ids: list[int] = field(default_factory=list)
+    finish_reason: str | None = None
+    events: list[str] | None = None
+
+
+def told(held: HeldTokens, *outputs: Output) -> list[tuple[str, list[int]]]:
+    return [(each.request_id, each.new_token_ids) for each in held.passed_on(list(outputs))]
+
+
+def test_an_answer_is_told_of_when_it_begins_and_when_it_is_whole() -> None:
+    held = HeldTokens(lambda _: True)
+    assert told(held, Output("a", [1])) == [("a", [1])]
+    assert told(held, Output("a", [2])) == []
+    assert told(held, Output("a", [3, 4])) == []
+    assert told(held, Output("a", [5], "stop")) == [("a", [2, 3, 4, 5])]
+
+
+def test_one_that_is_streamed_is_told_of_token_by_token() -> None:
+    held = HeldTokens(lambda request_id: request_id == "whole")
+    told(held, Output("whole", [1]), Output("streamed", [1]))
+    assert told(held, Output("whole", [2]), Output("streamed", [2])) == [("streamed", [2])]
+
+
+def test_an_answer_of_one_token_is_whole_at_once() -> None:
+    held = HeldTokens(lambda _: True)
+    assert told(held, Output("a", [1], "stop")) == [("a", [1])]
+    # Another request of that id begins anew.
+    assert told(held, Output("a", [2]), Output("b", [7], "length")) == [("a", [2]), ("b", [7])]
+
+
+def test_what_happened_to_a_request_is_told_at_once() -> None:
+    held = HeldTokens(lambda _: True)
+    told(held, Output("a", [1]))
+    told(held, Output("a", [2]))
+    assert told(held, Output("a", [3], events=["preempted"])) == [("a", [2, 3])]
+    assert told(held, Output("a", [4])) == []
+    assert told(held, Output("a", [], "stop")) == [("a", [4])]
+
+
+def test_a_request_that_is_gone_leaves_nothing() -> None:
+    held = HeldTokens(lambda _: True)
+    told(held, Output("a", [1]), Output("b", [1]))
+    told(held, Output("a", [2]), Output("b", [2]))
+    held.keep({"b"})
+    assert told(held, Output("a", [9], "stop"), Output("b", [3], "stop")) == [("a", [9]), ("b", [2, 3])]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 9), min_size=1, max_size=3), st.booleans(), st.sampled_from("abc")),
+        max_size=40,
+    )
+)
+def test_no_token_is_lost_doubled_or_turned_round(
+    steps: list[tuple[list[int], bool, str]],
+) -> None:
+    held = HeldTokens(lambda request_id: request_id != "c")
+    sent: dict[str, list[int]] = {each: [] for each in "abc"}
+    came: dict[str, list[int]] = {each: [] for each in "abc"}
+    steps += [([0], False, each) for each in "abc"]
+    for number, (tokens, eventful, request_id) in enumerate(steps):
+        sent[request_id] += tokens
+        ends = number >= len(steps) - 3
+        output = Output(
+            request_id, list(tokens), "stop" if ends else None, ["preempted"] if eventful else None
+        )
+        for each in held.passed_on([output]):
+            came[each.request_id] += each.new_token_ids
+    assert came == sent
