@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,13 @@ class PodProcess:
     def close(self) -> None:
         self.client.close()
         if self.process.poll() is None:
+            started = self.descendants()
             self.process.kill()
             self.process.wait()
+            # vLLM's engine process takes up to a minute to notice that it is alone.
+            for pid in started:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 @pytest.fixture(scope="session")
