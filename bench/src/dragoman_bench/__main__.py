@@ -70,8 +70,11 @@ async def _run(arguments: argparse.Namespace) -> int:
         raise BenchError(
             "--model needs --requests, a sample of what to ask it; without both, --shape makes a model"
         )
-    known = {"ladder": LADDER, "compare": PEERS, "grid": grid_arms(SEQUENCES, TOKENS)}
-    arms = _chosen(known[arguments.command], arguments.arms)
+    grid = grid_arms(SEQUENCES, TOKENS)
+    usual: dict[str, Sequence[Arm]] = {"ladder": LADDER, "compare": PEERS, "grid": grid}
+    # What a grid or the tuner found is held against the rest of its finalists by `compare`.
+    others = grid if arguments.command == "compare" else ()
+    arms = _chosen(usual[arguments.command], others, arguments.arms)
     if arguments.model is None and not (arguments.tokenizer / "tokenizer.json").is_file():
         raise BenchError(
             f"{arguments.tokenizer} has no tokenizer.json: name a model's directory with --tokenizer"
@@ -154,12 +157,15 @@ def _say(line: str) -> None:
     print(f"{time.monotonic() - STARTED_S:6.0f} s  {line}", flush=True)
 
 
-def _chosen(arms: Sequence[Arm], names: Sequence[str] | None) -> list[Arm]:
-    unknown = sorted(set(names or ()) - {arm.name for arm in arms})
+def _chosen(usual: Sequence[Arm], others: Sequence[Arm], names: Sequence[str] | None) -> list[Arm]:
+    if not names:
+        return list(usual)
+    arms = [*usual, *others]
+    unknown = sorted(set(names) - {arm.name for arm in arms})
     if unknown:
         known = ", ".join(arm.name for arm in arms)
         raise BenchError(f"no arm {unknown[0]!r}; there are {known}")
-    return [arm for arm in arms if not names or arm.name in names]
+    return [arm for arm in arms if arm.name in names]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -184,11 +190,13 @@ def _parser() -> argparse.ArgumentParser:
         )
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3, [arm.name for arm in LADDER])
     _shared(grid, [4, 20, 200], 0.1, ["pod-1-2048", "…", "pod-512-16384"])
-    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS])
+    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS], " and a grid's")
     return parser
 
 
-def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float, arms: list[str]) -> None:
+def _shared(
+    parser: argparse.ArgumentParser, in_flight: list[int], memory: float, arms: list[str], more: str = ""
+) -> None:
     add = parser.add_argument
     add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and plots go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
@@ -202,7 +210,7 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
         help="random weights of this shape (qwen3-1.7b)",
     )
     add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
-    add("--arms", type=_names, metavar="NAMES", help=f"of {','.join(arms)} (all)")
+    add("--arms", type=_names, metavar="NAMES", help=f"of {','.join(arms)} (all){more}")
     add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
     add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")

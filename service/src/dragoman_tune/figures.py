@@ -15,13 +15,16 @@ from dragoman_tune.closed_loop import Window
 class Figures:
     """What a window showed; times in seconds, None where nothing tells.
 
+    Quantiles are of all requests: one that failed is later than any that was answered, or a server that refuses at
+    once what it cannot hold would look quick. None where the quantile is such a one.
+
     Args:
         requests_per_s: Answered without error, over the window.
         output_tokens_per_s: Of those, where the load knows how long answers are.
         p50_s: Median time to the whole answer.
         p95_s: 95th percentile of it.
         p99_s: 99th percentile of it.
-        mean_s: Mean of it.
+        mean_s: Mean of those that were answered.
         queue_s: Mean wait within the server.
         compute_s: Mean time in the model.
         answered: How many requests these figures stand on.
@@ -41,6 +44,12 @@ class Figures:
     steady: bool
     errors: dict[str, int]
 
+    @property
+    def unanswered_ratio(self) -> float:
+        """Share of the window's requests that got no answer; 0 of none."""
+        lost = sum(self.errors.values())
+        return lost / (lost + self.answered) if lost else 0.0
+
 
 def quantile(values: Sequence[float], share: float) -> float | None:
     """The smallest value that at least `share` of the values do not exceed; None of no values.
@@ -54,19 +63,26 @@ def quantile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
+def _in_time(values: Sequence[float], share: float) -> float | None:
+    late = quantile(values, share)
+    return None if late == math.inf else late
+
+
 def figures(window: Window) -> Figures:
     """The figures of a window."""
     good = [sample for sample in window.samples if sample.answer.error is None]
     span_s = window.ended_s - window.began_s
     times_s = [sample.ended_s - sample.began_s for sample in good]
+    # A failed request never comes.
+    all_s = times_s + [math.inf] * (len(window.samples) - len(good))
     tokens = [sample.output_tokens for sample in good if sample.output_tokens is not None]
     errors = Counter(sample.answer.error for sample in window.samples if sample.answer.error is not None)
     return Figures(
         requests_per_s=len(good) / span_s,
         output_tokens_per_s=sum(tokens) / span_s if len(tokens) == len(good) and good else None,
-        p50_s=quantile(times_s, 0.5),
-        p95_s=quantile(times_s, 0.95),
-        p99_s=quantile(times_s, 0.99),
+        p50_s=_in_time(all_s, 0.5),
+        p95_s=_in_time(all_s, 0.95),
+        p99_s=_in_time(all_s, 0.99),
         mean_s=fmean(times_s) if times_s else None,
         queue_s=_mean([sample.answer.queue_s for sample in good]),
         compute_s=_mean([sample.answer.compute_s for sample in good]),

@@ -18,7 +18,7 @@ def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
     rows = [HEAD]
     for trial in sorted(trials, key=lambda one: one.setting):
         kept = trial.p95_s is not None and trial.p95_s <= policy.slo_p95_s
-        note = trial.failed or ("← recommended" if stop.best is not None and trial == stop.best else "")
+        note = trial.failed or _note(trial, stop)
         rows.append(
             (
                 str(trial.setting.max_num_seqs),
@@ -33,6 +33,12 @@ def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
     lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(lines)
+
+
+def _note(trial: Trial, stop: Stop) -> str:
+    if trial == stop.best:
+        return "← recommended"
+    return f"{trial.unanswered_ratio:.0%} without an answer" if trial.unanswered_ratio >= 0.005 else ""
 
 
 def patch(trial: Trial) -> str:

@@ -32,14 +32,16 @@ class Trial:
     Args:
         setting: What was tried.
         requests_per_s: Throughput; 0 where it failed.
-        p95_s: 95th percentile of answer times; None where nothing was answered.
+        p95_s: 95th percentile of the times of all requests; None where more than 5% of them got no answer.
         failed: Why nothing could be measured, such as too little memory; None where it was.
+        unanswered_ratio: Share of requests without an answer, such as those that a full queue refused.
     """
 
     setting: Setting
     requests_per_s: float
     p95_s: float | None
     failed: str | None = None
+    unanswered_ratio: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def decide(trials: Sequence[Trial], policy: Policy) -> Try | Stop:
         return Try(Setting(doubled, policy.first_tokens), "twice the sequences")
     leader = best(sequences, policy) or _quickest(sequences)
     if leader is None:
-        return Stop(None, f"no setting could be measured: {sequences[-1].failed}")
+        return Stop(None, _nothing(sequences, policy))
     step = _tokens_step(leader, trials, policy)
     if step is not None:
         return step
@@ -184,6 +186,18 @@ def _stop(trials: Sequence[Trial], policy: Policy, ended: str) -> Stop:
         None,
         f"no setting keeps p95 within {policy.slo_p95_s:g} s at {policy.in_flight} requests in flight; the lowest "
         f"is {quickest.p95_s:.2f} s with {quickest.setting.max_num_seqs} sequences: send fewer to a replica",
+    )
+
+
+def _nothing(sequences: Sequence[Trial], policy: Policy) -> str:
+    ran = [trial for trial in sequences if trial.failed is None]
+    if not ran:
+        return f"no setting could be measured: {sequences[-1].failed}"
+    least = min(ran, key=lambda trial: trial.unanswered_ratio)
+    return (
+        f"no setting answers 95% of requests with {policy.in_flight} in flight; "
+        f"{least.setting.max_num_seqs} sequences leave {least.unanswered_ratio:.0%} without an answer: "
+        "send fewer to a replica, or let more wait with --max-queued-requests"
     )
 
 

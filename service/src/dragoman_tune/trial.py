@@ -88,4 +88,4 @@ async def measured(setting: Setting, pods: Pods, workload: Workload) -> Trial:
         return Trial(setting, 0.0, None, str(error))
     told = figures(window)
     failed = None if told.answered else f"no request was answered: {told.errors or 'the window is too short'}"
-    return Trial(setting, told.requests_per_s, told.p95_s, failed)
+    return Trial(setting, told.requests_per_s, told.p95_s, failed, told.unanswered_ratio)

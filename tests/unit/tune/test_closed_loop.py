@@ -84,6 +84,19 @@ def test_figures_are_over_the_window() -> None:
     assert (told.p50_s, told.p95_s) == (2.0, 4.0)
 
 
+@pytest.mark.parametrize(("failed", "p50_s", "p95_s"), [(4, 1.0, 1.0), (6, 1.0, None), (60, None, None)])
+def test_a_request_without_an_answer_is_later_than_any_with_one(
+    failed: int, p50_s: float | None, p95_s: float | None
+) -> None:
+    """A server that refuses at once what it cannot hold would look quick."""
+    good = [Sample(0.0, 1.0, 10, Answer())] * (100 - failed)
+    bad = [Sample(0.5, 1.0, 10, Answer(error="status 503"))] * failed
+    told = figures(Window(1.0, 2.0, True, (*good, *bad)))
+    assert (told.p50_s, told.p95_s) == (p50_s, p95_s)
+    assert told.answered == 100 - failed
+    assert told.mean_s == 1.0
+
+
 def test_quantiles_are_values_that_were_there() -> None:
     assert quantile([], 0.5) is None
     assert quantile([3, 1, 2], 0.5) == 2

@@ -129,6 +129,26 @@ def test_nothing_that_runs_is_said() -> None:
     assert stop == Stop(None, "no setting could be measured: no usable GPU")
 
 
+def refusing(seqs: int, rate: float, unanswered_ratio: float) -> Trial:
+    return Trial(Setting(seqs, 8192), rate, None, None, unanswered_ratio)
+
+
+def test_a_setting_that_refuses_is_not_good_enough_and_more_sequences_are_tried() -> None:
+    policy = Policy(slo_p95_s=3, in_flight=64)
+    trials = [refusing(1, 5, 0.97), refusing(2, 9, 0.8), Trial(Setting(4, 8192), 20, 2.5)]
+    for known in range(1, 4):
+        step = decide(trials[:known], policy)
+        assert step == Try(Setting(2**known, 8192), "twice the sequences")
+    assert best(trials[:2], policy) is None
+
+
+def test_nothing_that_answers_enough_is_said() -> None:
+    stop = decide([refusing(1, 5, 0.97), refusing(2, 9, 0.42)], Policy(slo_p95_s=3, in_flight=2))
+    assert isinstance(stop, Stop)
+    assert stop.best is None
+    assert "2 sequences leave 42% without an answer" in stop.why
+
+
 def test_equal_throughput_recommends_the_smaller_setting() -> None:
     trials = [Trial(Setting(8, 8192), 99.5, 1.0), Trial(Setting(16, 8192), 100, 1.0)]
     found = best(trials, Policy(slo_p95_s=2, in_flight=8))

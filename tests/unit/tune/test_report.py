@@ -1,0 +1,28 @@
+"""What a sweep leaves behind, for people."""
+
+from pathlib import Path
+
+from dragoman_tune.report import plot, table
+from dragoman_tune.search import Policy, Setting, Stop, Trial
+
+POLICY = Policy(slo_p95_s=3, in_flight=64)
+TRIALS = [
+    Trial(Setting(4, 8192), 20, 2.5),
+    Trial(Setting(1, 8192), 5, None, None, 0.97),
+    Trial(Setting(8, 8192), 0, None, "not enough GPU memory"),
+]
+STOP = Stop(TRIALS[0], "8 sequences do not run: not enough GPU memory")
+
+
+def test_every_trial_says_what_became_of_it() -> None:
+    _, _, *rows = table(TRIALS, STOP, POLICY).splitlines()
+    assert [[cell.strip() for cell in row.split("|")[3:-1]] for row in rows] == [
+        ["5.00", "–", "broken", "97% without an answer"],
+        ["20.00", "2.50", "kept", "← recommended"],
+        ["0.00", "–", "broken", "not enough GPU memory"],
+    ]
+
+
+def test_a_trial_without_a_tail_leaves_a_gap_in_the_plot(tmp_path: Path) -> None:
+    plot(TRIALS, STOP, POLICY, tmp_path / "sweep.png")
+    assert (tmp_path / "sweep.png").stat().st_size > 5_000
