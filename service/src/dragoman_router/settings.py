@@ -36,9 +36,6 @@ class Settings(BaseSettings):
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="namespaces to serve, separated by commas; empty serves the whole cluster"
     )
-    endpoints_from: Literal["slices", "pods"] = Field(
-        "slices", description="where replicas are read: EndpointSlices, or the pods themselves"
-    )
     resync_s: float = Field(300, gt=0, le=86400, description="seconds after which everything is listed anew")
 
     glossary_namespace: str | None = Field(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import time
 from collections.abc import AsyncIterator
@@ -28,64 +27,6 @@ PUBLISHED_S = 90.0
 QUICK = {"maxReplicas": 2, "scaleDownWindow": "5s"}
 
 
-class Load:
-    """Requests that are sent and must all be answered."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.answered = url, 0
-        self.failed: list[str] = []
-        self._numbers = itertools.count()
-
-    async def send(self, http: aiohttp.ClientSession) -> None:
-        # Equal texts in flight would be one to the engine.
-        request = {
-            "text": f"Good morning, number {next(self._numbers)}.",
-            "source_lang": "en",
-            "target_lang": "de",
-        }
-        try:
-            async with http.post(f"{self.url}/translate", json=request) as answer:
-                if answer.status != 200:
-                    self.failed.append(f"{answer.status}: {await answer.text()}")
-                    return
-                await answer.read()
-        except aiohttp.ClientError as error:
-            self.failed.append(repr(error))
-            return
-        self.answered += 1
-
-    async def more(self, answers: int) -> None:
-        """Wait for so many more answers."""
-        wanted = self.answered + answers
-        async with asyncio.timeout(30):
-            while True:
-                if self.answered >= wanted:
-                    return
-                await asyncio.sleep(0.05)
-
-    @asynccontextmanager
-    async def kept_up(self, in_flight: int) -> AsyncIterator[None]:
-        """So many at once; at the end those that are under way are waited for."""
-        stop = asyncio.Event()
-
-        async def one(http: aiohttp.ClientSession) -> None:
-            while not stop.is_set():
-                await self.send(http)
-
-        async with connections() as http, asyncio.TaskGroup() as group:
-            for _ in range(in_flight):
-                group.create_task(one(http))
-            try:
-                yield
-            finally:
-                stop.set()
-
-
-def connections() -> aiohttp.ClientSession:
-    """A connection for each request, as a Service spreads connections."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
-
-
 async def replicas(world: Any) -> int:
     return int((await world.get(DEPLOYMENT))["spec"]["replicas"])
 
@@ -98,7 +39,7 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
     operator = world.operator(**FAST)
     await world.create(engine=SLOW, **scaling())
     await world.until_condition("Available", "True")
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     async with load.kept_up(12):
         await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
         await load.more(8)  # the new pod gets its share
@@ -135,8 +76,8 @@ async def test_least_busy_pod_goes_and_what_it_has_is_answered(world):
     await world.create(engine=slow, replicas=3, rollout={"drainTimeout": "20s"})
     await world.until(world.status, lambda status: status.get("readyReplicas") == 3)
     pods = sorted(await world.pods(), key=lambda pod: pod["metadata"]["creationTimestamp"])
-    loads = [Load(f"http://{pod['status']['podIP']}:8000") for pod in pods]
-    async with connections() as http, asyncio.TaskGroup() as group:
+    loads = [world.load(f"http://{pod['status']['podIP']}:8000") for pod in pods]
+    async with loads[0].connections() as http, asyncio.TaskGroup() as group:
         for load, requests in zip(loads, (3, 1, 2), strict=True):
             for _ in range(requests):
                 group.create_task(load.send(http))

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-import aiohttp
 import pytest
 
 from dragoman_operator.core.observed import DEPLOYMENT
@@ -23,48 +18,6 @@ PACE = {"token_s": 0.01}
 """A request of the load below takes about a tenth of a second alone."""
 CROWDED = {**PACE, "slowdown_ratio": 0.3, "slowdown_power": 2.0}
 """Two at once write 1.5 times what one writes, eight half of it."""
-
-
-class Load:
-    """So many requests in flight at all times; all have to be answered."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.answered = url, 0
-        self.failed: list[str] = []
-        self._numbers = itertools.count()
-
-    @asynccontextmanager
-    async def kept_up(self, in_flight: int) -> AsyncIterator[None]:
-        stop = asyncio.Event()
-        # A connection for each request, as a Service spreads connections.
-        connector = aiohttp.TCPConnector(limit=0, force_close=True)
-
-        async def one(http: aiohttp.ClientSession) -> None:
-            while not stop.is_set():
-                await self._send(http)
-
-        async with aiohttp.ClientSession(connector=connector) as http, asyncio.TaskGroup() as group:
-            for _ in range(in_flight):
-                group.create_task(one(http))
-            try:
-                yield
-            finally:
-                stop.set()
-
-    async def _send(self, http: aiohttp.ClientSession) -> None:
-        # Equal texts in flight would be one to the engine.
-        text = f"Good morning to all of you, number {next(self._numbers)}."
-        request = {"text": text, "source_lang": "en", "target_lang": "de"}
-        try:
-            async with http.post(f"{self.url}/translate", json=request) as answer:
-                if answer.status != 200:
-                    self.failed.append(f"{answer.status}: {await answer.text()}")
-                    return
-                await answer.read()
-        except aiohttp.ClientError as error:
-            self.failed.append(repr(error))
-            return
-        self.answered += 1
 
 
 def engine(max_num_seqs: int, script: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +38,7 @@ async def test_recommend_says_what_fits_and_changes_nothing(world):
     world.operator(**FAST)
     await world.create(engine=engine(2, PACE), tuning={"mode": "Recommend", "window": WINDOW})
     await world.until_complete()
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
     async with load.kept_up(8):
         found = await world.until(
@@ -119,7 +72,7 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
     first = world.operator("first", **FAST)
     await world.create(engine=engine(2, PACE), replicas=2, tuning={"mode": "Apply", "window": WINDOW})
     await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     async with load.kept_up(16):
         await world.until(
             lambda: tuning(world),
@@ -160,7 +113,7 @@ async def test_a_worse_size_goes_back_and_is_remembered(world):
     tuned = {"mode": "Apply", "window": WINDOW}
     await world.create(engine=engine(2, CROWDED), replicas=2, tuning=tuned, rollout=rollout)
     await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     async with load.kept_up(16):
         found = await world.until(
             lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
@@ -190,7 +143,7 @@ async def test_one_replica_is_compared_with_its_own_past(world):
     world.operator(**FAST)
     await world.create(engine=engine(2, {"token_s": 0.04}), tuning={"mode": "Apply", "window": WINDOW})
     await world.until_complete()
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     async with load.kept_up(8):
         found = await world.until(
             lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
@@ -208,7 +161,7 @@ async def test_a_size_that_does_not_start_goes_back(world):
         engine=engine(2, {**PACE, "most_seqs": 4}), replicas=2, tuning={"mode": "Apply", "window": WINDOW}
     )
     await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
-    load = Load((await world.status())["url"])
+    load = world.load((await world.status())["url"])
     async with load.kept_up(16):
         found = await world.until(
             lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S

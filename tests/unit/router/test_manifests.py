@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_router.errors import ClusterError
-from dragoman_router.sources.manifests import deployment, owner_of, replicas_of_pods, replicas_of_slices
+from dragoman_router.sources.manifests import deployment, owner_of, replicas_of_slices
 
 
 def td(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
@@ -54,31 +54,6 @@ def test_slices() -> None:
     assert [(each.name, each.address, each.ready, each.terminating) for each in found] == [
         ("p1", "10.0.0.1:8000", True, False),
         ("10.0.0.2", "10.0.0.2:8000", False, True),
-    ]
-
-
-def test_pods() -> None:
-    def pod(name: str, **fields: Any) -> dict[str, Any]:
-        ready = {"podIP": "10.0.0.1", "phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-        return {
-            "metadata": {"name": name, **fields.pop("metadata", {})},
-            "spec": {},
-            "status": {**ready, **fields},
-        }
-
-    found = replicas_of_pods(
-        [
-            pod("ready"),
-            pod("starting", conditions=[{"type": "Ready", "status": "False"}]),
-            pod("leaving", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
-            pod("ended", phase="Succeeded"),
-            pod("nowhere", podIP=None),
-        ]
-    )
-    assert [(each.name, each.ready, each.terminating) for each in found] == [
-        ("ready", True, False),
-        ("starting", False, False),
-        ("leaving", False, True),
     ]
 
 

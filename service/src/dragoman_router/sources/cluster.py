@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kubernetes.aio import client, config
@@ -14,14 +13,12 @@ from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, PLURAL, VERSIO
 from dragoman_router.errors import ClusterError
 from dragoman_router.fleet import Fleet
 from dragoman_router.metrics import Metrics
-from dragoman_router.routing.deployments import Replica
 from dragoman_router.settings import Settings
 from dragoman_router.sources.listwatch import ListWatch, Manifest, Sink
 from dragoman_router.sources.manifests import (
     deployment,
     key_of,
     owner_of,
-    replicas_of_pods,
     replicas_of_slices,
 )
 
@@ -68,16 +65,10 @@ class Deployments:
 
 
 class Replicas:
-    """What a watch of EndpointSlices or pods tells, put into the fleet.
+    """What a watch of EndpointSlices tells, put into the fleet."""
 
-    Args:
-        fleet: Told.
-        read: Reads the objects of one deployment.
-    """
-
-    def __init__(self, fleet: Fleet, read: Callable[[Iterable[Manifest]], list[Replica]]) -> None:
+    def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._read = read
         self._items: dict[str, dict[str, Manifest]] = {}
 
     def replace(self, items: list[Manifest]) -> None:
@@ -105,7 +96,7 @@ class Replicas:
         items = self._items.get(owner, {})
         if not items:
             self._items.pop(owner, None)
-        self._fleet.set_replicas(owner, self._read(items.values()))
+        self._fleet.set_replicas(owner, replicas_of_slices(items.values()))
 
 
 async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
@@ -117,7 +108,7 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
     async with client.ApiClient(await configuration()) as api, asyncio.TaskGroup() as group:
         watches: list[ListWatch] = []
         for namespace in settings.namespaces or ("",):
-            for path, labels, sink in _collections(settings, fleet, namespace):
+            for path, labels, sink in _collections(fleet, namespace):
                 broken = metrics.source_errors.labels(path.rpartition("/")[2]).inc
                 watches.append(ListWatch(api, path, labels, sink, settings.resync_s, broken))
         for watch in watches:
@@ -132,13 +123,11 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
         )
 
 
-def _collections(settings: Settings, fleet: Fleet, namespace: str) -> list[tuple[str, str, Sink]]:
+def _collections(fleet: Fleet, namespace: str) -> list[tuple[str, str, Sink]]:
     place = f"namespaces/{namespace}/" if namespace else ""
     deployments = (f"/apis/{GROUP}/{VERSION}/{place}{PLURAL}", "", Deployments(fleet, namespace))
-    if settings.endpoints_from == "pods":
-        return [deployments, (f"/api/v1/{place}pods", LABEL_DEPLOYMENT, Replicas(fleet, replicas_of_pods))]
     path = f"/apis/discovery.k8s.io/v1/{place}endpointslices"
-    return [deployments, (path, LABEL_DEPLOYMENT, Replicas(fleet, replicas_of_slices))]
+    return [deployments, (path, LABEL_DEPLOYMENT, Replicas(fleet))]
 
 
 async def configuration() -> client.Configuration:

@@ -91,35 +91,6 @@ def replicas_of_slices(slices: Iterable[Manifest]) -> list[Replica]:
     return list(found.values())
 
 
-def replicas_of_pods(pods: Iterable[Manifest]) -> list[Replica]:
-    """The replicas that the pods of one deployment are; those without an address, and those that ended, are none."""
-    found = []
-    for pod in pods:
-        metadata, status = pod["metadata"], pod.get("status") or {}
-        if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
-            continue
-        terminating = bool(metadata.get("deletionTimestamp"))
-        conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
-        found.append(
-            Replica(
-                name=metadata["name"],
-                host=status["podIP"],
-                port=_container_port(pod),
-                ready=conditions.get("Ready") == "True" and not terminating,
-                terminating=terminating,
-                uid=metadata.get("uid") or "",
-            )
-        )
-    return found
-
-
-def _container_port(pod: Manifest) -> int:
-    containers = (pod.get("spec") or {}).get("containers") or ()
-    ports = [port for container in containers for port in container.get("ports") or ()]
-    named = [port["containerPort"] for port in ports if port.get("name") == ENGINE_PORT_NAME]
-    return int(named[0]) if named else ENGINE_PORT
-
-
 def _port(ports: Sequence[Manifest]) -> int:
     named = [port["port"] for port in ports if port.get("name") == ENGINE_PORT_NAME and port.get("port")]
     return (
