@@ -432,7 +432,7 @@ class TestWatches:
                             closed = stream.resp.connection.protocol.closed
                             break
                 # TLS says goodbye first, which nobody else waits for, and the loop ends with the test.
-                await closed
+                await asyncio.wait((closed,))
 
             following = asyncio.create_task(follow())
             await core.create_namespaced_config_map(namespace, config("a", k="v"))
