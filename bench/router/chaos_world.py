@@ -234,7 +234,8 @@ class World:
 
         async def serves() -> bool:
             with suppress(aiohttp.ClientError, ApiException, OSError):
-                await self.core.read_namespace("default")
+                # A kube-apiserver serves its own kinds before those of CRDs.
+                await self.objects.get_namespaced_custom_object(*PLACE, "demo")
                 return self._api_server() not in (None, killed)
             return False
 

@@ -48,8 +48,15 @@ class Line:
             writer.transport.abort()
             return
         self._ends |= {writer, far_writer}
-        with suppress(OSError, asyncio.CancelledError):
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        try:
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+        except OSError:
+            # Reset on one side, as by a server that is killed: the other has to hear of it.
+            writer.transport.abort()
+            far_writer.transport.abort()
+        finally:
+            self._ends -= {writer, far_writer}
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
