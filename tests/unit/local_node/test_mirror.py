@@ -167,3 +167,29 @@ async def test_a_kind_that_was_removed_holds_nobody_up():
         await mirror.synced()
     assert mirror.list(gone) == []
     await mirror.aclose()
+
+
+async def test_a_kind_is_mirrored_until_its_last_follower_leaves():
+    class Client:
+        async def list(self, _resource):
+            return {"metadata": {"resourceVersion": "1"}, "items": [make()]}
+
+        async def watch(self, _resource, _version):
+            await asyncio.Event().wait()
+            yield {}
+
+    def collector(_old, _new):
+        """One of two that follow."""
+
+    mirror = Mirror(Client())
+    mirror.follow(PODS)
+    mirror.follow(PODS, collector)
+    async with asyncio.timeout(10):
+        await mirror.synced()
+    mirror.unfollow(PODS, collector)
+    assert len(mirror.list(PODS)) == 1
+    mirror.follow(PODS, collector)
+    mirror.follow(NODES, collector)
+    mirror.unfollow(NODES, collector)
+    assert mirror.followed == [PODS]
+    await mirror.aclose()

@@ -68,7 +68,7 @@ class GarbageCollector:
             if resource.plural not in _IGNORED
         }
         for kind in set(self._resources) - set(found):
-            self._mirror.unfollow(self._resources.pop(kind))
+            self._mirror.unfollow(self._resources.pop(kind), self._changed)
         for kind, resource in found.items():
             if kind not in self._resources:
                 self._mirror.follow(resource, self._changed)

@@ -30,6 +30,7 @@ class Collection:
         self.resource = resource
         self.items: dict[Key, Manifest] = {}
         self.listeners: list[Listener] = []
+        self.followers = 0
         self.synced = asyncio.Event()
         self._deleted: dict[str, None] = {}
 
@@ -100,15 +101,23 @@ class Mirror:
             self._watches[resource] = asyncio.create_task(
                 self._watch(collection), name=f"watch {resource.plural}"
             )
+        collection.followers += 1
         if listener is not None:
             collection.listeners.append(listener)
             for manifest in list(collection.items.values()):
                 listener(None, manifest)
 
-    def unfollow(self, resource: Resource) -> None:
-        """Stop mirroring a resource, because its kind is gone."""
-        self._watches.pop(resource).cancel()
-        del self._collections[resource]
+    def unfollow(self, resource: Resource, listener: Listener) -> None:
+        """Hear no more of a resource, because its kind is gone; mirrored as long as somebody else follows it.
+
+        A kube-apiserver that has just started names no kinds for a moment that controllers live by.
+        """
+        collection = self._collections[resource]
+        collection.listeners.remove(listener)
+        collection.followers -= 1
+        if not collection.followers:
+            self._watches.pop(resource).cancel()
+            del self._collections[resource]
 
     @property
     def followed(self) -> Sequence[Resource]:
