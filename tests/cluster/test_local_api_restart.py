@@ -98,7 +98,9 @@ async def test_a_killed_api_server_comes_back_with_all_it_held(cluster, workload
     second = await write(workloads, "second")
     await back(workloads, cluster, kill_server(cluster.api, cluster.dir))
 
-    assert await changes(workloads, first) == ["second"]
+    if cluster.api == "embedded":
+        # A kube-apiserver need not remember changes from before its start: 410 Expired.
+        assert await changes(workloads, first) == ["second"]
     assert await write(workloads, "third") > second
     assert identities(await workloads.pods("web")) == identities(before)
     # Controllers and node go on.
