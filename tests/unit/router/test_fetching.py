@@ -53,10 +53,14 @@ async def test_a_replica_that_is_gone_has_none() -> None:
         owner(known, document_id, None)
 
 
-def test_every_router_calls_a_replica_the_same() -> None:
-    endpoint = {"addresses": ["10.0.0.7"], "targetRef": {"kind": "Pod", "name": "pod-1", "uid": "1-2-3"}}
-    (by_slice,) = replicas_of_slices([{"ports": [{"name": "http", "port": 8000}], "endpoints": [endpoint]}])
-    (again,) = replicas_of_slices([{"ports": [{"name": "http", "port": 8000}], "endpoints": [endpoint]}])
-    assert by_slice.tag == again.tag != replica("a").tag
+def test_every_router_calls_a_replica_the_same_as_long_as_it_lives() -> None:
+    def listed_as(uid: str, **conditions: bool) -> Replica:
+        pod = {"kind": "Pod", "name": "pod-1", "uid": uid}
+        endpoint = {"addresses": ["10.0.0.7"], "targetRef": pod, "conditions": conditions}
+        (found,) = replicas_of_slices([{"ports": [{"name": "http", "port": 8000}], "endpoints": [endpoint]}])
+        return found
+
+    leaving = listed_as("1-2-3", ready=False, terminating=True)
+    assert listed_as("1-2-3").tag == leaving.tag != listed_as("4-5-6").tag
     listed = [Replica(name="10.0.0.7:8000", host="10.0.0.7", port=port) for port in (8000, 8000, 8001)]
     assert listed[0].tag == listed[1].tag != listed[2].tag

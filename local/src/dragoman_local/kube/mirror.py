@@ -110,7 +110,8 @@ class Mirror:
     def unfollow(self, resource: Resource, listener: Listener) -> None:
         """Hear no more of a resource, because its kind is gone; mirrored as long as somebody else follows it.
 
-        A kube-apiserver that has just started names no kinds for a moment that controllers live by.
+        For a moment after its start a kube-apiserver does not name all kinds, built-in ones that controllers live by
+        among them.
         """
         collection = self._collections[resource]
         collection.listeners.remove(listener)

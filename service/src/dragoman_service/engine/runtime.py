@@ -44,7 +44,7 @@ class CalledOffError(Exception):
 
 
 class Runtime:
-    """One AsyncLLM.
+    """One AsyncLLM, as `llm`: None before it is started and once it is stopped.
 
     Args:
         settings: The pod's.
