@@ -47,5 +47,5 @@ async def test_a_waiter_that_gives_up_loses_no_place(handed: bool) -> None:
     await asyncio.gather(second, return_exceptions=True)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    async with asyncio.timeout(1), places.one():
+    async with asyncio.timeout(10), places.one():
         assert (places.running, places.waiting) == (1, 0)

@@ -42,7 +42,7 @@ async def test_texts_are_answered_in_their_order() -> None:
 
 
 async def test_texts_run_side_by_side() -> None:
-    translator = make_translator(first_token_s=0.2, timeout_s=1)
+    translator = make_translator(first_token_s=0.5, timeout_s=4)
     assert len(await translator.translate(asked(*(f"a{number}b" for number in range(10))))) == 10
 
 

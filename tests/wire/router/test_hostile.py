@@ -65,9 +65,7 @@ async def test_a_request_of_two_lengths_is_refused(router: Any, start_upstream: 
     one = await start_upstream()
     router.serve("a", one.replica())
     inner = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(GOOD), GOOD)
-    got = await router.raw(
-        b"POST /translate HTTP/1.1\r\nhost: x\r\n" + smuggled + b"\r\n0\r\n\r\n" + inner, deadline_s=1
-    )
+    got = await router.raw(b"POST /translate HTTP/1.1\r\nhost: x\r\n" + smuggled + b"\r\n0\r\n\r\n" + inner)
     assert got.startswith(b"HTTP/1.1 400")
     assert not one.asked
 

@@ -221,8 +221,10 @@ async def test_pipelined_requests_are_answered_in_turn(router: Any, start_upstre
     requests = b""
     for text in (b"first", b"second", b"third"):
         body = b'{"text":"%s","source_lang":"en","target_lang":"de"}' % text
-        requests += b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
-    got = await router.raw(requests, deadline_s=1)
+        last = b"connection: close\r\n" if text == b"third" else b""
+        head = b"POST /translate HTTP/1.1\r\nhost: x\r\n%scontent-length: %d\r\n\r\n" % (last, len(body))
+        requests += head + body
+    got = await router.raw(requests)
     assert [got.index(text) for text in (b'"first"', b'"second"', b'"third"')] == sorted(
         got.index(text) for text in (b'"first"', b'"second"', b'"third"')
     )
