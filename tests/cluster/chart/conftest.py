@@ -53,6 +53,11 @@ class Fresh:
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
 
+    def serves(self, definition: dict[str, Any]) -> bool:
+        """Whether the API answers for a kind that a CustomResourceDefinition's spec defines."""
+        kind = (definition["group"], definition["versions"][0]["name"], definition["names"]["plural"])
+        return found_or_none(lambda: self.objects.list_cluster_custom_object(*kind)) is not None
+
     def make_namespace(self, name: str) -> str:
         self.core.create_namespace({"metadata": {"name": name}})
         return name

@@ -315,12 +315,13 @@ def keda_definitions() -> list[dict[str, Any]]:
     return made
 
 
-def define(fresh: Any, objects: Iterable[dict[str, Any]]) -> None:
-    """The chart's kind, and KEDA's, once for all tests."""
+def define(fresh: Any, until: Any, objects: Iterable[dict[str, Any]]) -> None:
+    """The chart's kind, and KEDA's, once for all tests; a kube-apiserver serves them a moment after it has them."""
     if not fresh.definitions.list_custom_resource_definition().items:
         (definition,) = (item for item in objects if item["kind"] == "CustomResourceDefinition")
         for each in (definition, *keda_definitions()):
             fresh.definitions.create_custom_resource_definition(each)
+            until(partial(fresh.serves, each["spec"]), f"{each['metadata']['name']} is served")
 
 
 def service(fresh: Any, namespace: str) -> bool:
@@ -341,7 +342,7 @@ async def test_operator_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, un
     system, namespace = f"{scope}-system", f"{scope}-demo"
     watched = {"watchNamespaces": [namespace]} if scope == "namespaces" else {}
     objects = rendered(system, {**watched, "keda": {"enabled": True}, "prometheus": {"readSecrets": True}})
-    define(fresh, objects)
+    await asyncio.to_thread(define, fresh, until, objects)
     for name in (system, namespace):
         fresh.make_namespace(name)
     (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")
@@ -384,7 +385,7 @@ async def test_router_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, unti
     system = "router-system"
     fresh.make_namespace(system)
     objects = rendered(system, {"router": {"enabled": True, "drain": {"noticeSeconds": 0}}})
-    define(fresh, objects)
+    await asyncio.to_thread(define, fresh, until, objects)
     objects = [item for item in objects if "-router" in item["metadata"]["name"]]
     (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")
     gate = Gate(fresh.api.configuration, grants(objects, pod["serviceAccountName"]))
