@@ -8,10 +8,10 @@ replica with 32 sequences serves about 100 such requests a second, so the rates 
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import math
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +115,9 @@ def lines(recipe: Recipe, draw: np.random.Generator) -> Iterator[str]:
 
 def main() -> None:
     """Write every trace, gzip'd, with nothing in it that differs from run to run."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "traces"
+    parser = argparse.ArgumentParser(description="Write the traces that the autoscaler is judged on.")
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "traces")
+    folder: Path = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, recipe in RECIPES.items():
         draw = np.random.default_rng([SEED, *name.encode()])

@@ -17,7 +17,6 @@ from dragoman_router.fleet import Fleet
 from dragoman_router.hold import HoldLimits
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.sources.cluster import Replicas
-from dragoman_router.sources.manifests import replicas_of_slices
 
 DEPLOYMENTS, REPLICAS = 500, 20
 TAGS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "ne")
@@ -62,7 +61,7 @@ async def main() -> None:
     """Build the fleet, decide, change."""
     chance = Random(1)
     fleet = Fleet(HoldLimits(), chance)
-    sink = Replicas(fleet, replicas_of_slices)
+    sink = Replicas(fleet)
     for at in range(DEPLOYMENTS):
         languages = tuple(
             Languages(

@@ -203,7 +203,7 @@ def table(rows: list[dict[str, Any]], compared: list[Proxy]) -> str:
         own = [row for row in rows if row["proxy"] == proxy.name]
 
         def middle(field: str, own: list[dict[str, Any]] = own) -> float:
-            return statistics.median(row[field] for row in own)
+            return float(statistics.median(row[field] for row in own))
 
         most = [row["most_per_s"] for row in own]
         share = statistics.median(row["most_per_s"] / nginx[row["round"]]["most_per_s"] for row in own)

@@ -141,7 +141,7 @@ def main() -> None:
     end, padding = vocabulary[END], vocabulary[PADDING]
     rng = Random(options.seed)
     plan = [batch for _ in range(options.passes) for batch in batches(pool, padding, rng)]
-    model = Qwen3ForCausalLM(configuration(len(vocabulary), end, padding))  # type: ignore[no-untyped-call]
+    model = Qwen3ForCausalLM(configuration(len(vocabulary), end, padding))
     model.set_attn_implementation("eager")  # on a CPU the quickest for sequences this short
     model.to(options.device)
     size = sum(weight.numel() for weight in model.parameters())

@@ -146,16 +146,14 @@ class PairIndex:
 
     def _ranked(self, source: str, target: str) -> Iterator[tuple[str, Rank]]:
         """Deployments with their rank; the closest of each comes last, so that a dictionary keeps it."""
-        pairs = sorted(
-            (
-                (rank(source_lost, target_lost), source_tag, target_tag)
-                for source_tag, source_lost in fallbacks(source)
-                for target_tag, target_lost in fallbacks(target)
-            ),
-            reverse=True,
-        )
-        for closeness, source_tag, target_tag in pairs:
-            for key in self._keys.get((source_tag, target_tag), ()):
+        found = [
+            (rank(source_lost, target_lost), keys)
+            for source_tag, source_lost in fallbacks(source)
+            for target_tag, target_lost in fallbacks(target)
+            if (keys := self._keys.get((source_tag, target_tag)))
+        ]
+        for closeness, keys in sorted(found, reverse=True):
+            for key in keys:
                 yield key, closeness
 
 
