@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,14 @@ from typing import Any
 import aiohttp
 from chaos_engines import Engines
 from chaos_processes import api_server, main_process
-from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, AppsV1Api, CoreV1Api, CustomObjectsApi
+from kubernetes.aio.client import (
+    ApiClient,
+    ApiextensionsV1Api,
+    AppsV1Api,
+    CoreV1Api,
+    CustomObjectsApi,
+    V1Pod,
+)
 from kubernetes.aio.client.exceptions import ApiException
 
 from dragoman_bench.line import Line
@@ -30,6 +37,19 @@ MERGE = "application/merge-patch+json"
 OUTAGE_S = 6.0
 MAX_HELD = 20_000
 """One replica may be less than the load needs, and the callers of this run neither wait nor leave."""
+
+
+def staying(pods: Iterable[V1Pod]) -> dict[str, tuple[str, bool]]:
+    """The pods that nobody has deleted, by name, each with the id of its container and whether it is ready.
+
+    The id is new with each start. A deleted pod lives on for as long as its preStop takes.
+    """
+    return {
+        pod.metadata.name: (status.container_id, status.ready)
+        for pod in pods
+        if pod.metadata.deletion_timestamp is None
+        for status in (pod.status.container_statuses or ())
+    }
 
 
 class World:
@@ -180,13 +200,9 @@ class World:
         await self.settled()
 
     async def pods(self) -> dict[str, tuple[str, bool]]:
-        """All pods by name, each with the id of its container, new with each start, and whether it is ready."""
+        """The pods that stay; see `staying`."""
         found = await self.core.list_namespaced_pod("default", label_selector="dragoman.io/deployment=demo")
-        return {
-            pod.metadata.name: (status.container_id, status.ready)
-            for pod in found.items
-            for status in (pod.status.container_statuses or ())
-        }
+        return staying(found.items)
 
     async def kill_pod(self) -> None:
         """SIGKILL to the process of one pod, and wait until it was started again."""
