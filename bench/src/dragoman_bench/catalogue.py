@@ -11,11 +11,13 @@ from typing import Any
 
 from dragoman_bench.arms.options import ArmOptions, command_line
 from dragoman_bench.plan import Plan
+from dragoman_tune.server import free_port
 
 QUEUES = "dragoman_bench.arms.queue_server"
 ASYNC = "dragoman_bench.arms.async_server"
 BARE = "dragoman_bench.arms.bare_engine"
 OFFLINE = "dragoman_bench.arms.offline"
+ROUTED = "dragoman_bench.arms.routed_pod"
 
 MODEL_NAME = "bench"
 """What `vllm serve` calls the model."""
@@ -98,6 +100,15 @@ def pod_command(plan: Plan, port: int, **engine: Any) -> list[str]:
 
 def _pod(**engine: Any) -> Any:
     return lambda plan, port: pod_command(plan, port, **engine)
+
+
+def _routed(**engine: Any) -> Any:
+    def command(plan: Plan, port: int) -> list[str]:
+        pod_port = free_port()
+        ports = ["--port", str(port), "--pod-port", str(pod_port)]
+        return [sys.executable, "-m", ROUTED, *ports, "--", *pod_command(plan, pod_port, **engine)]
+
+    return command
 
 
 def _vllm_serve(**engine: Any) -> Any:
@@ -230,3 +241,17 @@ PEERS = (
     ),
 )
 """What the pod is held against."""
+
+BEYOND = (
+    Arm(
+        "routed",
+        "our pod, through the router",
+        "",
+        Asking.TRANSLATE,
+        "/languages",
+        1,
+        False,
+        _routed(**_SERVING),
+    ),
+)
+"""What `compare` measures where it is asked for by name."""

@@ -5,16 +5,19 @@ import pytest
 import yaml
 
 from dragoman_bench.arms.options import arm_options
-from dragoman_bench.catalogue import LADDER, PEERS, Arm
+from dragoman_bench.arms.routed_pod import MOST_IN_FLIGHT, fleet_of, router_command
+from dragoman_bench.catalogue import BEYOND, LADDER, PEERS, Arm
 from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
+from dragoman_router.settings import read_settings as read_router_settings
+from dragoman_router.sources.static import read
 from dragoman_service.settings import read_settings
 
 PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, 8 * 10**9)
 
 
 def command(name: str, plan: Plan = PLAN) -> list[str]:
-    return next(arm for arm in (*LADDER, *PEERS) if arm.name == name).command(plan, 8123)
+    return next(arm for arm in (*LADDER, *PEERS, *BEYOND) if arm.name == name).command(plan, 8123)
 
 
 def test_the_seeds_settings_are_the_arms() -> None:
@@ -49,6 +52,26 @@ def test_peers_differ_in_nothing_but_the_server() -> None:
         assert getattr(pod, name) == value or pod.engine_args[name] == value
 
 
+def test_the_routed_pod_is_the_pod() -> None:
+    routed = command("routed")
+    port = routed[routed.index("--pod-port") + 1]
+    assert routed[routed.index("--") + 1 :] == [port if part == "8123" else part for part in command("pod")]
+    assert routed[routed.index("--port") + 1] == "8123"
+
+
+def test_the_routers_file_lists_the_pod_for_every_pair() -> None:
+    ((deployment, replicas),) = read(Path(fleet_of(8123)))
+    assert not deployment.languages
+    assert deployment.max_in_flight == MOST_IN_FLIGHT
+    assert [(replica.host, replica.port) for replica in replicas] == [("127.0.0.1", 8123)]
+
+
+def test_the_router_accepts_its_command_line() -> None:
+    fleet = fleet_of(8123)
+    settings = read_router_settings(router_command(8080, fleet)[4:])
+    assert (settings.port, settings.static) == (8080, Path(fleet))
+
+
 def test_as_many_arms_start_together_as_memory_holds() -> None:
     names = [[arm.name for arm in group] for group in groups(LADDER, 0.3)]
     assert names == [
@@ -60,7 +83,7 @@ def test_as_many_arms_start_together_as_memory_holds() -> None:
 
 
 def test_names_are_unique() -> None:
-    arms: tuple[Arm, ...] = (*LADDER, *PEERS)
+    arms: tuple[Arm, ...] = (*LADDER, *PEERS, *BEYOND)
     assert len({arm.name for arm in arms}) == len(arms)
 
 
