@@ -40,9 +40,10 @@ MAX_HELD = 20_000
 
 
 def staying(pods: Iterable[V1Pod]) -> dict[str, tuple[str, bool]]:
-    """The pods that nobody has deleted, by name, each with the id of its container and whether it is ready.
+    """The pods that nobody has deleted: a deleted one lives on for as long as its preStop takes.
 
-    The id is new with each start. A deleted pod lives on for as long as its preStop takes.
+    Returns:
+        By name the id of its container, new with each start, and whether it is ready; without a container none.
     """
     return {
         pod.metadata.name: (status.container_id, status.ready)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import uvloop
 
-from dragoman_bench.catalogue import BEYOND, LADDER, PEERS, Arm
+from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
 from dragoman_bench.errors import BenchError, TooLittleMemoryError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
@@ -72,8 +72,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         )
     grid = grid_arms(SEQUENCES, TOKENS)
     usual: dict[str, Sequence[Arm]] = {"ladder": LADDER, "compare": PEERS, "grid": grid}
-    # What a grid or the tuner found is held against the rest of its finalists by `compare`.
-    others = (*BEYOND, *grid) if arguments.command == "compare" else ()
+    # Beside what it usually compares: the router, and the finalists of a grid or of the tuner.
+    others = (*BY_NAME_ALONE, *grid) if arguments.command == "compare" else ()
     arms = _chosen(usual[arguments.command], others, arguments.arms)
     if arguments.model is None and not (arguments.tokenizer / "tokenizer.json").is_file():
         raise BenchError(
@@ -190,7 +190,8 @@ def _parser() -> argparse.ArgumentParser:
         )
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3, [arm.name for arm in LADDER])
     _shared(grid, [4, 20, 200], 0.1, ["pod-1-2048", "…", "pod-512-16384"])
-    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS], f"; {BEYOND[0].name}; a grid's")
+    more = ", ".join(arm.name for arm in BY_NAME_ALONE)
+    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS], f"; {more}; a grid's")
     return parser
 
 

@@ -242,7 +242,7 @@ PEERS = (
 )
 """What the pod is held against."""
 
-BEYOND = (
+BY_NAME_ALONE = (
     Arm(
         "routed",
         "our pod, through the router",
@@ -254,4 +254,4 @@ BEYOND = (
         _routed(**_SERVING),
     ),
 )
-"""What `compare` measures where it is asked for by name."""
+"""What `compare` measures only where `--arms` names it."""

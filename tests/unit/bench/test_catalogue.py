@@ -6,7 +6,7 @@ import yaml
 
 from dragoman_bench.arms.options import arm_options
 from dragoman_bench.arms.routed_pod import MOST_IN_FLIGHT, fleet_of, router_command
-from dragoman_bench.catalogue import BEYOND, LADDER, PEERS, Arm
+from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
 from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
 from dragoman_router.settings import read_settings as read_router_settings
@@ -17,7 +17,7 @@ PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.
 
 
 def command(name: str, plan: Plan = PLAN) -> list[str]:
-    return next(arm for arm in (*LADDER, *PEERS, *BEYOND) if arm.name == name).command(plan, 8123)
+    return next(arm for arm in (*LADDER, *PEERS, *BY_NAME_ALONE) if arm.name == name).command(plan, 8123)
 
 
 def test_the_seeds_settings_are_the_arms() -> None:
@@ -83,7 +83,7 @@ def test_as_many_arms_start_together_as_memory_holds() -> None:
 
 
 def test_names_are_unique() -> None:
-    arms: tuple[Arm, ...] = (*LADDER, *PEERS, *BEYOND)
+    arms: tuple[Arm, ...] = (*LADDER, *PEERS, *BY_NAME_ALONE)
     assert len({arm.name for arm in arms}) == len(arms)
 
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from urllib.error import URLError
 
 import yaml
 
@@ -22,7 +21,10 @@ MOST_IN_FLIGHT = 100_000
 
 
 def main() -> None:
-    """Start the pod, wait until it is ready, and be its router."""
+    """Start the pod, wait until it is ready, and be its router; where the pod ends, end with its status.
+
+    How long a pod may take is for whoever started this to say.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="the router's")
     parser.add_argument("--pod-port", type=int, required=True)
@@ -42,20 +44,20 @@ def ready(pod_port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{pod_port}/readyz", timeout=5) as answer:
             return bool(answer.status == 200)
-    except (URLError, OSError):
+    except OSError:  # Nobody listens yet, or it says 503.
         return False
 
 
 def fleet_of(pod_port: int) -> str:
-    """A file of that one replica, for `dragoman router --static`: it has no name, and goes with the router."""
+    """A file of that one replica, for `dragoman router --static`; it exists for as long as this process."""
     listed = {"name": "bench", "replicas": [f"127.0.0.1:{pod_port}"], "maxInFlight": MOST_IN_FLIGHT}
-    file = os.memfd_create("routers.yaml", 0)
+    file = os.memfd_create("routers.yaml", 0)  # by default it would be closed as the router takes over
     os.write(file, yaml.safe_dump({"deployments": [listed]}).encode())
     return f"/proc/self/fd/{file}"
 
 
 def router_command(port: int, fleet: str) -> list[str]:
-    """The router as it comes, but that it ends at once when told to."""
+    """The router as it comes, but that it waits longer than the pod may take, and ends at once when told to."""
     return [
         *(sys.executable, "-m", "dragoman", "router", "--host", "127.0.0.1", "--port", str(port)),
         *("--admin-port", "0", "--static", fleet, "--log-level", "warning"),
