@@ -234,19 +234,11 @@ class Proxy:
             )
         age_s = backend.queue.limits.age_s - job.held_s
         try:
-            async with asyncio.timeout(max(0.0, age_s)):
-                endpoint = await place
-        except TimeoutError:
-            raise NoReplicaError(
-                f"no replica of {backend.deployment.key} could take the request within "
-                f"{backend.queue.limits.age_s:g} s",
-                RETRY_AFTER_HELD_S,
-            ) from None
+            # Not `asyncio.timeout`: a slot that is granted in the turn of the time-out would belong to no request.
+            await asyncio.wait((place,), timeout=max(0.0, age_s))
         except asyncio.CancelledError:
             if place.done() and not place.cancelled() and place.exception() is None:
                 backend.release(place.result())
-            elif asyncio.current_task() is not None and not asyncio.current_task().cancelling():  # type: ignore[union-attr]
-                raise UnknownDeploymentError("the deployment is gone") from None
             raise
         finally:
             backend.leave(held)
@@ -254,6 +246,15 @@ class Proxy:
             job.held_s += waited_s
             job.deadline_s += waited_s
             self._metrics.waited(backend.deployment.key, waited_s)
+        if not place.done():
+            raise NoReplicaError(
+                f"no replica of {backend.deployment.key} could take the request within "
+                f"{backend.queue.limits.age_s:g} s",
+                RETRY_AFTER_HELD_S,
+            )
+        if place.cancelled():
+            raise UnknownDeploymentError("the deployment is gone")
+        endpoint = place.result()
         job.tried.clear()
         return endpoint
 

@@ -1,0 +1,111 @@
+"""A request that waits for a replica takes no slot that it does not give back, whichever way its wait ends."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+import pytest
+
+from dragoman_router.backend import Backend, Endpoint
+from dragoman_router.errors import NoReplicaError, RefusedError, UnknownDeploymentError
+from dragoman_router.fleet import Fleet
+from dragoman_router.hold import HoldLimits
+from dragoman_router.metrics import Metrics
+from dragoman_router.proxy import Answered, Job, Proxy
+from dragoman_router.routing.deployments import Deployment, Replica
+from dragoman_router.upstream import Connection, Reply
+
+KEY = "default/one"
+
+
+class Answers:
+    """A pool whose replica answers at once."""
+
+    async def ask(self, *_: Any, **__: Any) -> tuple[Reply, Connection]:
+        connection = Connection(asyncio.get_running_loop())
+        reply = Reply(connection)
+        reply.status, reply.body = 200, b"{}"
+        return reply, connection
+
+    def release(self, connection: Connection) -> None:
+        """Nothing to keep."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def full_backend(age_s: float) -> tuple[Proxy, Backend, Endpoint]:
+    """A deployment of one replica, which has as many requests as it may have."""
+    fleet = Fleet(HoldLimits(10, 1000, age_s), Random(1))
+    backend = fleet.put(Deployment(KEY, max_in_flight=1))
+    fleet.set_replicas(KEY, [Replica("a", "127.0.0.1", 1)])
+    taken = backend.pick()
+    assert taken is not None
+    taken.pool = Answers()  # type: ignore[assignment]
+    return Proxy(fleet, Metrics(fleet, dict), Random(1)), backend, taken
+
+
+def make_job() -> Job:
+    return Job(b"", b"", (KEY,), "caller", asyncio.get_running_loop().time() + 60)
+
+
+async def held(proxy: Proxy, backend: Backend) -> asyncio.Task[Answered]:
+    """A request that waits; one turn of the loop after this, its time is up where `age_s` is 0."""
+    asked = asyncio.create_task(proxy.answer(make_job()))
+    await asyncio.sleep(0)
+    assert len(backend.queue) == 1
+    return asked
+
+
+def assert_idle(backend: Backend, endpoint: Endpoint) -> None:
+    assert (backend.in_flight, endpoint.in_flight, len(backend.queue)) == (0, 0, 0)
+
+
+async def test_a_slot_granted_in_the_turn_of_the_time_out_is_used() -> None:
+    proxy, backend, endpoint = full_backend(age_s=0)
+    asked = await held(proxy, backend)
+    backend.release(endpoint)
+    answered = await asked
+    answered.close()
+    assert_idle(backend, endpoint)
+
+
+async def test_a_slot_granted_in_the_turn_of_a_cancellation_is_given_back() -> None:
+    proxy, backend, endpoint = full_backend(age_s=60)
+    asked = await held(proxy, backend)
+    backend.release(endpoint)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert_idle(backend, endpoint)
+
+
+async def test_a_slot_granted_in_the_turn_of_time_out_and_cancellation_is_given_back() -> None:
+    proxy, backend, endpoint = full_backend(age_s=0)
+    asked = await held(proxy, backend)
+    await asyncio.sleep(0)
+    backend.release(endpoint)
+    asked.cancel()
+    with pytest.raises((asyncio.CancelledError, RefusedError)):
+        await asked
+    assert_idle(backend, endpoint)
+
+
+async def test_a_wait_in_vain_ends_with_its_reason() -> None:
+    proxy, backend, endpoint = full_backend(age_s=0)
+    with pytest.raises(NoReplicaError):
+        await proxy.answer(make_job())
+    backend.release(endpoint)
+    assert_idle(backend, endpoint)
+
+
+async def test_a_deployment_that_goes_ends_its_waits() -> None:
+    proxy, backend, endpoint = full_backend(age_s=60)
+    asked = await held(proxy, backend)
+    backend.close()
+    with pytest.raises(UnknownDeploymentError):
+        await asked
+    backend.release(endpoint)
+    assert_idle(backend, endpoint)
