@@ -13,6 +13,9 @@ ROUTER_ADMIN_PORT_NAME = "admin"
 OPERATOR_HEALTH_PORT = 8081
 OPERATOR_METRICS_PORT = 9090
 
+WRITE_TIMEOUT_S = 30.0
+"""Default of routers and pods: a client that takes no byte of its answer for so long is disconnected."""
+
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"
 STARTUP_PATH = "/startupz"

@@ -63,7 +63,7 @@ async def _run(settings: Settings) -> None:
     app, state = assemble(settings, ring)
     fleet, metrics = state.fleet, state.metrics
     async with AsyncExitStack() as stack:
-        at = stack.enter_context(bound(settings.host, settings.port))
+        at = stack.enter_context(bound(settings.host, settings.port, settings.write_timeout_s))
         if settings.glossary_dir is not None or settings.glossary_namespace is not None:
             # Imported only where it is wanted: it brings the engine pod's glossaries along.
             from dragoman_router.glossaries.opening import open_glossaries

@@ -8,6 +8,7 @@ which costs two system calls here and two reads at the client, and starts a time
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
@@ -77,6 +78,8 @@ class InboundProtocol(HttpToolsProtocol):
 
     arrival_timeout_s = 30.0
     """Longest time from the first byte of a request to its last; `bounded` sets another."""
+    on_stalled: Callable[[], object] = staticmethod(lambda: None)
+    """Called for each client that did not read its answer; `bounded` sets another."""
     exchange: Exchange
     """What is being answered; an application takes it as it begins."""
 
@@ -96,7 +99,9 @@ class InboundProtocol(HttpToolsProtocol):
         self._due_s = self.loop.time() + FIRST_BYTE_TIMEOUT_S
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client left: what is not answered needs no answer."""
+        """The client left, or took nothing for too long: what is not answered needs no answer."""
+        if isinstance(exc, TimeoutError):  # ETIMEDOUT, by TCP_USER_TIMEOUT.
+            self.on_stalled()
         super().connection_lost(exc)
         if self._task is not None:
             self._task.cancel()
@@ -236,6 +241,12 @@ class InboundProtocol(HttpToolsProtocol):
         return self.exchange is self.cycle and not self._in_head and not self.exchange.response_started
 
 
-def bounded(arrival_timeout_s: float) -> type[InboundProtocol]:
-    """The protocol with a bound on the time that a request may take to arrive."""
-    return type("BoundedProtocol", (InboundProtocol,), {"arrival_timeout_s": arrival_timeout_s})
+def bounded(arrival_timeout_s: float, on_stalled: Callable[[], object]) -> type[InboundProtocol]:
+    """The protocol with a bound on the time that a request may take to arrive.
+
+    Args:
+        arrival_timeout_s: Seconds from its first byte to its last.
+        on_stalled: Called for each client that did not read its answer.
+    """
+    fields = {"arrival_timeout_s": arrival_timeout_s, "on_stalled": staticmethod(on_stalled)}
+    return type("BoundedProtocol", (InboundProtocol,), fields)

@@ -67,6 +67,11 @@ class Metrics:
         self.gone = Counter(
             "dragoman_router_clients_gone", "Clients that left before their answer.", registry=self.registry
         )
+        self.stalled = Counter(
+            "dragoman_router_clients_stalled",
+            "Clients disconnected because they did not read their answer.",
+            registry=self.registry,
+        )
         self.source_errors = Counter(
             "dragoman_router_source_errors", "Watches that broke off.", ("kind",), registry=self.registry
         )

@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 
+from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_router.app import App, State
 from dragoman_router.errors import SettingsError
 from dragoman_router.inbound import InboundProtocol, bounded
@@ -48,8 +49,15 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
     """A socket that has its address and does not listen yet.
+
+    Args:
+        host: Address.
+        port: TCP port; 0 picks one.
+        write_timeout_s: Its connections end once their client has acknowledged nothing, or has had no room, for
+            so long while there is something to send. The kernel measures it, because only the kernel sees the
+            progress of what it has buffered (RFC 5482; tcp(7), TCP_USER_TIMEOUT); accepted sockets inherit it.
 
     Raises:
         SettingsError: The address cannot be had.
@@ -57,6 +65,7 @@ def bound(host: str, port: int) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
         made.bind((host, port))
     except OSError as error:
         made.close()
@@ -97,11 +106,20 @@ class Certificates:
                 raise SettingsError(f"certificate {cert} with key {key}: {error}") from error
 
 
-def http_server(app: App, settings: Settings, certificates: Certificates | None) -> uvicorn.Server:
-    """uvicorn as the router runs it."""
+def http_server(
+    app: App, state: State, settings: Settings, certificates: Certificates | None
+) -> uvicorn.Server:
+    """uvicorn as the router runs it.
+
+    Args:
+        app: What answers.
+        state: Whose metrics count clients that do not read.
+        settings: Bounds.
+        certificates: TLS, if any.
+    """
     config = uvicorn.Config(
         app,
-        http=bounded(settings.body_timeout_s),
+        http=bounded(settings.body_timeout_s, state.metrics.stalled.inc),
         ws="none",
         lifespan="off",
         access_log=False,
@@ -133,7 +151,7 @@ class Router:
         self._settings = settings
         self._end = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._server = http_server(app, settings, certificates)
+        self._server = http_server(app, state, settings, certificates)
 
     async def run(self, at: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT, then drain; a second signal cuts the drain short.

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
 from dragoman_contract.files import MOST_FILE_BYTES
-from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT
+from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
 from dragoman_router.errors import SettingsError
 
 
@@ -62,6 +62,12 @@ class Settings(BaseSettings):
         description="seconds for a request at replicas, waiting excluded; more than pods give it",
     )
     body_timeout_s: float = Field(30, gt=0, le=3600, description="seconds in which a body has to arrive")
+    write_timeout_s: float = Field(
+        WRITE_TIMEOUT_S,
+        ge=0.1,
+        le=3600,
+        description="seconds without progress after which a client that does not read its answer is disconnected",
+    )
     max_body_bytes: int = Field(
         1024 * 1024, ge=1024, description="largest request body; pods have the same bound"
     )

@@ -75,6 +75,7 @@ def create_app(
     metrics.watch(lifecycle, admission, engine.pulse, lag)
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
+    app.state.client_stalled = metrics.stalled.inc
     app.state.watches = [lag.watch, *([guards.run] if guards else [])]
     if glossary := translator.glossary:
         metrics.watch_glossary(glossary)

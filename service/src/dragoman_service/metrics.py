@@ -79,6 +79,9 @@ class Metrics:
             "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
         )
         self._refusals = self._counter("admission_refusals", "Requests that were not taken on", "reason")
+        self.stalled = self._counter(
+            "clients_stalled", "Clients disconnected because they did not read their answer"
+        ).labels(model_name)
         for reason in Reason:
             self._refusals.labels(model_name, reason.value)
 

@@ -13,7 +13,9 @@ from collections.abc import Awaitable, Callable, Iterator
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError, StartError
 from dragoman_service.lifecycle import Lifecycle, Phase, Progress
@@ -37,24 +39,46 @@ class _Server(uvicorn.Server):
         yield
 
 
-def listen(host: str, port: int) -> socket.socket:
+def _counting(on_stalled: Callable[[], None]) -> type[HttpToolsProtocol]:
+    """uvicorn's protocol, which also calls `on_stalled` for each client that did not read its answer."""
+
+    class Protocol(HttpToolsProtocol):
+        def connection_lost(self, exc: Exception | None) -> None:
+            if isinstance(exc, TimeoutError):  # ETIMEDOUT: see `listen`.
+                on_stalled()
+            super().connection_lost(exc)
+
+    return Protocol
+
+
+def listen(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
     """A listening socket.
+
+    Args:
+        host: Address.
+        port: TCP port; 0 picks one.
+        write_timeout_s: Its connections end once their client has acknowledged nothing, or has had no room, for
+            so long while there is something to send. The kernel measures it, because only the kernel sees the
+            progress of what it has buffered (RFC 5482; tcp(7), TCP_USER_TIMEOUT); accepted sockets inherit it.
 
     Raises:
         StartError: The address cannot be had.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise StartError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
+    return listening
 
 
 class Pod:
     """One engine behind one HTTP server, from start to end.
 
     Args:
-        app: What answers; its `state.warm_up` is called while the engine loads.
+        app: What answers; its `state.warm_up` is called while the engine loads, its `state.client_stalled` for
+            each client that did not read its answer.
         engine: Loaded beside the server, closed after it.
         lifecycle: Told about every step.
         drain_timeout_s: Seconds that requests in flight get on SIGTERM.
@@ -79,7 +103,7 @@ class Pod:
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=_counting(app.state.client_stalled),
                 ws="none",
                 lifespan="off",
                 access_log=False,

@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
-from dragoman_contract.http import ENGINE_PORT
+from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
 from dragoman_contract.routing import LAME_DUCK_S
@@ -85,6 +85,12 @@ class Settings(BaseSettings):
     host: str = Field("0.0.0.0", description="address to listen on")
     port: int = Field(ENGINE_PORT, ge=1, le=65535, description="port to listen on")
     request_timeout_s: float = Field(30, gt=0, description="seconds after which a request is given up")
+    write_timeout_s: float = Field(
+        WRITE_TIMEOUT_S,
+        ge=0.1,
+        le=3600,
+        description="seconds without progress after which a client that does not read its answer is disconnected",
+    )
     max_queued_requests: int | None = Field(
         None, ge=0, description="requests that may wait for the engine; default: 8 for each that runs"
     )

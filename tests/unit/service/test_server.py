@@ -24,6 +24,7 @@ def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
 
     app = FastAPI()
     app.state.warm_up = warm_up
+    app.state.client_stalled = lambda: None
     return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
 
 

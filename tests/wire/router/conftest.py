@@ -17,7 +17,7 @@ from dragoman_router.app import State
 from dragoman_router.assembly import assemble
 from dragoman_router.keys import KeyRing
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.server import http_server
+from dragoman_router.server import bound, http_server
 from dragoman_router.settings import Settings
 from dragoman_router.tending import Tender
 
@@ -161,7 +161,7 @@ StartUpstream = Callable[..., Awaitable[Upstream]]
 
 
 @asynccontextmanager
-async def running(**options: Any) -> AsyncIterator[Router]:
+async def running(send_buffer_bytes: int | None = None, **options: Any) -> AsyncIterator[Router]:
     """A router as `dragoman router` wires it, without a source."""
     ring = None
     if "keys_dir" in options:
@@ -169,8 +169,10 @@ async def running(**options: Any) -> AsyncIterator[Router]:
     settings = Settings(_cli_parse_args=False, router_id="router-1", **options)
     app, state = assemble(settings, ring)
     tender = Tender(state.fleet, settings.router_id)
-    listening = socket.create_server(("127.0.0.1", 0))
-    server = http_server(app, settings, None)
+    listening = bound("127.0.0.1", 0, settings.write_timeout_s)
+    if send_buffer_bytes is not None:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
+    server = http_server(app, state, settings, None)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     async with aiohttp.ClientSession() as http:
         try:
