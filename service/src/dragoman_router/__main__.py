@@ -122,17 +122,24 @@ def _sources(
     if settings.static is not None:
         path = settings.static
         static.load(path, fleet)
-        work.append(watching.on_change(str(path), [path], lambda: static.load(path, fleet)))
+        work.append(
+            watching.on_change(str(path), [path], lambda: static.load(path, fleet), metrics.stale("static"))
+        )
     else:
         # Imported only where it is wanted: the client brings 20 MB along.
         from dragoman_router.sources.cluster import follow
 
         work.append(follow(settings, fleet, metrics))
     if ring is not None and settings.keys_dir is not None:
-        work.append(watching.on_change("keys", [settings.keys_dir], ring.load))
+        work.append(watching.on_change("keys", [settings.keys_dir], ring.load, metrics.stale("keys")))
     if certificates is not None and settings.tls_cert is not None and settings.tls_key is not None:
         work.append(
-            watching.on_change("certificates", [settings.tls_cert, settings.tls_key], certificates.load)
+            watching.on_change(
+                "certificates",
+                [settings.tls_cert, settings.tls_key],
+                certificates.load,
+                metrics.stale("certificates"),
+            )
         )
     return work
 

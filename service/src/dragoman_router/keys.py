@@ -158,10 +158,13 @@ def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
     if stripped.startswith(b"{"):
         try:
             entry = msgspec.json.decode(stripped, type=_KeyFile)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise SettingsError(f"keys: {name} is not understood: {error}") from None
     else:
-        entry = _KeyFile(stripped.decode("utf-8", "replace"))
+        try:
+            entry = _KeyFile(stripped.decode())
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"keys: {name} is not UTF-8 (byte {error.start})") from None
     if len(entry.key) < SHORTEST:
         raise SettingsError(f"keys: {name} holds fewer than {SHORTEST} characters")
     for rate in (entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s):

@@ -75,6 +75,12 @@ class Metrics:
         self.source_errors = Counter(
             "dragoman_router_source_errors", "Watches that broke off.", ("kind",), registry=self.registry
         )
+        self._stale = Gauge(
+            "dragoman_router_file_stale",
+            "1 while a file that is read again on change cannot be used and its last good content holds.",
+            ("file",),
+            registry=self.registry,
+        )
         self.draining = Gauge(
             "dragoman_router_draining", "1 once this router is about to leave.", registry=self.registry
         )
@@ -103,6 +109,11 @@ class Metrics:
     def failed(self, deployment: str, failure: str) -> None:
         """An attempt gave no answer."""
         self._attempts.labels(deployment, failure).inc()
+
+    def stale(self, file: str) -> Callable[[bool], None]:
+        """What is called with whether a file's last good content holds instead of the file; 0 from now on."""
+        gauge = self._stale.labels(file)
+        return lambda stale: gauge.set(stale)
 
     def waited(self, deployment: str, seconds: float) -> None:
         """A request was held."""

@@ -18,21 +18,36 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def stamp(paths: Sequence[Path]) -> Stamp:
-    """What changes when the files do: a directory stands for what is in it."""
+    """What changes when the files do, or who may read them: a directory stands for what is in it."""
     found: list[tuple[str, int, int]] = []
     for path in paths:
-        members = sorted(path.iterdir()) if path.is_dir() else [path]
-        for member in members:
+        for member in _members(path):
             try:
                 status = member.stat()
             except OSError:
                 continue
-            found.append((str(member), status.st_mtime_ns, status.st_ino))
+            found.append((str(member), status.st_ctime_ns, status.st_ino))
     return tuple(found)
 
 
-async def on_change(what: str, paths: Sequence[Path], load: Callable[[], None]) -> None:
-    """Call `load` after each change, until cancelled; where it refuses, what was loaded before stays."""
+def _members(path: Path) -> list[Path]:
+    try:
+        return [path, *sorted(path.iterdir())]
+    except OSError:
+        return [path]  # A file, or gone.
+
+
+async def on_change(
+    what: str, paths: Sequence[Path], load: Callable[[], None], on_stale: Callable[[bool], None]
+) -> None:
+    """Call `load` after each change, until cancelled; where it fails, what was loaded before stays.
+
+    Args:
+        what: Name for the log.
+        paths: Files, or directories of files.
+        load: Reads them.
+        on_stale: Called after each change: whether what was loaded before stays in force.
+    """
     seen = stamp(paths)
     while True:
         await asyncio.sleep(LOOK_S)
@@ -44,5 +59,11 @@ async def on_change(what: str, paths: Sequence[Path], load: Callable[[], None]) 
             load()
         except SettingsError as error:
             log.error("%s changed and cannot be used, what was there before stays: %s", what, error)
+            on_stale(True)
+        except Exception:
+            # No content of a file may end a router that runs; what `load` does not foresee is a defect of its own.
+            log.exception("%s changed and cannot be used, what was there before stays", what)
+            on_stale(True)
         else:
             log.info("%s read anew", what)
+            on_stale(False)

@@ -144,6 +144,24 @@ async def test_usage_that_is_not_shared_is_said_at_the_start(start: Any, tmp_pat
     assert await router.ended() == 0
 
 
+async def test_a_bad_static_file_ends_no_router(start: Any, start_upstream: Any, tmp_path: Path) -> None:
+    one = await start_upstream()
+    router = start([f"127.0.0.1:{one.port}"], "--drain-notice-s=0")
+    await router.until("/readyz", 200)
+    (tmp_path / "static.yaml").write_bytes(b"\xff")
+    async with asyncio.timeout(10):
+        while "not UTF-8" not in router.log.read_text():  # noqa: ASYNC110 - another process writes it
+            assert router.process.poll() is None, router.log.read_text()
+            await asyncio.sleep(0.05)
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"http://127.0.0.1:{router.port}/translate", json=BODY) as answer,
+    ):
+        assert answer.status == 200
+    router.process.terminate()
+    assert await router.ended() == 0
+
+
 def certify(directory: Path, name: str) -> None:
     """A certificate of our own for 127.0.0.1 and its key, as a Secret of type kubernetes.io/tls has them."""
     key = ec.generate_private_key(ec.SECP256R1())

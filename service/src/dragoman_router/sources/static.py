@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
 from dragoman_contract.languages import Languages
+from dragoman_contract.plain_yaml import read_yaml
 from dragoman_contract.routing import DEFAULT_WEIGHT, MAX_WEIGHT
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet import Fleet
@@ -25,12 +25,18 @@ from dragoman_router.routing.deployments import DEFAULT_MAX_IN_FLIGHT, Deploymen
 ADDRESS = r"^(http://)?(\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):[0-9]{1,5}/?$"
 
 
+def _reachable(address: str) -> str:
+    if not 0 < _replica(address).port < 65536:
+        raise ValueError("a port is 1 to 65535")
+    return address
+
+
 class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
     name: Annotated[str, StringConstraints(pattern=r"^[^\s/]+(/[^\s/]+)?$", max_length=317)]
     languages: tuple[Languages, ...] = ()
-    replicas: tuple[Annotated[str, StringConstraints(pattern=ADDRESS)], ...] = ()
+    replicas: tuple[Annotated[str, StringConstraints(pattern=ADDRESS), AfterValidator(_reachable)], ...] = ()
     weight: Annotated[int, Field(ge=0, le=MAX_WEIGHT)] = DEFAULT_WEIGHT
     served_name: str = ""
     max_in_flight: Annotated[int, Field(ge=1)] = DEFAULT_MAX_IN_FLIGHT
@@ -49,15 +55,17 @@ def read(path: Path) -> list[tuple[Deployment, list[Replica]]]:
         SettingsError: It cannot be read or understood.
     """
     try:
-        listed = _File.model_validate(yaml.safe_load(path.read_text()))
+        listed = _File.model_validate(read_yaml(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SettingsError(f"read {path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 (byte {error.start})") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise SettingsError(f"{path}: {where}: {first['msg']}") from error
+    except ValueError as error:
+        raise SettingsError(f"{path}: {error}") from error
     names = [_key(entry.name) for entry in listed.deployments]
     if len(set(names)) < len(names):
         raise SettingsError(f"{path}: two deployments have the same name")

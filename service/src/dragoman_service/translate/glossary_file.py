@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dragoman_contract.languages import Languages, LanguageTag, serves
+from dragoman_contract.plain_yaml import read_yaml
 from dragoman_service.errors import SettingsError
 from dragoman_service.languages import Pair
 from dragoman_service.text.glossary import Glossary, Term
@@ -78,13 +77,7 @@ def parsed(text: str, *, tabs: bool) -> Deployed:
     """
     if tabs:
         return Deployed(tuple(_tab_separated(text)))
-    try:
-        read: Any = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        raise ValueError(f"no YAML{f', line {mark.line + 1}' if mark else ''}") from None
-    except RecursionError:
-        raise ValueError("no YAML that can be read: it is nested too deeply") from None
+    read = read_yaml(text)
     try:
         return Deployed(ENTRIES.validate_python(read if read is not None else ()))
     except ValidationError as error:

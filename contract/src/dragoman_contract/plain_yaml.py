@@ -1,0 +1,42 @@
+"""YAML from files that are read again while a process runs: whatever they hold, reading ends in a value or a ValueError."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+MAX_DEPTH = 64
+"""libyaml's composer calls itself for each level and ends the process where the stack does, at some 20,000."""
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml, where PyYAML was built with it, takes a tenth of the time."""
+
+
+def read_yaml(text: str) -> Any:
+    """What a YAML text holds; None for an empty one.
+
+    Raises:
+        ValueError: It is no YAML, is nested more than `MAX_DEPTH` deep, or holds a value that cannot be made. The
+            message names the line where that is known.
+    """
+    try:
+        _check_depth(text)
+        return yaml.load(text, Loader=LOADER)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise ValueError(f"no YAML{f', line {mark.line + 1}' if mark else ''}") from None
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, ValueError) as error:
+        # PyYAML lets errors of its constructors through, such as for `!!bool maybe` and `!!timestamp x`.
+        raise ValueError(f"no YAML that can be read: {error}") from None
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
