@@ -1,4 +1,4 @@
-"""YAML from files that are read again while a process runs: whatever they hold, reading ends in a value or a ValueError."""
+"""YAML of files that are read again while a process runs: reading any text ends in a value or a ValueError."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import uvloop
 
+from dragoman_contract.tracebacks import SparseTracebacks
 from dragoman_router import watching
 from dragoman_router.admin import admin_app, served
 from dragoman_router.assembly import assemble
@@ -44,6 +45,7 @@ def main(argv: list[str]) -> int:
         # uvicorn tells of every broken request; a hostile client would fill the log.
         for name in ("uvicorn.error", "kubernetes", "aiohttp", "asyncio"):
             logging.getLogger(name).setLevel("CRITICAL" if name == "uvicorn.error" else "WARNING")
+        logging.getLogger("dragoman_router.app").addFilter(SparseTracebacks())
         uvloop.run(_run(settings))
     except (RouterError, OSError, ExceptionGroup) as error:
         cause = _first(error)

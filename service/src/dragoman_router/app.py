@@ -31,7 +31,7 @@ from dragoman_router.dialects.paths import (
     refined,
 )
 from dragoman_router.dialects.uploads import UploadForm
-from dragoman_router.errors import RefusedError
+from dragoman_router.errors import DefectError, RefusedError
 from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
@@ -155,6 +155,10 @@ class App:
         except asyncio.CancelledError:
             # The client left, which the connection said by cancelling; nothing is there to answer.
             self._state.metrics.gone.inc()
+        except Exception:
+            # Part of an answer has left, or even the refusal failed: the client must not take it for a whole one.
+            self._report()
+            connection.abort()
         finally:
             self._state.active -= 1
             room.close()
@@ -185,7 +189,19 @@ class App:
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
+        except (ClientGoneError, ExchangeError):
+            raise
+        except Exception:
+            if exchange.response_started:
+                raise
+            self._report()
+            answer = (dialect or family(request)).refuse(DefectError("a defect; the router's log has more"))
         await self._send(answer, exchange)
+
+    def _report(self) -> None:
+        """Log and count the exception that is being handled."""
+        self._state.metrics.defects.inc()
+        log.exception("unexpected exception")
 
     async def _pass_on(
         self, request: Request, dialect: Dialect, action: Action, began_s: float, exchange: Exchange

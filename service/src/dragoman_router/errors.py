@@ -9,6 +9,7 @@
         CallerError                     the request is wrong: sending it again will not help
         CapacityError                   not now: `retry_after_s`
         UpstreamError                   the replicas failed
+        DefectError                     an exception that the router does not foresee
 
 The dialects give them their statuses and shapes.
 """
@@ -151,6 +152,10 @@ class NoReplicaError(CapacityError):
     """No replica could take the request for as long as it may wait."""
 
     code = "no_replica"
+
+
+class DefectError(RefusedError):
+    """A defect of the router: an exception that it does not foresee."""
 
 
 class UpstreamError(RefusedError):

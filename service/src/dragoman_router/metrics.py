@@ -67,6 +67,11 @@ class Metrics:
         self.gone = Counter(
             "dragoman_router_clients_gone", "Clients that left before their answer.", registry=self.registry
         )
+        self.defects = Counter(
+            "dragoman_router_defects",
+            "Requests that ended in an exception that the router does not foresee.",
+            registry=self.registry,
+        )
         self.stalled = Counter(
             "dragoman_router_clients_stalled",
             "Clients disconnected because they did not read their answer.",

@@ -11,6 +11,7 @@ from pathlib import Path
 import uvloop
 from prometheus_client import REGISTRY
 
+from dragoman_contract.tracebacks import SparseTracebacks
 from dragoman_service.app import create_app
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.scripted import ScriptedEngine, script_from
@@ -41,6 +42,8 @@ def main(argv: list[str]) -> int:
     try:
         settings = read_settings(argv)
         logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
+        for name in ("uvicorn.error", "dragoman_service.accounting"):
+            logging.getLogger(name).addFilter(SparseTracebacks())
         uvloop.run(_serve(settings))
     except (StartError, EngineDeadError) as error:
         _say_why(error, termination_log(argv))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from dragoman_service.languages import Pair
 from dragoman_service.metrics import DISCONNECTED, Metrics
 from dragoman_service.telemetry import RequestSpan, Tracing
 from dragoman_service.translate import Origin, Priority
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,12 @@ class Accounting:
         """
         with self.tracing.request(headers) as span:
             yield Account(self.metrics, span, self.priority, dialect)
+
+    def defect(self) -> ServiceError:
+        """Log and count the exception that is being handled, which the pod does not foresee; what its caller gets."""
+        self.metrics.defects.inc()
+        log.exception("unexpected exception")
+        return ServiceError("a defect; the pod's log has more")
 
 
 class Account:

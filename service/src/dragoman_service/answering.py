@@ -107,6 +107,10 @@ class Answering:
             except ClientGoneError:
                 account.left()
                 return Response(status_code=CLIENT_CLOSED_REQUEST)
+            except Exception:
+                defect = self.accounting.defect()
+                account.refused(defect)
+                return refusal(dialect, defect)
             account.translated()
             response.headers.update(self.lifecycle.parting_headers)
             return response
@@ -127,6 +131,8 @@ class Answering:
             return refusal(dialect, error)
         except ClientGoneError:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
+        except Exception:
+            return refusal(dialect, self.accounting.defect())
 
 
 class _Streamed(Response):
@@ -153,6 +159,7 @@ class _Streamed(Response):
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"} | parting)
         del self.headers["content-length"]
         self._lifecycle, self._request, self._dialect = answering.lifecycle, request, dialect
+        self._accounting = answering.accounting
         self._work, self._stream, self._account = work, stream, account
         self._held, self._time_left_s = held, time_left_s
         self._begun = False
@@ -170,6 +177,12 @@ class _Streamed(Response):
                 await send({"type": "http.response.body", "body": self._work.failed(error)})
             except ClientGoneError:
                 self._account.left()
+            except Exception:
+                defect = self._accounting.defect()
+                self._account.refused(defect)
+                if self._begun:
+                    raise  # The server closes the connection, so that the stream does not pass for a whole one.
+                await refusal(self._dialect, defect)(scope, receive, send)
             else:
                 self._account.translated()
 

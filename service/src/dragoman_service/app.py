@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Awaitable, Callable
 
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
@@ -35,8 +35,6 @@ from dragoman_service.scheduling import ShortestFirst
 from dragoman_service.settings import Settings
 from dragoman_service.telemetry import Tracing
 from dragoman_service.translate import GuardProcess, translator_of
-
-log = logging.getLogger(__name__)
 
 CPUS_FOR_GUARDS = 4
 """HTTP, vLLM's engine and what it starts take three."""
@@ -100,7 +98,7 @@ def create_app(
     app.include_router(google_routes(answering))
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
-    app.add_exception_handler(Exception, _unforeseen)
+    app.add_exception_handler(Exception, _last_handler(metrics))
     return app
 
 
@@ -119,8 +117,12 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
     return native.error_body(code, f"{request.method} {request.url.path}: {error.detail}", error.status_code)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
-    """A defect: its traceback is logged by the server, its caller learns only that it is one."""
-    del request
-    log.error("unforeseen error: %s", type(error).__name__)
-    return native.render_error(ServiceError("an unforeseen error; the pod's log has more"))
+def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Answers an exception that no route foresees; Starlette raises it again, and the server logs its traceback."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        del request, error
+        metrics.defects.inc()
+        return native.render_error(ServiceError("a defect; the pod's log has more"))
+
+    return answer

@@ -79,6 +79,9 @@ class Metrics:
             "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
         )
         self._refusals = self._counter("admission_refusals", "Requests that were not taken on", "reason")
+        self.defects = self._counter(
+            "defects", "Requests that ended in an exception that the pod does not foresee"
+        ).labels(model_name)
         self.stalled = self._counter(
             "clients_stalled", "Clients disconnected because they did not read their answer"
         ).labels(model_name)

@@ -150,7 +150,7 @@ async def test_a_bad_static_file_ends_no_router(start: Any, start_upstream: Any,
     await router.until("/readyz", 200)
     (tmp_path / "static.yaml").write_bytes(b"\xff")
     async with asyncio.timeout(10):
-        while "not UTF-8" not in router.log.read_text():  # noqa: ASYNC110 - another process writes it
+        while "not UTF-8" not in router.log.read_text():
             assert router.process.poll() is None, router.log.read_text()
             await asyncio.sleep(0.05)
     async with (
