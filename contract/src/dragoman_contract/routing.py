@@ -52,6 +52,13 @@ ROUTER_HEADER = "X-Dragoman-Router"
 REPLICA_HEADER = "X-Dragoman-Replica"
 """To the pod, with an upload: its `replica_tag`."""
 
+CHARACTERS_HEADER = "X-Dragoman-Characters"
+"""Answer: the characters that the request is charged for, as the pod counted them. Negative on the first answer that
+says that a document which was charged for has failed."""
+CHARACTERS_LEFT_HEADER = "X-Dragoman-Characters-Left"
+"""To the pod: the characters that the key's quota has left. The pod refuses a request that has more; only the pod can
+count those of a document."""
+
 REFUSED_HEADER = "X-Dragoman-Refused"
 """A pod's 503, or 429 where its API says so: the request was not begun, for the `Refusal` named; a router asks
 another replica, or for `GLOSSARY_MISSING` this one again once it has brought it."""

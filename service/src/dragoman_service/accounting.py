@@ -75,7 +75,8 @@ class Account:
     @property
     def origin(self) -> Origin:
         """What the core passes on to the engine and to its observer."""
-        return Origin(self._dialect, self._priority, self._span.headers)
+        added = None if self._place is None else self._place.add
+        return Origin(self._dialect, self._priority, self._span.headers, added)
 
     def received(self, dialect: str) -> None:
         """All of it is here, which tells the API that it comes by; its time runs from now on."""

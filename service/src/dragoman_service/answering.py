@@ -6,7 +6,7 @@ the same for all: the bounded body, admission, the client that may leave, stream
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 
@@ -14,11 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dragoman_contract.routing import REFUSALS, REFUSED_HEADER
+from dragoman_contract.routing import CHARACTERS_HEADER, CHARACTERS_LEFT_HEADER, REFUSALS, REFUSED_HEADER
 from dragoman_service.accounting import Account, Accounting
 from dragoman_service.admission import TIMEOUT_HEADER, Admission
-from dragoman_service.costs import cost_of
-from dragoman_service.errors import CapacityError, ServiceError
+from dragoman_service.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.lifecycle import Lifecycle
 from dragoman_service.translate import Translator
@@ -39,6 +38,21 @@ def refusal(dialect: Refusing, error: ServiceError) -> Response:
     if isinstance(error, CapacityError) and not error.begun and error.code in REFUSALS:
         response.headers[REFUSED_HEADER] = error.code
     return response
+
+
+def check_left(headers: Mapping[str, str], characters: int) -> None:
+    """Refuse what is more than a router says that the caller's quota has left.
+
+    Args:
+        headers: Of the request.
+        characters: That it would be charged for.
+
+    Raises:
+        QuotaError: It is more.
+    """
+    said = headers.get(CHARACTERS_LEFT_HEADER, "")
+    if said.isdecimal() and characters > int(said):
+        raise QuotaError(f"this key has {int(said)} characters left; this request has {characters}")
 
 
 @dataclass(frozen=True)
@@ -88,11 +102,17 @@ class Answering:
                 held.enter_context(self.lifecycle.admit())
                 read = dialect.read(request, body)
                 work = await read if isinstance(read, Awaitable) else read
-                time_left_s = self.admission.time_limit_s(request.headers.get(TIMEOUT_HEADER))
-                place = held.enter_context(self.admission.admit(cost_of(work.texts), time_left_s))
+                check_left(request.headers, work.characters)
+                held.enter_context(work.reserve())
+                time_left_s = self.admission.time_limit_s(
+                    request.headers.get(TIMEOUT_HEADER), work.characters if work.is_file else None
+                )
+                place = held.enter_context(self.admission.admit(work.cost, time_left_s))
                 account.admitted(place, len(work.texts))
                 account.pair = work.check(self.translator)
-                translator = self.translator.on_behalf_of(account.origin)
+                translator = self.translator.on_behalf_of(
+                    account.origin, time_left_s if work.is_file else None
+                )
                 if work.streams:
                     stream = work.stream(translator)
                     return _Streamed(
@@ -112,6 +132,7 @@ class Answering:
                 account.refused(defect)
                 return refusal(dialect, defect)
             account.translated()
+            response.headers[CHARACTERS_HEADER] = str(work.characters)
             response.headers.update(self.lifecycle.parting_headers)
             return response
 
@@ -156,7 +177,12 @@ class _Streamed(Response):
         time_left_s: float,
     ) -> None:
         parting = answering.lifecycle.parting_headers
-        super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"} | parting)
+        own = {
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+            CHARACTERS_HEADER: str(work.characters),
+        }
+        super().__init__(headers=own | parting)
         del self.headers["content-length"]
         self._lifecycle, self._request, self._dialect = answering.lifecycle, request, dialect
         self._accounting = answering.accounting

@@ -34,7 +34,7 @@ from dragoman_service.routers import RouterWatch, router_routes
 from dragoman_service.scheduling import ShortestFirst
 from dragoman_service.settings import Settings
 from dragoman_service.telemetry import Tracing
-from dragoman_service.translate import GuardProcess, translator_of
+from dragoman_service.translate import GuardProcess, most_at_once, translator_of
 
 CPUS_FOR_GUARDS = 4
 """HTTP, vLLM's engine and what it starts take three."""
@@ -64,8 +64,13 @@ def create_app(
         PromptTemplateError: The prompt family cannot be used.
         SettingsError: The directory for glossaries cannot be used.
     """
-    bounds = Bounds(settings.max_queued_requests, settings.max_queued_tokens, settings.refuse_late)
-    admission = Admission(bounds, engine, settings.request_timeout_s)
+    bounds = Bounds(
+        settings.max_queued_requests,
+        settings.max_queued_tokens,
+        settings.refuse_late,
+        most_at_once(settings),
+    )
+    admission = Admission(bounds, engine, settings.request_timeout_s, file_longest_s=settings.file_timeout_s)
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
     guards = GuardProcess() if _has_guard_process(settings) else None

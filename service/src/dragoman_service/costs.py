@@ -1,10 +1,15 @@
-"""What a request takes, guessed by its looks: no tokenizer is asked, for refusing has to be cheap."""
+"""What a request takes of the engine, estimated without a tokenizer, for refusing has to be cheap.
+
+All that the engine is given is counted here, by `cost_of`: texts, targets, alternatives, documents and chats.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from dragoman_service.translation import Split, TranslationRequest
 
 PROMPT_TOKENS = 32
 """About what the instruction around a text costs."""
@@ -22,25 +27,61 @@ def estimated_tokens(text: str) -> int:
 
 
 @dataclass(frozen=True)
+class Demand:
+    """One text for the engine.
+
+    Args:
+        text: What it reads.
+        answers: Generations of each segment: one, and one for each alternative.
+        beside_tokens: Read with each segment beside the instruction: context, instructions.
+        answer_tokens: Of each answer; None is as many as the text has.
+        whole: Whether the text is one segment; else each line is one.
+    """
+
+    text: str
+    answers: int = 1
+    beside_tokens: int = 0
+    answer_tokens: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True)
 class Cost:
     """What a request takes, as estimated.
 
     Args:
         tokens: That the engine will read and write for it.
-        longest_tokens: Those of them that come one after the other: of its longest piece.
+        longest_tokens: Those of them that come one after the other: of its longest segment.
+        generations: That the engine will start for it. Retries are added when they start.
     """
 
     tokens: int
     longest_tokens: int
+    generations: int = 1
 
 
-def cost_of(texts: Sequence[str]) -> Cost:
-    """About what it takes to translate texts, whose lines are generated side by side as a rule."""
-    sizes = [(text, estimated_tokens(text)) for text in texts]
-    lines = (
-        tokens * max(map(len, text.splitlines()), default=0) / len(text) for text, tokens in sizes if text
-    )
-    return Cost(
-        sum(PROMPT_TOKENS + 2 * tokens for _, tokens in sizes),
-        PROMPT_TOKENS + 2 * math.ceil(max(lines, default=0)),
-    )
+def demands_of(asked: TranslationRequest) -> tuple[Demand, ...]:
+    """What a translation request gives the engine."""
+    beside_tokens = estimated_tokens(asked.context) + sum(map(estimated_tokens, asked.instructions))
+    whole = asked.split in (Split.NO_LINES, Split.NONE)
+    return tuple(Demand(text, 1 + asked.alternatives, beside_tokens, whole=whole) for text in asked.texts)
+
+
+def cost_of(demands: Iterable[Demand]) -> Cost:
+    """About what all of a request takes; its segments are generated side by side as a rule."""
+    tokens = longest_tokens = generations = 0
+    for demand in demands:
+        lines = [line for line in demand.text.splitlines() if line.strip()]
+        if not lines:
+            continue
+        segments = 1 if demand.whole else len(lines)
+        read_tokens = estimated_tokens(demand.text)
+        written_tokens = read_tokens if demand.answer_tokens is None else demand.answer_tokens
+        beside_tokens = PROMPT_TOKENS + demand.beside_tokens
+        generations += segments * demand.answers
+        tokens += demand.answers * (segments * beside_tokens + read_tokens + written_tokens)
+        longest_ratio = 1.0 if demand.whole else max(map(len, lines)) / len(demand.text)
+        longest_tokens = max(
+            longest_tokens, beside_tokens + math.ceil(longest_ratio * (read_tokens + written_tokens))
+        )
+    return Cost(tokens, max(PROMPT_TOKENS, longest_tokens), generations)

@@ -95,14 +95,15 @@ class ShortestFirst:
         self._began_s = clock()
         self._lengths: dict[tuple[str, str], Lengths] = {}
 
-    def __call__(self, pair: Pair, segment_tokens: int) -> int:
-        """The priority of a segment that comes now.
+    def __call__(self, pair: Pair | None, tokens: int) -> int:
+        """The priority of a segment, or a chat, that comes now.
 
         Args:
-            pair: Its languages.
-            segment_tokens: Its length.
+            pair: The segment's languages; None for a chat.
+            tokens: The segment's length; of a chat the expected length of the answer.
         """
-        return priority(self._clock() - self._began_s, segment_tokens * self.ratio(pair))
+        ratio = 1.0 if pair is None else self.ratio(pair)
+        return priority(self._clock() - self._began_s, tokens * ratio)
 
     def ratio(self, pair: Pair) -> float:
         """Tokens of translation for a token of text, as seen lately; 1 where nothing was."""

@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
+from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
@@ -91,8 +92,17 @@ class Settings(BaseSettings):
         le=3600,
         description="seconds without progress after which a client that does not read its answer is disconnected",
     )
+    file_timeout_s: float = Field(
+        FILE_TIMEOUT_S,
+        gt=0,
+        description="maximum seconds for a file, which gets request-timeout-s for every "
+        f"{FILE_CHARACTERS} characters",
+    )
     max_queued_requests: int | None = Field(
-        None, ge=0, description="requests that may wait for the engine; default: 8 for each that runs"
+        None,
+        ge=0,
+        description="generations that may wait for the engine, one for each text and alternative of a request; "
+        "default: 8 for each that runs",
     )
     max_queued_tokens: int | None = Field(
         None, ge=0, description="tokens that may wait for the engine; default: as many as it runs at once"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dragoman_service.costs import Cost, cost_of, demands_of
 from dragoman_service.errors import ServiceError
 from dragoman_service.languages import Pair
 from dragoman_service.translate import Translator
@@ -32,6 +33,29 @@ class Work(Protocol):
     @property
     def texts(self) -> Sequence[str]:
         """What the engine will be given."""
+        ...
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes of the engine: by `costs.cost_of`."""
+        ...
+
+    @property
+    def characters(self) -> int:
+        """What it is charged for: code points of its texts, once for each target."""
+        ...
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file, whose time grows with its size."""
+        ...
+
+    def reserve(self) -> AbstractContextManager[None]:
+        """Hold what it will use of the pod's own quota while it is answered.
+
+        Raises:
+            QuotaError: There is not so much left.
+        """
         ...
 
     @property
@@ -84,16 +108,31 @@ class Call:
         requests: What the core is asked for: one, or one for each target language, done side by side.
         render: Makes the answer of their results.
         events: Set where the one request's translations are to be streamed.
+        charged: Characters, where they are not those of the requests: texts that are not translated count too.
+        reserve: See `Work.reserve`.
     """
 
     requests: tuple[TranslationRequest, ...]
     render: Callable[[Results], Response]
     events: Events | None = None
+    charged: int | None = None
+    reserve: Callable[[], AbstractContextManager[None]] = nullcontext
+    is_file: bool = False
+
+    @property
+    def characters(self) -> int:
+        """See `Work.characters`."""
+        return sum(map(len, self.texts)) if self.charged is None else self.charged
 
     @property
     def texts(self) -> Sequence[str]:
         """The texts, once for each language that they are translated into."""
         return [text for asked in self.requests for text in asked.texts]
+
+    @property
+    def cost(self) -> Cost:
+        """Of all requests together."""
+        return cost_of(demand for asked in self.requests for demand in demands_of(asked))
 
     @property
     def streams(self) -> bool:

@@ -1,5 +1,5 @@
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -11,13 +11,15 @@ from dragoman_service.admission import (
     Reason,
     Refusal,
     expected_s,
+    file_limit_s,
     verdict,
 )
-from dragoman_service.costs import PROMPT_TOKENS, Cost, cost_of, estimated_tokens
+from dragoman_service.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
 from dragoman_service.engine.protocol import Capacity
 from dragoman_service.engine.pulse import Pulse
 from dragoman_service.errors import InvalidFieldError, OverloadedError
 from dragoman_service.service_rate import ServiceRate
+from dragoman_service.translation import Split, TranslationRequest
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
 
@@ -55,11 +57,23 @@ def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
 
 
 def test_a_request_costs_what_is_read_and_what_is_written() -> None:
-    assert cost_of(["abcd" * 10, "abcd"]) == Cost(2 * PROMPT_TOKENS + 2 * (10 + 1), PROMPT_TOKENS + 2 * 10)
-    lines = cost_of(["abcd\n" * 100])
-    assert lines.tokens > 200
-    assert lines.longest_tokens == PROMPT_TOKENS + 2
-    assert cost_of([]) == Cost(0, PROMPT_TOKENS)
+    two = cost_of([Demand("abcd" * 10), Demand("abcd")])
+    assert two == Cost(2 * PROMPT_TOKENS + 2 * (10 + 1), PROMPT_TOKENS + 2 * 10, 2)
+    lines = cost_of([Demand("abcd\n" * 100 + "\n")])
+    assert lines.tokens > 100 * PROMPT_TOKENS + 200
+    assert (lines.longest_tokens, lines.generations) == (PROMPT_TOKENS + 2, 100)
+    assert cost_of([]) == cost_of([Demand(" ")]) == Cost(0, PROMPT_TOKENS, 0)
+
+
+def test_each_answer_and_what_stands_beside_a_text_cost_too() -> None:
+    assert cost_of([Demand("abcd" * 10, answers=10)]) == Cost(
+        10 * (PROMPT_TOKENS + 20), PROMPT_TOKENS + 20, 10
+    )
+    asked = TranslationRequest(("abcd\n" * 2,), "de", "en", context="abcd" * 5, instructions=("abcd",))
+    assert cost_of(demands_of(asked)).tokens == 2 * (PROMPT_TOKENS + 6) + 2 * 3
+    assert cost_of(demands_of(replace(asked, split=Split.NONE))).generations == 1
+    chat = Demand("abcd\nabcd", answer_tokens=100, whole=True)
+    assert cost_of([chat]) == Cost(PROMPT_TOKENS + 3 + 100, PROMPT_TOKENS + 3 + 100, 1)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +84,7 @@ def test_a_request_costs_what_is_read_and_what_is_written() -> None:
         (Bounds(), Load(16 + 8 * 16, 0), 10, Reason.REQUESTS),
         (Bounds(queued_requests=0), Load(15, 0), 10, None),
         (Bounds(queued_requests=0), Load(16, 0), 10, Reason.REQUESTS),
+        (Bounds(queued_requests=4), Load(1, 0, generating=20), 10, Reason.REQUESTS),
         (Bounds(), Load(5, 1990), 10, None),
         (Bounds(), Load(5, 1991), 10, Reason.TOKENS),
         (Bounds(queued_tokens=50), Load(5, 1040), 10, None),
@@ -157,13 +172,55 @@ def test_a_rate_falls_while_nothing_is_done() -> None:
     assert rate.tokens_per_s < before / 4
 
 
+@pytest.mark.parametrize(
+    ("slots", "generations", "admitted"),
+    [
+        (134, 10, True),
+        (135, 10, False),
+        (112, 1000, True),
+        (113, 1000, False),
+        (143, 0, True),
+        (144, 0, False),
+    ],
+)
+def test_a_request_takes_as_many_places_as_generations_up_to_its_bound(
+    slots: int, generations: int, admitted: bool
+) -> None:
+    cost = Cost(1, 1, generations)
+    found = verdict(Bounds(at_once=32), CAPACITY, Load(slots, 0), cost, math.inf)
+    assert (found is None) is admitted
+
+
+def test_what_is_over_the_whole_bound_is_admitted_when_nothing_waits() -> None:
+    bounds, cost = Bounds(queued_requests=4), Cost(1, 1, 100)
+    assert verdict(bounds, CAPACITY, Load(16, 0), cost, math.inf) is None
+    assert verdict(bounds, CAPACITY, Load(17, 0), cost, math.inf) == Refusal(Reason.REQUESTS, 1)
+
+
+def test_retries_are_added_to_their_request_while_it_lasts() -> None:
+    admission = make_admission()
+    with admission.admit(Cost(40, 1), 30) as place:
+        place.add(60)
+        assert (admission.load.tokens, place.tokens, place.generations) == (100, 100, 2)
+    place.add(60)
+    assert admission.load.tokens == 0
+
+
+@pytest.mark.parametrize(("characters", "limit_s"), [(0, 30), (5000, 30), (10_000, 60), (10**7, 600)])
+def test_a_file_gets_time_by_its_size(characters: int, limit_s: float) -> None:
+    admission = Admission(Bounds(), Engine(), longest_s=30, file_longest_s=600)
+    assert admission.time_limit_s(None, characters) == limit_s
+    assert admission.time_limit_s("20", characters) == 20
+    assert file_limit_s(characters, request_s=30, most_s=10) == 30
+
+
 def test_places_are_counted_and_given_back() -> None:
     admission = make_admission(queued_requests=0)
     with admission.admit(Cost(40, 1), 30) as place:
-        assert (admission.load.requests, admission.load.tokens, place.tokens) == (1, 40, 40)
+        assert (admission.load.slots, admission.load.tokens, place.tokens) == (1, 40, 40)
         with pytest.raises(ZeroDivisionError), admission.admit(Cost(2, 1), 30):
             raise ZeroDivisionError
-    assert (admission.load.requests, admission.load.tokens) == (0, 0)
+    assert (admission.load.slots, admission.load.tokens) == (0, 0)
 
 
 def test_a_full_pod_says_so_and_names_the_bound() -> None:
@@ -187,7 +244,7 @@ def test_a_request_over_the_whole_bound_is_taken_when_nothing_waits() -> None:
     ):
         pass
     with admission.admit(Cost(990, 1), 30), admission.admit(Cost(1_000_000, 1), 30):
-        assert admission.load.requests == 2
+        assert admission.load.slots == 2
 
 
 @pytest.mark.parametrize(("asked", "limit_s"), [(None, 30), ("2.5", 2.5), ("1e9", 30), ("inf", 30)])

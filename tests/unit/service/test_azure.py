@@ -23,7 +23,7 @@ def request_of(query: str, **headers: str) -> Request:
 
 def read(query: str, body: Any) -> Any:
     request = request_of(query)
-    return azure(request).read(request, json.dumps(body).encode())
+    return azure(request, 1024).read(request, json.dumps(body).encode())
 
 
 def answers(call: Any, *results: list[TranslationResult]) -> Any:
@@ -132,7 +132,7 @@ def test_refusals_have_azures_numbers(query: str, body: Any, number: int) -> Non
 
 def test_what_is_no_json_is_told_apart() -> None:
     with pytest.raises(errors.MalformedRequestError) as refused:
-        read_v3(QueryParams("to=de"), b"[{")
+        read_v3(QueryParams("to=de"), b"[{", 1024)
     assert number_of(refused.value) == 400074
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_json_is_told_apart() -> None:
 )
 def test_a_refusal_is_a_number_its_first_digits_the_status(error: ServiceError, status: int) -> None:
     for version, kind in (("3.0", int), ("2026-06-06", str)):
-        answer = Azure("an-id", version).refuse(error)
+        answer = Azure("an-id", version, 1024).refuse(error)
         assert answer.status_code == status
         code = json.loads(bytes(answer.body))["error"]["code"]
         assert isinstance(code, kind)
@@ -166,16 +166,16 @@ def test_a_refusal_is_a_number_its_first_digits_the_status(error: ServiceError, 
     ],
 )
 def test_a_request_goes_by_its_callers_id(headers: dict[str, str], same: str | None) -> None:
-    given = azure(request_of(V3, **headers)).request_id
+    given = azure(request_of(V3, **headers), 1024).request_id
     assert given == same if same else len(given) == 36
 
 
 def test_limits_count_every_target() -> None:
-    check_size([("a" * 50_000, 1)])
-    check_size([("a", 50)] * 1000)
+    check_size([("a" * 50_000, 1)], 1024)
+    check_size([("a", 50)] * 1000, 1024)
     for sizes in ([("a" * 25_001, 2)], [("", 51)] * 1000, [("a", 1)] * 1001):
         with pytest.raises(AzureRefusal):
-            check_size(sizes)
+            check_size(sizes, 1024)
 
 
 def test_many_targets_of_empty_texts_are_refused_before_they_cost_anything() -> None:

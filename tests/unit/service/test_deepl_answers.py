@@ -105,15 +105,20 @@ def test_v2_knows_only_glossaries_of_one_pair(dictionaries: tuple[Dictionary, ..
 
 def test_usage_is_bounded_by_its_limit() -> None:
     usage = Usage(10)
-    usage.check(10)
-    usage.add(6)
-    usage.check(4)
-    with pytest.raises(errors.QuotaError, match="6 of 10 characters are used, 5 more"):
-        usage.check(5)
+    with usage.reserve(10):
+        usage.add(6)
+    with usage.reserve(3):
+        with usage.reserve(1):
+            pass
+        with pytest.raises(errors.QuotaError, match="9 of 10 characters are used, 2 more"), usage.reserve(2):
+            pass
+    with usage.reserve(4):
+        pass
     assert usage.answer() == {"character_count": 6, "character_limit": 10}
 
 
 def test_usage_without_a_limit_has_a_large_one() -> None:
     usage = Usage()
-    usage.check(UNLIMITED)
+    with usage.reserve(UNLIMITED):
+        pass
     assert usage.answer() == {"character_count": 0, "character_limit": UNLIMITED}

@@ -12,7 +12,7 @@ from dragoman_service.errors import CallerError, InvalidFieldError, ServiceError
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
 
-GOOGLE = Google(("en", "de", "zh-Hans", "zh-Hant"))
+GOOGLE = Google(("en", "de", "zh-Hans", "zh-Hant"), 1024)
 
 
 def request_of(query: str = "", media: str = "application/json") -> Request:
@@ -107,7 +107,7 @@ def test_googles_codes_become_tags_unless_they_are_served_as_they_are() -> None:
 )
 def test_wrong_parameters_are_named(shape: Any, fields: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
-        parameters(request_of(), json.dumps(fields).encode(), shape)
+        parameters(request_of(), json.dumps(fields).encode(), shape, 1024)
     assert said in str(refused.value)
 
 

@@ -2,7 +2,7 @@
 
 from dragoman_service.translate.guard_process import GuardProcess
 from dragoman_service.translate.observer import Observer, Origin, Priority, Silent
-from dragoman_service.translate.opening import translator_of
+from dragoman_service.translate.opening import most_at_once, translator_of
 from dragoman_service.translate.translator import MOST_SIDE_BY_SIDE, Translator
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "Priority",
     "Silent",
     "Translator",
+    "most_at_once",
     "translator_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import time
@@ -97,6 +98,7 @@ class Generator:
         observer: Told of what fires.
         judge: Of the answers.
         origin: Of the request.
+        slots: Generations that the request may have in the engine at once.
     """
 
     engine: Engine
@@ -104,6 +106,7 @@ class Generator:
     observer: Observer
     judge: Judge
     origin: Origin
+    slots: asyncio.Semaphore
 
     async def outcome(self, asked: Asked) -> Outcome:
         """An answer, tried twice where the first has something against it.
@@ -127,6 +130,8 @@ class Generator:
         names = verdict.names
         if retried:
             self.observer.retried(self.origin)
+            if self.origin.added is not None:
+                self.origin.added(answers[0].prompt_tokens + answers[0].output_tokens)
             answers.append(await self.answer(prompt, other_sampling(decoding, names), urgency))
             second = await self._judged(asked, answers[1])
             self._tell(second)
@@ -147,11 +152,15 @@ class Generator:
         )
 
     async def answer(self, prompt: Prompt, decoding: Decoding, priority: int = 0) -> Answer:
-        """One generation, to its end.
+        """One generation, to its end, once the request has a slot for it.
 
         Raises:
             EngineError: The engine failed.
         """
+        async with self.slots:
+            return await self._answer(prompt, decoding, priority)
+
+    async def _answer(self, prompt: Prompt, decoding: Decoding, priority: int) -> Answer:
         pieces: list[str] = []
         last: Chunk | None = None
         chunks = self.engine.generate(

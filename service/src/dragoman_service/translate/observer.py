@@ -8,8 +8,9 @@ from typing import Protocol
 
 from dragoman_service.languages import Pair
 
-Priority = Callable[[Pair, int], int]
-"""From the pair and a segment's tokens to its priority in the engine; lower goes first."""
+Priority = Callable[[Pair | None, int], int]
+"""From the pair, None for a chat, and the tokens of a segment, or of an answer, to the priority in the engine; lower
+goes first."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,13 @@ class Origin:
         dialect: The API it came by: a label of metrics.
         priority: Asked for each generation; None is 0 for all. Only engines that schedule by priority look.
         trace_headers: W3C trace context of the request's span.
+        added: Called with the tokens of each generation beyond those that were admitted.
     """
 
     dialect: str = ""
     priority: Priority | None = None
     trace_headers: Mapping[str, str] | None = None
+    added: Callable[[int], None] | None = None
 
 
 NOWHERE = Origin()

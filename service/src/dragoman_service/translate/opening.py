@@ -15,10 +15,16 @@ from dragoman_service.translate.translator import MOST_SIDE_BY_SIDE, Translator
 from dragoman_service.translation import Split
 
 ROUNDS_AHEAD = 2
-"""Segments of one request in the engine for each sequence that it runs: enough to keep it busy, and whoever
+"""Generations of one request in the engine for each sequence that it runs: enough to keep it busy, and whoever
 comes next waits for one round of them rather than for a whole document."""
 
 ANY_PAIR = Pair(language("en"), language("de"))
+
+
+def most_at_once(settings: Settings) -> int:
+    """Generations of one request that the engine holds at once."""
+    sequences = settings.max_num_seqs
+    return min(MOST_SIDE_BY_SIDE, ROUNDS_AHEAD * sequences) if sequences else MOST_SIDE_BY_SIDE
 
 
 def translator_of(
@@ -41,14 +47,13 @@ def translator_of(
         raise SettingsError(
             f"--glossary: models of family {family.name} cannot be told of terms; leave it out, or use another model"
         )
-    at_once = settings.max_num_seqs
     return Translator(
         engine,
         family,
         settings.languages,
         settings.request_timeout_s,
         split=Split(settings.split) if settings.split else None,
-        side_by_side=min(MOST_SIDE_BY_SIDE, ROUNDS_AHEAD * at_once) if at_once else MOST_SIDE_BY_SIDE,
+        side_by_side=most_at_once(settings),
         glossary=GlossaryFile(settings.glossary) if settings.glossary else None,
         cache_bytes=settings.cache_bytes,
         observer=observer,

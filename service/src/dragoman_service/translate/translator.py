@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import uuid
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
 from dragoman_contract.languages import Languages
-from dragoman_service.engine.protocol import Engine
+from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import DeadlineExceededError, EmptyTextError, ServiceError
 from dragoman_service.languages import UNKNOWN, Pair, pair
 from dragoman_service.prompts.family import PromptFamily
@@ -28,8 +29,9 @@ from dragoman_service.translate.wanted import wanted
 from dragoman_service.translation import Delta, OnFinding, Split, TranslationRequest, TranslationResult
 
 MOST_SIDE_BY_SIDE = 128
-"""Segments of one request that the engine holds at once: handing over a thousand takes the event loop for
-longer than other callers should wait, and more than this fill the batch of no CPU and few GPUs."""
+"""Generations of one request that the engine holds at once, alternatives and all targets included: handing over a
+thousand takes the event loop for longer than other callers should wait, and more than this fill the batch of no CPU and
+few GPUs."""
 
 PREPARED_INLINE_CHARS = 2000
 """Longer texts are prepared in a thread: this many take about 2 ms."""
@@ -44,7 +46,7 @@ class Translator:
         languages: Pairs that are served; empty means every pair.
         timeout_s: Seconds after which a request is given up.
         split: What ends a segment where a request does not say; None is as the model wants it.
-        side_by_side: Segments of one request that the engine holds at once.
+        side_by_side: Generations of one request that the engine holds at once.
         glossary: The deployment's terms.
         cache_bytes: What outcomes that are kept for later requests may take; 0 keeps none.
         observer: Told of what happens.
@@ -77,12 +79,38 @@ class Translator:
         self._budgets = Budgets(engine, family)
         self._judge = Judge(guards)
         self._origin = NOWHERE
+        self._slots: asyncio.Semaphore | None = None
 
-    def on_behalf_of(self, origin: Origin) -> Translator:
-        """The same translator, telling the observer and the engine where its requests come from."""
+    def on_behalf_of(self, origin: Origin, timeout_s: float | None = None) -> Translator:
+        """The same translator for one caller's request, all parts of which share one bound in the engine.
+
+        Args:
+            origin: Passed to the observer and the engine.
+            timeout_s: Seconds after which the request is given up; default: this translator's.
+        """
         other = copy.copy(self)
         other._origin = origin
+        other._slots = asyncio.Semaphore(self._side_by_side)
+        if timeout_s is not None:
+            other.timeout_s = timeout_s
         return other
+
+    def chat(self, prompt: Prompt, decoding: Decoding, answer_tokens: int) -> AsyncGenerator[Chunk]:
+        """One generation that is no translation: no segments, no guards.
+
+        Args:
+            prompt: What the engine reads.
+            decoding: How it answers.
+            answer_tokens: Expected length of the answer, for its priority.
+        """
+        origin = self._origin
+        return self.engine.generate(
+            prompt,
+            decoding,
+            uuid.uuid4().hex,
+            priority=origin.priority(None, answer_tokens) if origin.priority else 0,
+            trace_headers=origin.trace_headers,
+        )
 
     async def warm_up(self) -> None:
         """Load what is loaded on first use, in a thread; a second or so. Called while the model loads."""
@@ -192,7 +220,8 @@ class Translator:
         self, asked: TranslationRequest, texts: Sequence[Text]
     ) -> AsyncGenerator[tuple[Text, Settled]]:
         """The segments of all texts in order, decided on."""
-        generator = Generator(self.engine, self.family, self._observer, self._judge, self._origin)
+        slots = self._slots or asyncio.Semaphore(self._side_by_side)
+        generator = Generator(self.engine, self.family, self._observer, self._judge, self._origin, slots)
         strict = asked.on_finding is OnFinding.FAIL
         known: dict[bytes, Outcome] = {}
 

@@ -59,12 +59,13 @@ Rows = list[list[Wanted]]
 """For each text, its translations in the order in which they were asked for."""
 
 
-def read_v3(query: Any, body: bytes) -> Rows:
+def read_v3(query: Any, body: bytes, max_texts: int) -> Rows:
     """What version 3.0 asks for.
 
     Args:
         query: The request's parameters, each with one value or several.
         body: An array of texts.
+        max_texts: See `check_size`.
 
     Raises:
         CallerError: It cannot be answered; with the number that Azure has for it.
@@ -75,7 +76,7 @@ def read_v3(query: Any, body: bytes) -> Rows:
     items, targets = read_json(body, list[Item]), query.getlist("to")
     if not targets:
         raise AzureRefusal(400036, 'the parameter "to" is missing; name the language to translate into')
-    check_size((item.text, len(targets)) for item in items)
+    check_size(((item.text, len(targets)) for item in items), max_texts)
     try:
         text_type = TextType(query.get("textType") or TextType.PLAIN)
     except ValueError:
@@ -87,14 +88,14 @@ def read_v3(query: Any, body: bytes) -> Rows:
     return [[Wanted(item.text, to, how) for to, how in hows] for item in items]
 
 
-def read_v2026(body: bytes) -> Rows:
+def read_v2026(body: bytes, max_texts: int) -> Rows:
     """What version 2026-06-06 asks for: each text has languages, a format and targets of its own.
 
     Raises:
         CallerError: See `read_v3`.
     """
     inputs = read_json(body, Inputs).inputs
-    check_size((item.text, len(item.targets)) for item in inputs)
+    check_size(((item.text, len(item.targets)) for item in inputs), max_texts)
     return [
         [
             Wanted(item.text, target.language, _how(item, target, _source(item.language, item.script)))
@@ -133,18 +134,20 @@ def _checked(tag: str, script: str | None, number: int) -> str:
     return whole
 
 
-def check_size(sizes: Iterable[tuple[str, int]]) -> None:
-    """Keep to Azure's limits.
+def check_size(sizes: Iterable[tuple[str, int]], max_texts: int) -> None:
+    """Keep to Azure's limits, and the pod's own.
 
     Args:
         sizes: Each text, and how many languages it becomes.
+        max_texts: Texts that the pod takes in one request, where that is less than Azure's bound.
 
     Raises:
         AzureRefusal: There are too many texts, or too many characters; an empty text counts as one.
     """
     found = list(sizes)
-    if len(found) > MOST_ITEMS:
-        raise AzureRefusal(400072, f"{len(found)} texts in one request; send at most {MOST_ITEMS}")
+    most = min(MOST_ITEMS, max_texts)
+    if len(found) > most:
+        raise AzureRefusal(400072, f"{len(found)} texts in one request; send at most {most}")
     chars = sum(max(1, len(text)) * targets for text, targets in found)
     if chars > MOST_CHARS:
         raise AzureRefusal(
@@ -214,16 +217,21 @@ class Azure:
     Args:
         request_id: Goes back as `X-RequestId`.
         version: Of the API, as it was asked for.
+        max_texts: Texts that the pod takes in one request.
     """
 
     request_id: str
     version: str
+    max_texts: int
     name: str = "azure"
 
     def read(self, request: Request, body: bytes) -> Call:
         """Texts, each of which may become several languages."""
         version = version_of(request)
-        rows = read_v3(request.query_params, body) if version == V3 else read_v2026(body)
+        if version == V3:
+            rows = read_v3(request.query_params, body, self.max_texts)
+        else:
+            rows = read_v2026(body, self.max_texts)
         groups = grouped(rows)
         chars = sum(len(wanted.text) for row in rows for wanted in row)
 
@@ -235,7 +243,7 @@ class Azure:
         requests = (
             replace(how, texts=tuple(wanted.text for wanted in group)) for how, group in groups.items()
         )
-        return Call(tuple(requests), render)
+        return Call(tuple(requests), render, charged=chars)
 
     def refuse(self, error: ServiceError) -> Response:
         """`{"error": {"code", "message"}}` with a number of six digits."""
@@ -246,11 +254,11 @@ class Azure:
         )
 
 
-def azure(request: Request) -> Azure:
+def azure(request: Request, max_texts: int) -> Azure:
     """The dialect for a request, with the id that it goes by."""
     asked = request.headers.get("X-RequestId") or request.headers.get("X-ClientTraceId") or ""
     request_id = asked if REQUEST_ID.fullmatch(asked) else str(uuid.uuid4())
-    return Azure(request_id, request.query_params.get("api-version", V3))
+    return Azure(request_id, request.query_params.get("api-version", V3), max_texts)
 
 
 def version_of(request: Request) -> str:

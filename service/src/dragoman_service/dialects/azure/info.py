@@ -33,7 +33,7 @@ async def languages(answering: Answering, request: Request, model: str) -> Respo
         request: Its `Accept-Language` says in which language the names are.
         model: Name of what translates.
     """
-    dialect = azure(request)
+    dialect = azure(request, answering.max_texts)
 
     async def reply(body: bytes) -> Response:
         del body
@@ -74,13 +74,13 @@ async def detection(answering: Answering, request: Request) -> Response:
         answering: See there.
         request: Its body is an array of texts.
     """
-    dialect = azure(request)
+    dialect = azure(request, answering.max_texts)
 
     async def reply(body: bytes) -> Response:
         if version_of(request) != V3:
             raise AzureRefusal(400021, f"/detect is part of api-version {V3} alone")
         texts = [item.text for item in read_json(body, list[Item])]
-        check_size((text, 1) for text in texts)
+        check_size(((text, 1) for text in texts), answering.max_texts)
         sources = offered(answering.translator.languages).sources
         found = await asyncio.to_thread(lambda: [_detected(text, sources) for text in texts])
         return JSONResponse(found, headers={"X-RequestId": dialect.request_id})

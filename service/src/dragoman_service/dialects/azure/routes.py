@@ -85,7 +85,7 @@ def azure_routes(answering: Answering, model: str) -> APIRouter:
     )
     async def azure_translate(request: Request) -> Response:
         """Translate texts into several languages."""
-        return await answering.answer(request, azure(request))
+        return await answering.answer(request, azure(request, answering.max_texts))
 
     @router.post("/detect", response_model=list[DetectedItem], responses=refusals, openapi_extra=DETECT)
     async def azure_detect(request: Request) -> Response:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dragoman_contract.languages import Languages
+from dragoman_service.costs import Cost, cost_of, demands_of
 from dragoman_service.dialects.blanks import not_blank
 from dragoman_service.dialects.deepl.codes import has_formality, source_tag, target_tag
 from dragoman_service.dialects.deepl.errors import missing, unsupported
@@ -43,6 +44,7 @@ class Asked:
         glossary_ids: Whose terms hold, the first before the others.
         model_type: What the answer calls the model, where it was asked for one.
         tag_handling_version: The same of the way tags are handled.
+        words: Of a document, without its markup; None where the texts came as they are.
     """
 
     texts: tuple[str, ...]
@@ -50,11 +52,20 @@ class Asked:
     glossary_ids: tuple[str, ...] = ()
     model_type: str | None = None
     tag_handling_version: str | None = None
+    words: tuple[str, ...] | None = None
 
     @property
     def characters(self) -> int:
-        """What is counted as usage: code points of all texts."""
-        return sum(map(len, self.texts))
+        """What is counted as usage: code points of all texts, or of a document's words."""
+        return sum(map(len, self.texts if self.words is None else self.words))
+
+    @property
+    def cost(self) -> Cost:
+        """What the translation takes of the engine."""
+        if self.request is None:
+            return cost_of(())
+        texts = self.request.texts if self.words is None else self.words
+        return cost_of(demands_of(replace(self.request, texts=texts)))
 
 
 def read_asked(fields: Fields, served: tuple[Languages, ...], max_texts: int) -> Asked:

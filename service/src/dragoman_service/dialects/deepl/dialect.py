@@ -73,11 +73,15 @@ class DeepL:
     name: str = "deepl"
 
     async def read(self, request: Request, body: bytes) -> Call:
-        """See `asked.read_asked`; the terms of its glossaries are looked up, and the quota is."""
+        """See `asked.read_asked`; the terms of its glossaries are looked up."""
         asked = read_asked(fields_of(request, body), self.served, self.max_texts)
-        self.usage.check(asked.characters)
         wanted = await self.with_terms(asked, request.headers)
-        return Call(() if wanted is None else (wanted,), lambda results: self._answered(asked, results))
+        return Call(
+            () if wanted is None else (wanted,),
+            lambda results: self._answered(asked, results),
+            charged=asked.characters,
+            reserve=lambda: self.usage.reserve(asked.characters),
+        )
 
     async def with_terms(self, asked: Asked, headers: Headers) -> TranslationRequest | None:
         """What the core is asked for, with the terms that its glossaries have; their pairs know no variants.

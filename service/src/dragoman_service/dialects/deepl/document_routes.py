@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_contract.files import MOST_FILE_BYTES
+from dragoman_contract.routing import CHARACTERS_HEADER
 from dragoman_service.answering import Answering
 from dragoman_service.dialects.deepl import schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -40,10 +41,11 @@ def document_routes(answering: Answering, dialect: DeepL, inform: Inform) -> API
         async def reply(body: bytes) -> Response:
             uploaded = await read_upload(request, body)
             file, asked = await asyncio.to_thread(read_document, uploaded, dialect.served)
-            dialect.usage.check(asked.characters)
             wanted = await dialect.with_terms(asked, request.headers)
             begun = await documents.begin(uploaded.name, file, asked, wanted, request.headers)
-            return JSONResponse({"document_id": begun.document_id, "document_key": begun.document_key})
+            return JSONResponse(
+                {"document_id": begun.document_id, "document_key": begun.document_key}, headers=charge(begun)
+            )
 
         if places.locked() or documents.full:
             return dialect.refuse(CapacityError(f"{MOST_AT_ONCE} documents are being translated"))
@@ -56,7 +58,7 @@ def document_routes(answering: Answering, dialect: DeepL, inform: Inform) -> API
 
         async def reply(_: Request, fields: Fields) -> Response:
             found = documents.find(document_id, fields.required("document_key"))
-            return JSONResponse(state_json(found))
+            return JSONResponse(state_json(found), headers=charge(found))
 
         return await inform(request, reply)
 
@@ -71,6 +73,13 @@ def document_routes(answering: Answering, dialect: DeepL, inform: Inform) -> API
         return await inform(request, reply)
 
     return router
+
+
+def charge(document: Document) -> dict[str, str]:
+    """What an answer charges for a document: its upload for all characters; a failure takes them back once."""
+    due = 0 if document.state is State.ERROR else document.characters
+    change, document.charged = due - document.charged, due
+    return {CHARACTERS_HEADER: str(change)} if change else {}
 
 
 def state_json(document: Document) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from enum import StrEnum
 from starlette.datastructures import Headers
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_service.answering import Answering
-from dragoman_service.costs import cost_of
+from dragoman_service.answering import Answering, check_left
 from dragoman_service.dialects.blanks import put_back
 from dragoman_service.dialects.deepl.asked import Asked
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -54,9 +53,10 @@ class Document:
         document_id: Names it.
         document_key: Whoever has it may ask for it.
         name: For the one who saves it.
-        characters: What is counted as usage once it is done.
+        characters: What it is charged for, and what is counted as usage once it is done.
         state: How far it is.
         error: Why it was not translated, in words.
+        charged: Characters that answers so far have charged for it.
     """
 
     document_id: str
@@ -65,6 +65,7 @@ class Document:
     characters: int
     state: State = State.TRANSLATING
     error: str = ""
+    charged: int = 0
 
 
 class Documents:
@@ -167,14 +168,14 @@ class Documents:
             account = held.enter_context(answering.accounting.request(self._dialect.name, headers))
             try:
                 held.enter_context(answering.lifecycle.admit())
-                texts = () if wanted is None else wanted.texts
-                limit_s = answering.admission.time_limit_s(None)
-                account.admitted(
-                    held.enter_context(answering.admission.admit(cost_of(texts), limit_s)), len(texts)
-                )
+                check_left(headers, document.characters)
+                held.enter_context(self._dialect.usage.reserve(document.characters))
+                limit_s = answering.admission.time_limit_s(None, document.characters)
+                place = held.enter_context(answering.admission.admit(asked.cost, limit_s))
+                account.admitted(place, 0 if wanted is None else len(wanted.texts))
                 account.pair = None if wanted is None else answering.translator.check(wanted)
                 taken.set_result(None)
-                translator = answering.translator.on_behalf_of(account.origin)
+                translator = answering.translator.on_behalf_of(account.origin, limit_s)
                 results = [] if wanted is None else await translator.translate(wanted)
                 whole = [result.text for result in put_back(asked.texts, results, None)]
                 content = await asyncio.to_thread(file.rebuild, whole if file.texts else ())

@@ -88,6 +88,7 @@ def read_document(upload: Upload, served: tuple[Languages, ...]) -> tuple[FileDo
     document = reader_for(upload.name)(upload.content)
     fields = Fields({**upload.fields.values, "text": list(document.texts) or [""]}, is_form=True)
     asked = read_asked(fields, served, max_texts=len(document.texts) or 1)
+    asked = replace(asked, words=document.words())
     if asked.request is None:
         return document, asked
     request = replace(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from dragoman_service.errors import QuotaError
 
 UNLIMITED = 1_000_000_000_000
@@ -17,18 +20,25 @@ class Usage:
 
     def __init__(self, limit_chars: int | None = None) -> None:
         self._limit_chars = limit_chars
-        self._used_chars = 0
+        self._used_chars = self._reserved_chars = 0
 
-    def check(self, chars: int) -> None:
-        """Whether so many more may be translated.
+    @contextmanager
+    def reserve(self, chars: int) -> Iterator[None]:
+        """Hold so many characters while they are translated: requests at the same time share what is left.
 
         Raises:
-            QuotaError: They may not.
+            QuotaError: There are not so many left.
         """
-        if self._limit_chars is not None and self._used_chars + chars > self._limit_chars:
+        used_chars = self._used_chars + self._reserved_chars
+        if self._limit_chars is not None and used_chars + chars > self._limit_chars:
             raise QuotaError(
-                f"{self._used_chars} of {self._limit_chars} characters are used, {chars} more were asked for"
+                f"{used_chars} of {self._limit_chars} characters are used, {chars} more were asked for"
             )
+        self._reserved_chars += chars
+        try:
+            yield
+        finally:
+            self._reserved_chars -= chars
 
     def add(self, chars: int) -> None:
         """So many were translated."""

@@ -71,13 +71,14 @@ FORMATS = {GoogleFormat.HTML: Format.HTML, GoogleFormat.TEXT: Format.PLAIN}
 Shape = TypeVar("Shape", bound=Detection)
 
 
-def parameters(request: Request, body: bytes, shape: type[Shape]) -> Shape:
+def parameters(request: Request, body: bytes, shape: type[Shape], max_texts: int) -> Shape:
     """The parameters of a call, wherever they stand.
 
     Args:
         request: Its query counts beside a form, not beside JSON.
         body: Empty, a form, or JSON.
         shape: What they must be.
+        max_texts: Texts that the pod takes in one request, where that is less than Google's bound.
 
     Raises:
         CallerError: They are not of that shape, or there are too many texts.
@@ -92,10 +93,9 @@ def parameters(request: Request, body: bytes, shape: type[Shape]) -> Shape:
             found = shape.model_validate(one | ({"q": given["q"]} if "q" in given else {}))
         except ValidationError as error:
             raise refusal(error, shape) from None
-    if len(found.texts) > MOST_SEGMENTS:
-        raise InvalidFieldError(
-            f"{len(found.texts)} text segments in one request; send at most {MOST_SEGMENTS}"
-        )
+    most = min(MOST_SEGMENTS, max_texts)
+    if len(found.texts) > most:
+        raise InvalidFieldError(f"{len(found.texts)} text segments in one request; send at most {most}")
     return found
 
 
@@ -115,14 +115,16 @@ class Google:
 
     Args:
         known: BCP-47 tags that the pod offers.
+        max_texts: Texts that the pod takes in one request.
     """
 
     known: tuple[str, ...]
+    max_texts: int
     name: str = "google"
 
     def read(self, request: Request, body: bytes) -> Call:
         """Up to 128 texts of one pair."""
-        asked = parameters(request, body, Translation)
+        asked = parameters(request, body, Translation, self.max_texts)
         source = tag_of(asked.source, self.known) if asked.source else None
         form = asked.format or GoogleFormat.HTML
         wanted = not_blank(asked.texts)
@@ -132,7 +134,7 @@ class Google:
             done = put_back(asked.texts, results[0] if results else (), source)
             return JSONResponse({"data": {"translations": [_rendered(each, asked, form) for each in done]}})
 
-        return Call((request_,) if wanted else (), render)
+        return Call((request_,) if wanted else (), render, charged=sum(map(len, asked.texts)))
 
     def refuse(self, error: ServiceError) -> Response:
         """`{"error": {"code", "message", "errors", "status"}}`."""

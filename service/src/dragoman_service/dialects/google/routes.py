@@ -30,7 +30,7 @@ def google_routes(answering: Answering) -> APIRouter:
     """
     router = APIRouter(tags=["Google"])
     known = offered(answering.translator.languages).all_languages
-    dialect = Google(known)
+    dialect = Google(known, answering.max_texts)
     refusals = errors(GoogleErrorResponse, SAID)
 
     async def translate(request: Request) -> Response:
@@ -41,7 +41,7 @@ def google_routes(answering: Answering) -> APIRouter:
         """Tell which language texts are in."""
 
         async def reply(body: bytes) -> Response:
-            asked = parameters(request, body, Detection)
+            asked = parameters(request, body, Detection, answering.max_texts)
             return JSONResponse(await asyncio.to_thread(detections, asked))
 
         return await answering.inform(request, dialect, reply)

@@ -27,6 +27,7 @@ from dragoman_service.errors import (
     EngineDeadError,
     InvalidFieldError,
     NotReadyError,
+    QuotaError,
     ServiceError,
 )
 from dragoman_service.languages import language
@@ -157,7 +158,7 @@ def parse(fields: Fields, limits: Limits) -> Call:
             answer = {name: values[0] for name, values in answer.items()}
         return respond(answer)
 
-    return Call((request,) if wanted and not same else (), render)
+    return Call((request,) if wanted and not same else (), render, charged=sum(map(len, texts)))
 
 
 def _asked_texts(fields: Fields, limits: Limits) -> str | tuple[str, ...]:
@@ -222,6 +223,8 @@ def status_of(error: ServiceError) -> int:
     LibreTranslate has no 503. Here it says that another replica, or this one later, would have answered.
     """
     match error:
+        case QuotaError():
+            return 403
         case CallerError():
             return 400
         case NotReadyError() | DrainingError() | EngineDeadError():

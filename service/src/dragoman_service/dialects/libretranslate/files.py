@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from fastapi import Request, Response
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_service.costs import Cost, cost_of, demands_of
 from dragoman_service.dialects.addresses import base_url
 from dragoman_service.dialects.blanks import not_blank, put_back
 from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
@@ -59,6 +61,21 @@ class FileWork:
     unfetched: Unfetched
     tag: str | None = None
     streams: bool = False
+    is_file: bool = True
+
+    @property
+    def cost(self) -> Cost:
+        """Of the words: the engine never sees the markup."""
+        return cost_of(demands_of(replace(self.asked, texts=tuple(self.texts))) if self.asked else ())
+
+    @property
+    def characters(self) -> int:
+        """Of the words."""
+        return sum(map(len, self.texts))
+
+    def reserve(self) -> AbstractContextManager[None]:
+        """Nothing: the quota is that of DeepL's API."""
+        return nullcontext()
 
     def check(self, translator: Translator) -> Pair | None:
         """The pair asked for.

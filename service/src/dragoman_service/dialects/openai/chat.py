@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, replace
 
 from fastapi import Response
 from fastapi.responses import JSONResponse
 
+from dragoman_service.costs import Cost, Demand, cost_of
 from dragoman_service.dialects.openai.answers import Completion
 from dragoman_service.dialects.openai.shapes import ChatRequest
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt
 from dragoman_service.errors import EmptyTextError, GenerationError, InvalidFieldError, ServiceError
 from dragoman_service.languages import Pair
 from dragoman_service.translate import Translator
+
+ANSWER_TOKENS = 512
+"""Expected length of an answer, unless the caller's own bound is less: answers end before the model's context does."""
 
 FINISHES = {Finish.STOP: "stop", Finish.LENGTH: "length", Finish.REPETITION: "stop"}
 
@@ -31,11 +34,32 @@ class Chat:
 
     asked: ChatRequest
     completion: Completion
+    is_file: bool = False
 
     @property
     def texts(self) -> Sequence[str]:
         """All that the engine reads."""
         return [message.text for message in self.asked.messages]
+
+    @property
+    def cost(self) -> Cost:
+        """One generation of all messages."""
+        text = "\n".join(self.texts)
+        return cost_of([Demand(text, answer_tokens=self._answer_tokens, whole=True)])
+
+    @property
+    def characters(self) -> int:
+        """Of all messages, whatever their role: all are read for this answer."""
+        return sum(map(len, self.texts))
+
+    def reserve(self) -> AbstractContextManager[None]:
+        """Nothing: the quota is that of DeepL's API."""
+        return nullcontext()
+
+    @property
+    def _answer_tokens(self) -> int:
+        bound = self.asked.max_completion_tokens or self.asked.max_tokens or ANSWER_TOKENS
+        return min(bound, ANSWER_TOKENS)
 
     @property
     def streams(self) -> bool:
@@ -86,7 +110,7 @@ class Chat:
         family = translator.family
         prompt = Prompt(last.text, last.text, family.framing, family.template_args, turns)
         decoding = sampling(self.asked, family.decoding, translator.engine.max_model_len)
-        return translator.engine.generate(prompt, decoding, uuid.uuid4().hex)
+        return translator.chat(prompt, decoding, self._answer_tokens)
 
 
 def sampling(asked: ChatRequest, usual: Decoding, most_tokens: int) -> Decoding:
