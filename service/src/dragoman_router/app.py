@@ -11,6 +11,8 @@ from random import Random
 
 from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
+    CHARACTERS_HEADER,
+    CHARACTERS_LEFT_HEADER,
     DEPLOYMENT_HEADER,
     ENDPOINT_HEADER,
     GLOSSARIES_HEADER,
@@ -37,6 +39,7 @@ from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
 from dragoman_router.inbound import EXTENSION, Exchange, InboundProtocol
 from dragoman_router.lending import Glossaries
+from dragoman_router.limits import Charge
 from dragoman_router.metrics import Metrics
 from dragoman_router.place import Catalogue, Detector, Placement, place
 from dragoman_router.polling import BusyPolling
@@ -44,7 +47,7 @@ from dragoman_router.proxy import Answered, Job, Proxy
 from dragoman_router.reading import ClientGoneError, Memory, Receive, Room, Scope, Send, read_body, read_head
 from dragoman_router.routing.spans import traceparent
 from dragoman_router.settings import Settings
-from dragoman_router.upstream import ExchangeError, Headers
+from dragoman_router.upstream import ExchangeError, Headers, Reply
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +58,10 @@ HOP_BY_HOP = frozenset(
 """RFC 9110 section 7.6.1; those of one connection are not passed on to another."""
 OURS = frozenset(
     name.lower().encode()
-    for name in (DEPLOYMENT_HEADER, GLOSSARIES_HEADER, REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER)
+    for name in (
+        *(CHARACTERS_LEFT_HEADER, DEPLOYMENT_HEADER, GLOSSARIES_HEADER),
+        *(REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER),
+    )
 ) | {
     b"content-length",
     b"expect",
@@ -70,8 +76,8 @@ READ = (Action.TRANSLATE, Action.UPLOAD)
 DOCUMENT = "document"
 FORWARDED_PROTO = b"x-forwarded-proto"
 
-_DEPLOYMENT, _ENDPOINT, _ROUTE = (
-    name.lower().encode() for name in (DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
+_CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
+    name.lower().encode() for name in (CHARACTERS_HEADER, DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
 )
 
 
@@ -179,7 +185,7 @@ class App:
             dialect = refined(dialect, request)
             kept = self._state.glossaries if action is Action.GLOSSARIES else None
             if kept is not None:
-                self._state.gate.admit(request, Ask())
+                self._state.gate.admit(request, Ask())  # Nothing is reserved, nothing is charged.
                 answer = await kept.answer(request)
             elif action in PASSED_ON:
                 await self._pass_on(request, dialect, action, began_s, exchange)
@@ -209,24 +215,13 @@ class App:
         state = self._state
         ask = dialect.read(request) if action in READ else Ask()
         exempt = action is Action.FETCH and state.gate.asks_for_keys and not needs_key(dialect)
-        caller = request.client if exempt else state.gate.admit(request, ask)
-        glossaries: tuple[Packed, ...] = ()
-        if ask.glossary_ids and state.glossaries is not None:
-            glossaries = await state.glossaries.named(ask.glossary_ids)
-        deadline_s = self._loop.time() + self._settings.request_timeout_s
-        if action is Action.FETCH:
-            backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
-            placement = Placement((backend.deployment.key,), DOCUMENT)
-            job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
-            answered = await fetch(job, backend, endpoint)
-        else:
-            placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
-            if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
-                request.headers.append((FORWARDED_PROTO, self._scheme))
-            head = self._head(request, placement, glossaries)
-            job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries)
-            job.named = action is Action.UPLOAD
-            answered = await state.proxy.answer(job)
+        caller, charge = (request.client, Charge()) if exempt else state.gate.admit(request, ask)
+        characters = 0
+        try:
+            placement, job, answered = await self._answered(request, ask, action, caller, charge)
+            characters = charged(answered.reply, ask)
+        finally:
+            charge.settle(characters)
         key = answered.backend.deployment.key
         try:
             await self._relay(answered, placement, job, exchange)
@@ -234,6 +229,29 @@ class App:
             answered.close()
             seconds = self._loop.time() - began_s
             state.metrics.answered(key, dialect.name, answered.reply.status, seconds)
+
+    async def _answered(
+        self, request: Request, ask: Ask, action: Action, caller: str, charge: Charge
+    ) -> tuple[Placement, Job, Answered]:
+        """A replica's answer, and where the request went."""
+        state, settings = self._state, self._settings
+        glossaries: tuple[Packed, ...] = ()
+        if ask.glossary_ids and state.glossaries is not None:
+            glossaries = await state.glossaries.named(ask.glossary_ids)
+        timeout_s = settings.file_timeout_s if action is Action.UPLOAD else settings.request_timeout_s
+        deadline_s = self._loop.time() + timeout_s
+        if action is Action.FETCH:
+            backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
+            placement = Placement((backend.deployment.key,), DOCUMENT)
+            job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
+            return placement, job, await fetch(job, backend, endpoint)
+        placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
+        if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
+            request.headers.append((FORWARDED_PROTO, self._scheme))
+        head = self._head(request, placement, glossaries, charge.left)
+        job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries)
+        job.named = action is Action.UPLOAD
+        return placement, job, await state.proxy.answer(job)
 
     def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
         """What the router knows itself."""
@@ -247,7 +265,13 @@ class App:
             return DEEPL.usage(usage)
         return LIBRETRANSLATE.settings(self._state.gate.asks_for_keys, -1)
 
-    def _head(self, request: Request, placement: Placement, glossaries: tuple[Packed, ...] = ()) -> bytes:
+    def _head(
+        self,
+        request: Request,
+        placement: Placement,
+        glossaries: tuple[Packed, ...] = (),
+        characters_left: int | None = None,
+    ) -> bytes:
         """The request line and headers that a replica gets."""
         # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
         target = request.raw_path + b"?" + request.query if request.query else request.raw_path
@@ -268,6 +292,8 @@ class App:
             lines.append(self._router)
         if placement.detected is not None:
             lines.append(f"{SOURCE_LANG_HEADER}: {placement.detected}".encode())
+        if characters_left is not None:
+            lines.append(f"{CHARACTERS_LEFT_HEADER}: {characters_left}".encode())
         if glossaries:
             lines.append(f"{GLOSSARIES_HEADER}: {named(glossaries)}".encode())
         if request.body or request.method not in ("GET", "DELETE"):
@@ -315,6 +341,19 @@ class App:
         if self._state.draining or answer.status == 413:
             exchange.keep_alive = False
         await exchange.answer(answer.status, headers, answer.body)
+
+
+def charged(reply: Reply, ask: Ask) -> int:
+    """The characters that a replica's answer is charged for; none where it is an error.
+
+    The pod counts them, as it knows what it translated. The router's own count holds for older pods, which do not.
+    """
+    if reply.status >= 400:
+        return 0
+    for name, value in reply.headers:
+        if name == _CHARACTERS and value.removeprefix(b"-").isdigit():
+            return int(value)
+    return ask.characters
 
 
 @lru_cache(maxsize=256)

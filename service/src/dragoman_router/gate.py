@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dragoman_router.dialects.asking import Ask, Request
 from dragoman_router.keys import SECRET_HEADERS, Key, KeyRing, presented
-from dragoman_router.limits import Account, Limits
+from dragoman_router.limits import Account, Charge, Limits
 
 REMEMBERED_CLIENTS = 10_000
 """Addresses whose rate is kept; the one that was silent longest is forgotten first."""
@@ -59,11 +59,11 @@ class Gate:
         """
         return None if self._ring is None else self._ring.find(presented(request))
 
-    def admit(self, request: Request, ask: Ask) -> str:
-        """Let one request through, and account for it.
+    def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
+        """Let one request through, and hold what it will use of its key's quota.
 
         Returns:
-            Who asks, for callers to take turns: a key's name, or an address.
+            The key's name, or an address, by which callers take turns; and the charge, which has to be settled.
 
         Raises:
             KeyMissingError: A key is needed.
@@ -74,10 +74,9 @@ class Gate:
         if self._ring is None:
             if self._anonymous.requests_per_s is not None:
                 self._client(request.client).admit(0, self._clock())
-            return request.client
+            return request.client, Charge()
         key = self._ring.named(request.key_name) or self._ring.find(presented(request, ask))
-        key.account.admit(ask.characters, self._clock())
-        return key.name
+        return key.name, key.account.reserve(ask.characters, self._clock())
 
     def _client(self, address: str) -> Account:
         account = self._clients.get(address)

@@ -65,6 +65,8 @@ class Bucket:
 class Account:
     """What one key has used: `characters` and `requests` of this period, at all routers as far as they tell.
 
+    `reserved` are the characters of requests that are under way here: nobody is charged for them yet.
+
     Args:
         limits: What it may.
         now_s: Monotonic seconds.
@@ -73,6 +75,7 @@ class Account:
     def __init__(self, limits: Limits, now_s: float) -> None:
         self.requests = 0
         self.characters = 0
+        self.reserved = 0
         self._noted = self._collected = NOTHING
         self.change(limits, now_s)
 
@@ -118,10 +121,14 @@ class Account:
                 bucket.change(refill(rate, used_per_s, live), _most(rate, limits.burst_s / live), now_s)
 
     def admit(self, characters: int, now_s: float) -> None:
-        """Let one request through, and account for it.
+        """Let one request through, and charge for it at once. See `reserve`."""
+        self.reserve(characters, now_s).settle(characters)
+
+    def reserve(self, characters: int, now_s: float) -> Charge:
+        """Let one request through, whose characters are charged for once it is known what was translated.
 
         Args:
-            characters: In its texts, times its targets.
+            characters: In its texts, times its targets, as far as they are known.
             now_s: Monotonic seconds.
 
         Raises:
@@ -129,10 +136,10 @@ class Account:
             QuotaExceededError: The characters are used up.
         """
         limit = self.limits.character_limit
-        if limit is not None and self.characters + characters > limit:
+        used = self.characters + self.reserved
+        if limit is not None and used + characters > limit:
             raise QuotaExceededError(
-                f"this key has used {self.characters} of {limit} characters of this period; "
-                f"this request has {characters}"
+                f"this key has used {used} of {limit} characters of this period; this request has {characters}"
             )
         for bucket, what in ((self._requests, "requests"), (self._characters, "characters")):
             wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
@@ -143,7 +150,48 @@ class Account:
         if self._characters is not None:
             self._characters.take(characters)
         self.requests += 1
-        self.characters += characters
+        self.reserved += characters
+        return Charge(self, characters)
+
+    def settle(self, reserved: int, characters: int) -> None:
+        """Charge for what was translated, instead of what was reserved.
+
+        Args:
+            reserved: By the request.
+            characters: That were translated; negative where earlier ones are taken back.
+        """
+        self.reserved -= reserved
+        self.characters = max(0, self.characters + characters)
+        if self._characters is not None:
+            self._characters.take(characters - reserved)
+
+
+class Charge:
+    """What one request holds of its key's quota until it is settled.
+
+    Args:
+        account: Of the key; None where no key is asked for.
+        characters: That are reserved.
+    """
+
+    __slots__ = ("_account", "_characters")
+
+    def __init__(self, account: Account | None = None, characters: int = 0) -> None:
+        self._account, self._characters = account, characters
+
+    @property
+    def left(self) -> int | None:
+        """Characters that this request may have; None is without limit."""
+        account = self._account
+        if account is None or account.limits.character_limit is None:
+            return None
+        others = account.characters + account.reserved - self._characters
+        return max(0, account.limits.character_limit - others)
+
+    def settle(self, characters: int) -> None:
+        """Charge for what was translated, and hold nothing more. See `Account.settle`."""
+        if self._account is not None:
+            self._account.settle(self._characters, characters)
 
 
 def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:

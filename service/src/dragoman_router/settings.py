@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
-from dragoman_contract.files import MOST_FILE_BYTES
+from dragoman_contract.files import FILE_TIMEOUT_S, MOST_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
 from dragoman_router.errors import SettingsError
 
@@ -60,6 +60,12 @@ class Settings(BaseSettings):
         gt=0,
         le=3600,
         description="seconds for a request at replicas, waiting excluded; more than pods give it",
+    )
+    file_timeout_s: float = Field(
+        FILE_TIMEOUT_S,
+        gt=0,
+        le=86400,
+        description="the same for a file; pods give it less, by its size",
     )
     body_timeout_s: float = Field(30, gt=0, le=3600, description="seconds in which a body has to arrive")
     write_timeout_s: float = Field(

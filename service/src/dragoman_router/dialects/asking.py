@@ -100,6 +100,7 @@ class Ask:
         model: Name of a deployment, in OpenAI's dialect.
         key: An API key in the body.
         glossary_ids: Glossaries that it names, as far as the pod would take them.
+        charged: Characters to charge for, where they are not those of all texts for each target.
     """
 
     targets: tuple[str, ...] = ()
@@ -109,10 +110,13 @@ class Ask:
     key: str | None = None
     sample: str = ""
     glossary_ids: tuple[str, ...] = ()
+    charged: int | None = None
 
     @property
     def characters(self) -> int:
-        """Of all texts together, for each target."""
+        """What it is charged for, as the pod counts it: of all texts together, for each target."""
+        if self.charged is not None:
+            return self.charged
         return sum(map(len, self.texts)) * max(1, len(self.targets))
 
 

@@ -96,6 +96,7 @@ class Azure:
             targets=_tags(targets, "to"),
             source=source_tag(first(fields, "from"), "from"),
             texts=tuple(texts),
+            charged=sum(map(len, texts)) * len(targets),
         )
 
     def refuse(self, error: RefusedError) -> Answer:
@@ -131,6 +132,7 @@ def _inputs(inputs: list[Input]) -> Ask:
         targets=_tags(targets, "inputs.targets.language"),
         source=sources.pop(),
         texts=tuple(each.text or "" for each in inputs),
+        charged=sum(len(each.text or "") * len(each.targets) for each in inputs),
     )
 
 

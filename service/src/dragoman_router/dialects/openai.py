@@ -67,10 +67,11 @@ class OpenAI:
         body = decoded(request.body, DECODER)
         if not body.model:
             raise InvalidFieldError("you must provide a model parameter")
-        texts = tuple(_text(message) for message in body.messages if message.role == "user")
         options = body.translation_options
         if options is None or not options.target_lang:
-            return Ask(texts=texts, model=body.model)
+            # The model reads messages of all roles for the answer.
+            return Ask(texts=tuple(map(_text, body.messages)), model=body.model)
+        texts = tuple(_text(message) for message in body.messages if message.role == "user")
         return Ask(
             targets=(tag(_code(options.target_lang), "translation_options.target_lang"),),
             source=source_tag(_code(options.source_lang), "translation_options.source_lang"),
@@ -105,7 +106,7 @@ class OpenAI:
 
 def _text(message: Message) -> str:
     if isinstance(message.content, list):
-        return "\n".join(part.text for part in message.content if part.text)
+        return "".join(part.text for part in message.content if part.text)
     return message.content or ""
 
 
