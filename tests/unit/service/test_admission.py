@@ -59,9 +59,10 @@ def test_tokens_are_guessed_by_script(text: str, least: int, most: int) -> None:
 def test_a_request_costs_what_is_read_and_what_is_written() -> None:
     two = cost_of([Demand("abcd" * 10), Demand("abcd")])
     assert two == Cost(2 * PROMPT_TOKENS + 2 * (10 + 1), PROMPT_TOKENS + 2 * 10, 2)
-    lines = cost_of([Demand("abcd\n" * 100 + "\n")])
+    lines = cost_of([Demand("abcd\n" * 100)])
     assert lines.tokens > 100 * PROMPT_TOKENS + 200
     assert (lines.longest_tokens, lines.generations) == (PROMPT_TOKENS + 2, 100)
+    assert cost_of([Demand("abcd\n\nabcd")]).generations == 2
     assert cost_of([]) == cost_of([Demand(" ")]) == Cost(0, PROMPT_TOKENS, 0)
 
 
