@@ -39,4 +39,5 @@ def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
         detect=detect,
         chance=chance,
     )
+    metrics.watch(lambda: state.active, lambda: state.memory.used_bytes)
     return App(state, settings), state

@@ -104,6 +104,19 @@ class Metrics:
         self._tallies: dict[str, Tally] = {}
         self.registry.register(_TallyCollector(self._tallies))
 
+    def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
+        """Show what all requests hold as gauges, read when metrics are scraped.
+
+        Args:
+            active: Requests without a whole answer: reading, queued, in flight, sending.
+            body_bytes: Memory of their bodies.
+        """
+        for name, about, read in (
+            ("active_requests", "Requests from their head to the end of their answer.", active),
+            ("body_bytes", "Memory that the bodies of active requests take.", body_bytes),
+        ):
+            Gauge(f"dragoman_router_{name}", about, registry=self.registry).set_function(read)
+
     def answered(self, deployment: str, dialect: str, status: int, seconds: float) -> None:
         """A request was answered."""
         tally = self._tallies.get(deployment)

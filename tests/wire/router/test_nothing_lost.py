@@ -174,6 +174,17 @@ async def test_a_client_that_leaves_the_queue_is_forgotten(router: Any, until: A
     assert router.state.memory.used_bytes == 0
 
 
+async def test_gauges_show_what_requests_hold(router: Any, until: Any) -> None:
+    router.serve("a")
+    gauge = router.state.metrics.registry.get_sample_value
+    sending = asyncio.ensure_future(router.translate())
+    await until(lambda: gauge("dragoman_router_active_requests") == 1)
+    await until(lambda: gauge("dragoman_router_body_bytes") > 0)
+    sending.cancel()
+    await until(lambda: gauge("dragoman_router_active_requests") == 0)
+    assert gauge("dragoman_router_body_bytes") == 0
+
+
 @pytest.mark.parametrize(
     ("path", "body", "shape"),
     [
