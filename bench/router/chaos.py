@@ -23,21 +23,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import yaml
-from chaos_client import Client
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from chaos_engines import Engines, scripted, vllm, work_of
-from chaos_load import PATH, Load, Phase
-from chaos_questions import Question, doubted, mastered, numbered, spoken
-from chaos_world import OUTAGE_S, World
-from kubernetes.aio import config
+from chaos_load import Load, Phase
+from chaos_world import OUTAGE_S, ChaosWorld
+from faults.asking import PATH
+from faults.client import Client
+from faults.cluster import local_cluster
+from faults.questions import Question, doubted, mastered, numbered, spoken
+from faults.world import NAME
 
-from dragoman_bench.line import Line
 from dragoman_bench.machine import machine
-from dragoman_local.lifecycle import bring_up, take_down
-from dragoman_local.node.backoff import Backoff
-from dragoman_local.options import ClusterOptions
 
 COLUMNS = (
     "lasted_s",
@@ -65,9 +62,9 @@ class Asked:
     directory: Path
 
 
-async def chaos(world: World, asked: Asked, engines: Engines) -> dict[str, Any]:
+async def chaos(world: ChaosWorld, asked: Asked, engines: Engines) -> dict[str, Any]:
     """All phases, each as long as its share or as what happens in it takes; the figures."""
-    await world.create()
+    await world.create({NAME: {**engines.spec, "replicas": world.replicas}})
     world.start_operator()
     await world.until(lambda: world.rolled_out(world.replicas))
     world.routers = [world.start_router(at) for at in (0, 1)]
@@ -151,27 +148,13 @@ def journal_of(asked: Asked) -> Path:
 
 async def run(asked: Asked) -> dict[str, Any]:
     """Bring everything up, run all phases, take it down."""
-    options = ClusterOptions(
-        dir=asked.directory / "cluster", api=asked.api, gpus=0, backoff=Backoff(0.2, 2.0)
-    )
     engines = scripted(journal_of(asked)) if asked.engine == "scripted" else vllm()
-    bring_up(options)
-    kubeconfig = options.dir / "kubeconfig"
-    try:
-        document = yaml.safe_load(kubeconfig.read_text())
-        server = urlsplit(document["clusters"][0]["cluster"]["server"])
-        line = Line(str(server.hostname), int(server.port or 443))
-        client = await config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
-        async with line.laid() as port, client:
-            document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
-            (asked.directory / "through-the-line").write_text(yaml.safe_dump(document))
-            world = World(client, asked.directory, asked.api, asked.replicas, engines, line)
-            try:
-                return await chaos(world, asked, engines)
-            finally:
-                world.stop()
-    finally:
-        take_down(options.dir)
+    async with local_cluster(asked.directory, asked.api) as (client, line, _):
+        world = ChaosWorld(client, asked.directory, line, engines.step_s, asked.api, asked.replicas)
+        try:
+            return await chaos(world, asked, engines)
+        finally:
+            world.stop()
 
 
 def parse() -> tuple[argparse.Namespace, argparse.ArgumentParser]:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaos_client import Answer, BrokenError, Client, GarbledError
-from chaos_questions import Question
+from faults.asking import Patience, ask
+from faults.client import Client
+from faults.questions import Question
 
-PATH = "/translate"
-PATIENCE_S = 120.0
-ATTEMPTS = 4
-"""So often a caller asks before it gives up, each time another router."""
+PATIENCE = Patience(attempts=4, waits=False)
+"""A caller gives up after four broken connections, each at another router, and at the first refusal."""
 
 
 @dataclass
@@ -111,47 +108,17 @@ class Load:
     async def ask(self, question: Question, number: int, phase: Phase) -> None:
         """Ask once, as a caller does, and count what comes of it."""
         phase.sent += 1
-        began_s, problem = time.perf_counter(), ""
-        for attempt in range(ATTEMPTS):
-            port = self._ports[(number + attempt) % len(self._ports)]
-            try:
-                async with asyncio.timeout(PATIENCE_S):
-                    answer = await self._client.post(port, PATH, question.body)
-            except BrokenError as error:
-                phase.reconnected += 1
-                problem = str(error)
-                await asyncio.sleep(0.05 * attempt)
-                continue
-            except GarbledError as error:
-                phase.wrong.append(f"{question.text!r}: {error}")
-                return
-            except TimeoutError:
-                phase.lost.append(f"{question.text!r}: no answer in {PATIENCE_S:g} s")
-                return
-            phase.retried += attempts_of(answer) > 1
-            _judge(question, answer, phase)
-            phase.seconds.append(time.perf_counter() - began_s)
-            return
-        phase.lost.append(problem)
+        ports = [self._ports[(number + turn) % len(self._ports)] for turn in range(len(self._ports))]
+        outcome = await ask(self._client, question, ports, PATIENCE)
+        phase.reconnected += outcome.reconnected
+        phase.retried += outcome.resent
+        if outcome.lost:
+            phase.lost.append(outcome.lost)
+        if outcome.wrong:
+            phase.wrong.append(outcome.wrong)
+        if not outcome.lost and not outcome.wrong:
+            phase.seconds.append(outcome.seconds)
 
     def _end_phase(self) -> None:
         if self.phases:
             self.phases[-1].lasted_s = time.monotonic() - self.phases[-1].began_s
-
-
-def attempts_of(answer: Answer) -> int:
-    """How many replicas the router asked."""
-    found = re.search(r"attempts=(\d+)", answer.headers.get("x-dragoman-route", ""))
-    return int(found[1]) if found else 1
-
-
-def _judge(question: Question, answer: Answer, phase: Phase) -> None:
-    if answer.status != 200:
-        phase.lost.append(f"{answer.status} {answer.body[:200]!r}")
-        return
-    try:
-        translation = json.loads(answer.body)["translation"]
-    except (ValueError, KeyError, TypeError):
-        translation = answer.body
-    if translation != question.expected:
-        phase.wrong.append(f"{question.text!r} → {translation!r}, not {question.expected!r}")

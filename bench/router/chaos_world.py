@@ -1,168 +1,46 @@
-"""The cluster of the chaos run, what runs in it, and what is done to it."""
+"""What the chaos run does to its cluster, step by step."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import aiohttp
-from chaos_engines import Engines
-from chaos_processes import api_server, main_process
-from kubernetes.aio.client import (
-    ApiClient,
-    ApiextensionsV1Api,
-    AppsV1Api,
-    CoreV1Api,
-    CustomObjectsApi,
-    V1Pod,
-)
+from faults.processes import api_server, main_process
+from faults.world import PLACE, World
+from kubernetes.aio.client import ApiClient
 from kubernetes.aio.client.exceptions import ApiException
 
 from dragoman_bench.line import Line
-from dragoman_local.servers.server import free_port
-from dragoman_operator.crd import custom_resource_definition
 
-PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")
-MERGE = "application/merge-patch+json"
 OUTAGE_S = 6.0
 MAX_HELD = 20_000
 """One replica may be less than the load needs, and the callers of this run neither wait nor leave."""
 
 
-def staying(pods: Iterable[V1Pod]) -> dict[str, tuple[str, bool]]:
-    """The pods that nobody has deleted: a deleted one lives on for as long as its preStop takes.
-
-    Returns:
-        By name the id of its container, new with each start, and whether it is ready; without a container none.
-    """
-    return {
-        pod.metadata.name: (status.container_id, status.ready)
-        for pod in pods
-        if pod.metadata.deletion_timestamp is None
-        for status in (pod.status.container_statuses or ())
-    }
-
-
-class World:
+class ChaosWorld(World):
     """The cluster, what runs in it, and what is done to it.
 
     Args:
         api: A client of it, not through the line.
         directory: State and logs; the cluster's own are in `cluster` there.
+        line: The way of our processes to the API.
+        step_s: The longest that one thing done to the cluster may take.
         api_kind: `embedded` or `kube-apiserver`.
         replicas: Engine pods.
-        engines: What they run.
-        line: The way of our processes to the API.
     """
 
     def __init__(
-        self, api: ApiClient, directory: Path, api_kind: str, replicas: int, engines: Engines, line: Line
+        self, api: ApiClient, directory: Path, line: Line, step_s: float, api_kind: str, replicas: int
     ) -> None:
-        self.replicas, self.line = replicas, line
-        self._engines = engines
-        self.core, self.apps, self.objects = CoreV1Api(api), AppsV1Api(api), CustomObjectsApi(api)
-        self._api, self._dir, self._kind = api, directory, api_kind
-        self.routers: list[subprocess.Popen[bytes]] = []
-        self.operator: subprocess.Popen[bytes] | None = None
-        self._turns = itertools.count()
-        self.ports = [free_port() for _ in range(4)]
-
-    def start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
-        """One of our processes; it reaches the API through the line."""
-        environment = {**os.environ, "KUBECONFIG": str(self._dir / "through-the-line")}
-        with (self._dir / f"{name}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "dragoman", *arguments], env=environment, stdout=log, stderr=log
-            )
-
-    def start_operator(self) -> None:
-        """The operator, with a Lease that is short."""
-        flags = ["--namespaces=default", "--lease-namespace=default", "--host=127.0.0.1", "--health-port=0"]
-        flags += [
-            "--metrics-port=0",
-            "--lease-duration-s=3",
-            "--lease-renew-deadline-s=2",
-            "--lease-retry-s=0.3",
-        ]
-        self.operator = self.start("operator", "operator", *flags)
-
-    def start_router(self, at: int) -> subprocess.Popen[bytes]:
-        """Router 0 or 1."""
-        flags = [f"--port={self.ports[at]}", f"--admin-port={self.ports[at + 2]}", f"--router-id=router-{at}"]
-        flags += ["--host=127.0.0.1", "--namespaces=default", f"--max-held={MAX_HELD}"]
-        return self.start(f"router-{at}", "router", *flags)
-
-    async def router_ready(self, at: int) -> None:
-        """Wait for its readiness probe."""
-
-        async def ready() -> bool:
-            if self.routers[at].poll() is not None:
-                raise RuntimeError(f"router {at} has ended; see {self._dir / f'router-{at}.log'}")
-            async with aiohttp.ClientSession() as http:
-                with suppress(aiohttp.ClientError):
-                    async with http.get(self._admin(at, "readyz")) as answer:
-                        return answer.status == 200
-            return False
-
-        await self.until(ready)
-
-    async def create(self) -> None:
-        """Our kind, and one object of it."""
-        definition = custom_resource_definition()
-        await ApiextensionsV1Api(self._api).patch_custom_resource_definition(
-            definition["metadata"]["name"],
-            definition,
-            field_manager="chaos",
-            force=True,
-            _content_type="application/apply-patch+yaml",
-        )
-        spec = {
-            "model": {"uri": "file:///opt/dragoman/examples/demo-model", "promptFamily": "chatml-generic"},
-            **self._engines.spec,
-            "replicas": self.replicas,
-        }
-        body = {
-            "apiVersion": "dragoman.io/v1alpha1",
-            "kind": "TranslationDeployment",
-            "metadata": {"name": "demo"},
-            "spec": spec,
-        }
-
-        async def created() -> bool:
-            try:
-                await self.objects.create_namespaced_custom_object(*PLACE, body)
-            except Exception:  # The kind is not served yet.
-                return False
-            return True
-
-        await self.until(created)
-
-    async def patch(self, fields: dict[str, Any]) -> None:
-        """Merge into the spec."""
-        await self.objects.patch_namespaced_custom_object(
-            *PLACE, "demo", {"spec": fields}, _content_type=MERGE
-        )
-
-    async def rolled_out(self, replicas: int) -> bool:
-        """Whether all pods are current, ready and as many as asked for."""
-        try:
-            found = await self.apps.read_namespaced_deployment("demo", "default")
-        except Exception:  # Not made yet.
-            return False
-        status = found.status
-        counts = (status.replicas, status.updated_replicas, status.available_replicas, found.spec.replicas)
-        observed = (status.observed_generation or 0) >= found.metadata.generation
-        return observed and all((count or 0) == replicas for count in counts)
+        super().__init__(api, directory, line, step_s, router_flags=[f"--max-held={MAX_HELD}"])
+        self.replicas = replicas
+        self._kind = api_kind
 
     async def scale(self, replicas: int) -> None:
         """Scale, and wait until it is done and both routers know."""
@@ -182,7 +60,7 @@ class World:
     async def known_to(self, at: int) -> int | None:
         """How many replicas router 0 or 1 sends to; None where it does not say."""
         with suppress(aiohttp.ClientError):
-            async with aiohttp.ClientSession() as http, http.get(self._admin(at, "metrics")) as answer:
+            async with aiohttp.ClientSession() as http, http.get(self.admin(at, "metrics")) as answer:
                 found = re.search(
                     r"^dragoman_router_open_replicas\{.*\} (\S+)$", await answer.text(), re.MULTILINE
                 )
@@ -199,11 +77,6 @@ class World:
 
         await self.until(replaced)
         await self.settled()
-
-    async def pods(self) -> dict[str, tuple[str, bool]]:
-        """The pods that stay; see `staying`."""
-        found = await self.core.list_namespaced_pod("default", label_selector="dragoman.io/deployment=demo")
-        return staying(found.items)
 
     async def kill_pod(self) -> None:
         """SIGKILL to the process of one pod, and wait until it was started again."""
@@ -270,32 +143,5 @@ class World:
         self.line.whole = True
         await self.acted_on()
 
-    async def acted_on(self) -> None:
-        """Change the object, and wait until the operator has carried it out: it leads, and hears of changes."""
-        turn = {"chaos/turn": str(next(self._turns))}
-        await self.patch({"service": {"annotations": turn}})
-
-        async def done() -> bool:
-            service = await self.core.read_namespaced_service("demo", "default")
-            return turn.items() <= (service.metadata.annotations or {}).items()
-
-        await self.until(done)
-
-    async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait for a condition, as long as a step may take."""
-        async with asyncio.timeout(self._engines.step_s):
-            while not await holds():  # noqa: ASYNC110 - what is waited for is elsewhere
-                await asyncio.sleep(0.1)
-
-    def _admin(self, at: int, path: str) -> str:
-        return f"http://127.0.0.1:{self.ports[at + 2]}/{path}"
-
     def _api_server(self) -> int | None:
-        return api_server(self._kind, self._dir / "cluster")
-
-    def stop(self) -> None:
-        """End our processes."""
-        for process in [*self.routers, *([self.operator] if self.operator else [])]:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        return api_server(self._kind, self.dir / "cluster")

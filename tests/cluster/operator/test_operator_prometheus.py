@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
-import shutil
-import socket
-import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -16,11 +13,12 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
+
+from faults.prometheus import PROMETHEUS, Prometheus
 
 from dragoman_operator.core.observed import DEPLOYMENT
-
-PROMETHEUS = shutil.which("prometheus")
 
 pytestmark = [
     pytest.mark.cluster,
@@ -31,56 +29,6 @@ pytestmark = [
 TICK_S = 2
 FOUND = "1 of 1 ready replicas give metrics"
 SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
-
-
-class Prometheus:
-    """One that scrapes what a file names, once a second; it keeps its data when it is killed."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self._address = f"127.0.0.1:{server.getsockname()[1]}"
-        self.url = f"http://{self._address}"
-        self._targets = directory / "targets.json"
-        self._targets.write_text("[]")
-        job = {
-            "job_name": "engines",
-            "file_sd_configs": [{"files": [str(self._targets)], "refresh_interval": "1s"}],
-        }
-        config = {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [job]}
-        (directory / "prometheus.yml").write_text(yaml.safe_dump(config))
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def scrape(self, pods: list[dict[str, Any]]) -> None:
-        """Scrape these pods, under the labels that a PodMonitor gives them."""
-        groups = [
-            {
-                "targets": [f"{pod['status']['podIP']}:8000"],
-                "labels": {"namespace": pod["metadata"]["namespace"], "pod": pod["metadata"]["name"]},
-            }
-            for pod in pods
-            if pod.get("status", {}).get("podIP")
-        ]
-        fresh = self._targets.with_suffix(".new")
-        fresh.write_text(json.dumps(groups))
-        fresh.rename(self._targets)
-
-    def start(self) -> None:
-        assert PROMETHEUS is not None
-        flags = {
-            "config.file": self._directory / "prometheus.yml",
-            "storage.tsdb.path": self._directory / "data",
-            "web.listen-address": self._address,
-        }
-        with (self._directory / "prometheus.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [PROMETHEUS, *(f"--{name}={value}" for name, value in flags.items())], stdout=log, stderr=log
-            )
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
 
 @pytest.fixture
@@ -96,7 +44,8 @@ async def keep_scraping(world: Any, prometheus: Prometheus) -> None:
     while True:
         with suppress(Exception):
             pods = [pod for name in ("direct", "asked") for pod in await world.pods(name)]
-            await asyncio.to_thread(prometheus.scrape, pods)
+            addresses = {pod["metadata"]["name"]: pod.get("status", {}).get("podIP") for pod in pods}
+            await asyncio.to_thread(prometheus.scrape, world.namespace, addresses)
         await asyncio.sleep(0.3)
 
 

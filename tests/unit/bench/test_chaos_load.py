@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench" / "router"))
 
 from chaos_engines import work_of
-from chaos_load import ATTEMPTS, Load, Phase
-from chaos_questions import doubted, mastered, numbered, spoken
+from chaos_load import PATIENCE, Load, Phase
+from faults.questions import doubted, mastered, numbered, spoken
 
 from dragoman_service.text.guards import Expectation, check
 
@@ -159,7 +160,7 @@ async def test_who_is_broken_off_before_an_answer_asks_the_other_router():
     async with server(None) as broken, server(reverse) as good:
         assert counts(await ask(broken, good)) == (1, 0, 0, 1)
     # Neither listens any more.
-    assert counts(await ask(broken, good)) == (1, 1, 0, ATTEMPTS)
+    assert counts(await ask(broken, good)) == (1, 1, 0, PATIENCE.attempts)
 
 
 async def test_what_a_router_had_to_send_again_is_counted():

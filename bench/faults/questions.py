@@ -1,4 +1,4 @@
-"""What the chaos run asks, each text once, and what each answer has to be."""
+"""Requests, each text once, and what each answer has to be."""
 
 from __future__ import annotations
 
@@ -18,18 +18,35 @@ SEED = 20
 
 @dataclass(frozen=True)
 class Question:
-    """A text, its pair, and the one right answer."""
+    """A text, its pair, and the one right answer.
+
+    Args:
+        text: What is translated.
+        source: Its language.
+        target: The language of the translation.
+        expected: The translation.
+        copies: How often the text is sent in the one request, as a list; None sends it by itself.
+        stream: Whether the answer is to be streamed.
+    """
 
     text: str
     source: str
     target: str
     expected: str
+    copies: int | None = None
+    stream: bool = False
 
     @property
     def body(self) -> bytes:
         """It as a native request."""
-        asked = {"text": self.text, "source_lang": self.source, "target_lang": self.target}
-        return json.dumps(asked).encode()
+        text = self.text if self.copies is None else [self.text] * self.copies
+        request = {"text": text, "source_lang": self.source, "target_lang": self.target}
+        return json.dumps({**request, "stream": True} if self.stream else request).encode()
+
+    @property
+    def translation(self) -> str | list[str]:
+        """What the answer has to hold."""
+        return self.expected if self.copies is None else [self.expected] * self.copies
 
 
 LETTERS = str.maketrans("0123456789", "abcdefghij")
@@ -45,6 +62,16 @@ def numbered_at(number: int) -> Question:
     # Digits would be missed in the reverse, and the text translated again.
     text = f"request number {str(number).translate(LETTERS)} of many"
     return Question(text, "en", "de" if number % 2 else "fr", text[::-1])
+
+
+def lengthened(number: int, words: int) -> Question:
+    """The one of that number, longer by so many words: what scripted engines need for it grows with its length."""
+    short = numbered_at(number)
+    text = " ".join([short.text, *itertools.islice(itertools.cycle(FILLING), words)])
+    return Question(text, short.source, short.target, text[::-1])
+
+
+FILLING = ["and", "more", "of", "them", "came", "with", "the", "evening", "train", "from", "the", "north"]
 
 
 def doubted(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The chaos run's world: what may be done to which pod."""
+"""The world of the runs with faults: what may be done to which pod."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from kubernetes.aio.client import V1ContainerStatus, V1ObjectMeta, V1Pod, V1PodStatus
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "bench" / "router"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 
-from chaos_world import staying
+from faults.world import staying
 
 
 def pod(name: str, *, container: str | None = "c", ready: bool = True, leaving: bool = False) -> V1Pod:

@@ -6,9 +6,13 @@ General clients drop what comes after an answer, and with it the sign that a req
 from __future__ import annotations
 
 import asyncio
+import socket
 from dataclasses import dataclass, field
 
 import httptools
+
+STALLED_BYTES = 4096
+"""Receive buffer of a client that stops to read: what it does not take has to fill the server's own buffers."""
 
 
 class BrokenError(Exception):
@@ -43,17 +47,30 @@ class Client:
         self.surplus = 0
         """Answers, or bytes of them, that nobody had asked for."""
 
-    async def post(self, port: int, path: str, body: bytes) -> Answer:
-        """Send JSON and wait for the answer.
+    async def post(self, port: int, path: str, body: bytes, *, stall_s: float = 0.0) -> Answer:
+        """Send JSON and wait for the answer; the connection closes where the caller is cancelled meanwhile.
+
+        Args:
+            port: Of the server.
+            path: Request target.
+            body: JSON.
+            stall_s: Seconds in which nothing is read after the first bytes of the answer, on a new connection with a
+                receive buffer of a few kilobytes.
 
         Raises:
             BrokenError: Asking again elsewhere is safe for the caller: nothing has come back.
             GarbledError: The answer was cut off, or is not HTTP.
         """
-        connection = await self._connection(port)
+        connection = await (self._connect(port, stall_s) if stall_s else self._connection(port))
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-        answer = await connection.ask(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        if connection.reusable:
+        try:
+            answer = await connection.ask(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        except asyncio.CancelledError:
+            connection.transport.abort()
+            raise
+        if stall_s:
+            connection.transport.abort()
+        elif connection.reusable:
             self._idle[port].append(connection)
         return answer
 
@@ -68,20 +85,34 @@ class Client:
             connection = idle.pop()
             if connection in self._all and not connection.transport.is_closing():
                 return connection
+        return await self._connect(port)
+
+    async def _connect(self, port: int, stall_s: float = 0.0) -> _Connection:
+        loop = asyncio.get_running_loop()
+        way = socket.socket()
         try:
-            made = await asyncio.get_running_loop().create_connection(
-                lambda: _Connection(self, self._all), "127.0.0.1", port
+            way.setblocking(False)
+            if stall_s:
+                # Before the connection is made: the window that is offered then is never taken back.
+                way.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STALLED_BYTES)
+            await loop.sock_connect(way, ("127.0.0.1", port))
+            _, connection = await loop.create_connection(
+                lambda: _Connection(self, self._all, stall_s), sock=way
             )
         except OSError as error:
+            way.close()
             raise BrokenError(repr(error)) from error
-        return made[1]
+        except BaseException:
+            way.close()
+            raise
+        return connection
 
 
 class _Connection(asyncio.Protocol):
     """One request at a time; httptools calls its `on_…` methods."""
 
-    def __init__(self, client: Client, everyone: set[_Connection]) -> None:
-        self._client, self._everyone = client, everyone
+    def __init__(self, client: Client, everyone: set[_Connection], stall_s: float = 0.0) -> None:
+        self._client, self._everyone, self._stall_s = client, everyone, stall_s
         self._parser = httptools.HttpResponseParser(self)
         self._waiting: asyncio.Future[Answer] | None = None
         self._answer = Answer()
@@ -108,6 +139,9 @@ class _Connection(asyncio.Protocol):
             self._client.surplus += 1
             self.transport.abort()
             return
+        if self._stall_s and not self._begun:
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(self._stall_s, self._go_on)
         self._begun = True
         try:
             self._parser.feed_data(data)
@@ -135,6 +169,10 @@ class _Connection(asyncio.Protocol):
             waiting, self._waiting = self._waiting, None
             if not waiting.done():
                 waiting.set_result(self._answer)
+
+    def _go_on(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _fail(self, why: str) -> None:
         waiting, self._waiting = self._waiting, None
