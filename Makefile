@@ -7,11 +7,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 API ?= auto
+SECONDS := 3600
+SEED := 1
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo test test-parts test-cluster search up down lint format lock crd kind clean
+.PHONY: help demo test test-parts test-cluster search soak up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +38,10 @@ test-cluster: $(VENV)/.dev
 
 search: $(VENV)/.dev  ## property tests on new, random examples; `make test` has the same ones each time
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
+
+soak: $(VENV)/.dev  ## an hour of load and random faults (SECONDS=3600 SEED=1); the result goes to build/soak-SEED.json
+	@mkdir -p build
+	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
 
 lint: $(VENV)/.dev  ## layers, style, types
 	$(BIN)/lint-imports

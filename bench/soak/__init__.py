@@ -1,0 +1,1 @@
+"""An hour of load and random faults; `run.py` starts it."""

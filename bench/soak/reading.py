@@ -1,0 +1,204 @@
+"""What processes hold, read from /proc and from their metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+from faults.processes import main_process
+from faults.world import World
+from kubernetes.aio.client import V1Pod
+
+from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
+from dragoman_local.state import born
+from soak.growth import Lifetime
+
+TIMEOUT_S = 5.0
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+ESTABLISHED = "01"
+
+ROUTER_GAUGES = {
+    "active": "dragoman_router_active_requests",
+    "in_flight": "dragoman_router_in_flight",
+    "held": "dragoman_router_held",
+    "body_bytes": "dragoman_router_body_bytes",
+    "ejected": "dragoman_router_ejected_replicas",
+}
+POD_GAUGES = {
+    "in_flight": "dragoman_requests_in_flight",
+    "admitted_tokens": "dragoman_admitted_tokens",
+    "running": "vllm:num_requests_running",
+    "waiting": "vllm:num_requests_waiting",
+    "kv_cache": "vllm:kv_cache_usage_perc",
+}
+CLIENTS, UPSTREAM = "client_connections", "connections_to_pods"
+
+_SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{.*\})? (\S+)$", re.MULTILINE)
+
+
+class Process(NamedTuple):
+    """A process and what it is; a number is given to another one later."""
+
+    role: str
+    name: str
+    pid: int
+
+
+class Connection(NamedTuple):
+    """An established TCP connection of this machine: ports and the inode of its socket."""
+
+    local_port: int
+    remote_port: int
+    inode: str
+
+
+def summed(exposition: str, gauges: Mapping[str, str]) -> dict[str, float]:
+    """Gauges by our names, each summed over its labels; those that are not there are left out.
+
+    Args:
+        exposition: Prometheus' text format.
+        gauges: Metric names by ours.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for name, value in _SAMPLE.findall(exposition):
+        sums[name] += float(value)
+    return {ours: sums[name] for ours, name in gauges.items() if name in sums}
+
+
+def connections() -> list[Connection]:
+    """The established ones."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [
+        Connection(int(row[1].rpartition(":")[2], 16), int(row[2].rpartition(":")[2], 16), row[9])
+        for row in rows
+        if row[3] == ESTABLISHED
+    ]
+
+
+def resident_mb(pid: int) -> float:
+    """Memory of a process that is in RAM.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+    return round(pages * PAGE_BYTES / 2**20, 2)
+
+
+def descriptors(pid: int) -> list[str]:
+    """What a process has open.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    found = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(os.readlink(each))
+    return found
+
+
+class Reader:
+    """Reads the world's processes.
+
+    Args:
+        world: Whose they are.
+        names: The objects in it.
+        others: Processes that are sampled and not judged, by name.
+    """
+
+    def __init__(self, world: World, names: Sequence[str], others: Mapping[str, int]) -> None:
+        self._world, self._names, self._others = world, names, others
+        self._pods: dict[str, int] = {}
+        self.lifetimes: dict[tuple[int, int], Lifetime] = {}
+
+    def routers(self) -> list[Process]:
+        """Those that run."""
+        return [
+            Process("router", f"router-{at}", router.pid)
+            for at, router in enumerate(self._world.routers)
+            if router.poll() is None
+        ]
+
+    async def pods(self) -> list[V1Pod]:
+        """Those of all objects that have an address."""
+        found = [pod for name in self._names for pod in await self._world.all_pods(name)]
+        return [pod for pod in found if pod.status.pod_ip]
+
+    def processes(self, pods: Iterable[V1Pod]) -> list[Process]:
+        """All that run, with those of the pods."""
+        found = [Process("other", name, pid) for name, pid in self._others.items()]
+        operator = self._world.operator
+        if operator is not None and operator.poll() is None:
+            found.append(Process("operator", "operator", operator.pid))
+        found += self.routers()
+        for pod in pods:
+            for status in pod.status.container_statuses or ():
+                if status.state.running is None or not status.container_id:
+                    continue
+                if status.container_id not in self._pods:
+                    # It may have ended since.
+                    with suppress(RuntimeError):
+                        self._pods[status.container_id] = main_process(pod.metadata.name)
+                if pid := self._pods.get(status.container_id):
+                    found.append(Process("pod", pod.metadata.name, pid))
+        return found
+
+    def note(self, processes: Iterable[Process], at_s: float) -> None:
+        """Add a sample to each process' lifetime."""
+        for role, name, pid in processes:
+            start = born(pid)
+            with suppress(OSError):
+                if start is None:
+                    continue
+                rss_mb, fds = resident_mb(pid), len(descriptors(pid))
+                lifetime = self.lifetimes.setdefault((pid, start), Lifetime(role, name))
+                lifetime.at_s.append(round(at_s, 1))
+                lifetime.rss_mb.append(rss_mb)
+                lifetime.fds.append(fds)
+
+    async def held(self, pods: Iterable[V1Pod]) -> dict[str, dict[str, float]]:
+        """What each router and each pod that answers holds, by its name."""
+        table = connections()
+        routers = self.routers()
+        targets = [
+            *(
+                (each.name, self._world.admin(int(each.name[-1]), "metrics"), ROUTER_GAUGES)
+                for each in routers
+            ),
+            *(
+                (pod.metadata.name, f"http://{pod.status.pod_ip}:{ENGINE_PORT}{METRICS_PATH}", POD_GAUGES)
+                for pod in pods
+            ),
+        ]
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+        connector = aiohttp.TCPConnector(force_close=True)
+        async with aiohttp.ClientSession(timeout=timeout, connector=connector) as http:
+            pages = await asyncio.gather(*(_page(http, url) for _, url, _ in targets))
+        found = {
+            name: summed(page, gauges)
+            for (name, _, gauges), page in zip(targets, pages, strict=True)
+            if page is not None
+        }
+        for router in routers:
+            with suppress(OSError, KeyError):
+                sockets = {each[8:-1] for each in descriptors(router.pid) if each.startswith("socket:[")}
+                own = [each for each in table if each.inode in sockets]
+                port = self._world.ports[int(router.name[-1])]
+                found[router.name][CLIENTS] = sum(each.local_port == port for each in own)
+                found[router.name][UPSTREAM] = sum(each.remote_port == ENGINE_PORT for each in own)
+        return found
+
+
+async def _page(http: aiohttp.ClientSession, url: str) -> str | None:
+    with suppress(aiohttp.ClientError, TimeoutError, OSError):
+        async with http.get(url) as answer:
+            return await answer.text()
+    return None
