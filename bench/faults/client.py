@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from dataclasses import dataclass, field
 
 import httptools
 
+IDLE_S = 15.0
+"""An idle connection is closed after so long, as clients do; else the most there ever were would stay open."""
 STALLED_BYTES = 4096
 """Receive buffer of a client that stops to read: what it does not take has to fill the server's own buffers."""
 
@@ -42,7 +45,7 @@ class Client:
     """Asks servers on loopback, and keeps connections."""
 
     def __init__(self) -> None:
-        self._idle: dict[int, list[_Connection]] = {}
+        self._idle: dict[int, deque[_Connection]] = {}
         self._all: set[_Connection] = set()
         self.surplus = 0
         """Answers, or bytes of them, that nobody had asked for."""
@@ -71,8 +74,16 @@ class Client:
         if stall_s:
             connection.transport.abort()
         elif connection.reusable:
-            self._idle[port].append(connection)
+            self._keep(port, connection)
         return answer
+
+    def _keep(self, port: int, connection: _Connection) -> None:
+        """The one used last is used first; the others age out."""
+        now_s = connection.idle_since_s = asyncio.get_running_loop().time()
+        idle = self._idle[port]
+        idle.append(connection)
+        while idle[0].idle_since_s < now_s - IDLE_S:
+            idle.popleft().transport.abort()
 
     def close(self) -> None:
         """Close all connections."""
@@ -80,7 +91,7 @@ class Client:
             connection.transport.abort()
 
     async def _connection(self, port: int) -> _Connection:
-        idle = self._idle.setdefault(port, [])
+        idle = self._idle.setdefault(port, deque())
         while idle:
             connection = idle.pop()
             if connection in self._all and not connection.transport.is_closing():
@@ -118,6 +129,7 @@ class _Connection(asyncio.Protocol):
         self._answer = Answer()
         self._begun = False
         self.reusable = False
+        self.idle_since_s = 0.0
         self.transport: asyncio.Transport
 
     async def ask(self, request: bytes) -> Answer:
