@@ -24,7 +24,7 @@ def test_a_short_soak(api_kind: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(result.read_text())
     assert found["violations"] == []
-    assert found["ok"] == found["sent"] - found["slow_cut"] > 15 * 90
+    assert found["ok"] == found["sent"] - found["slow_cut"] > 500
     assert {fault["kind"] for fault in found["faults"]} >= {
         "pod SIGKILL",
         "pod SIGSTOP",

@@ -1,0 +1,153 @@
+"""A client of two routers: which answers it retries, when it gives up, and how it reads slowly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
+
+from faults.asking import Outcome, Patience, ask
+from faults.client import Client
+from faults.questions import Question, lengthened, numbered_at
+
+BIG = Question("abc", "en", "de", "cba", copies=400_000)
+
+
+def http(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(head).encode() + body
+
+
+def right(question: Question) -> bytes:
+    return http(json.dumps({"translation": question.translation}).encode())
+
+
+@asynccontextmanager
+async def serving(*replies: bytes, close: bool = False):
+    """Answers with the bytes of each reply, the last one again and again; its port, and when each connection ended."""
+    left, ended = list(replies), []
+    handlers = set()
+
+    async def handle(reader, writer):
+        handlers.add(asyncio.current_task())
+        closed = asyncio.Event()
+        ended.append(closed)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length")
+                )
+                await reader.readexactly(length)
+                reply = left.pop(0) if len(left) > 1 else left[0]
+                writer.write(reply)
+                await writer.drain()
+                if close:
+                    writer.close()
+                    await writer.wait_closed()
+                    return
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            closed.set()
+            writer.transport.abort()
+
+    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+    try:
+        yield listening.sockets[0].getsockname()[1], ended
+    finally:
+        listening.close()
+        await asyncio.gather(*handlers)
+
+
+async def asked(
+    *ports: int, question: Question | None = None, patience: Patience | None = None, stall_s: float = 0.0
+) -> Outcome:
+    client = Client()
+    try:
+        return await ask(client, question or numbered_at(0), ports, patience or Patience(), stall_s=stall_s)
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("status", ["503 Service Unavailable", "429 Too Many Requests"])
+async def test_a_refusal_with_retry_after_is_retried(status):
+    async with serving(http(b"{}", "Retry-After: 0", status=status), right(numbered_at(0))) as (port, _):
+        outcome = await asked(port)
+    assert (outcome.lost, outcome.wrong, outcome.refused) == ("", "", 1)
+
+
+async def test_a_refusal_without_retry_after_is_lost():
+    async with serving(http(b"{}", status="503 Service Unavailable")) as (port, _):
+        outcome = await asked(port)
+    assert outcome.lost.startswith("503")
+    assert outcome.refused == 0
+
+
+async def test_refusals_end_with_the_deadline():
+    async with serving(http(b"{}", "Retry-After: 1", status="503 Service Unavailable")) as (port, _):
+        outcome = await asked(port, patience=Patience(seconds=0.1))
+    assert "refused: 503" in outcome.lost
+
+
+@pytest.mark.parametrize("status", ["500 Internal Server Error", "502 Bad Gateway", "504 Gateway Timeout"])
+async def test_other_errors_are_lost_at_once(status):
+    async with serving(http(b"{}", "Retry-After: 0", status=status)) as (port, _):
+        assert (await asked(port)).lost.startswith(status[:3])
+
+
+async def test_a_slow_reader_gets_the_whole_answer():
+    async with serving(right(BIG)) as (port, _):
+        outcome = await asked(port, question=BIG, stall_s=0.2)
+    assert (outcome.lost, outcome.wrong) == ("", "")
+    assert outcome.seconds >= 0.2
+
+
+async def test_a_slow_readers_answer_that_is_cut_off():
+    async with serving(right(BIG)[:-10], close=True) as (port, _):
+        outcome = await asked(port, question=BIG, stall_s=0.1)
+    assert outcome.cut
+
+
+async def test_no_answer_within_the_deadline():
+    async with serving(right(BIG)[:-10]) as (port, ended):
+        outcome = await asked(port, question=BIG, patience=Patience(seconds=1))
+    assert outcome.lost.endswith("waiting for the answer")
+    assert all(each.is_set() for each in ended)
+
+
+async def test_a_stream_ends_in_a_result_or_in_an_error():
+    question = Question("abc", "en", "de", "cba", copies=2, stream=True)
+    kind = "Content-Type: text/event-stream; charset=utf-8"
+    delta = b'event: delta\ndata: {"index":0,"text":"cba"}\n\n'
+    whole = delta + b'event: result\ndata: {"translation":["cba","cba"]}\n\n'
+    failed = delta + b'event: error\ndata: {"error":{"code":"timeout"}}\n\n'
+    async with serving(http(whole, kind), http(failed, kind)) as (port, _):
+        outcome = await asked(port, question=question)
+        assert (outcome.lost, outcome.wrong) == ("", "")
+        outcome = await asked(port, question=question)
+        assert (outcome.wrong, outcome.cut) == ("", True)
+        assert "timeout" in outcome.lost
+
+
+async def test_a_client_that_leaves_closes_its_connection():
+    async with serving(b"") as (port, ended):
+        client = Client()
+        leaving = asyncio.ensure_future(client.post(port, "/translate", numbered_at(0).body))
+        async with asyncio.timeout(5):
+            while not ended:  # noqa: ASYNC110 - what is waited for sets no event
+                await asyncio.sleep(0.005)
+            leaving.cancel()
+            await ended[0].wait()
+
+
+def test_texts_of_different_lengths_are_different():
+    questions = [lengthened(number, number % 7) for number in range(100)]
+    assert len({question.text for question in questions}) == 100
+    assert len(lengthened(3, 25).text) > len(lengthened(3, 0).text)
