@@ -152,13 +152,15 @@ class Soak:
         finally:
             for task in beside:
                 task.cancel()
-            for ended in await asyncio.gather(*beside, return_exceptions=True):
-                if isinstance(ended, Exception):
-                    raise ended
+            await asyncio.gather(*beside, return_exceptions=True)
 
     async def _sample(self, load: Load, injector: Injector) -> None:
         while True:
-            await self._one_sample(load, injector)
+            try:
+                await self._one_sample(load, injector)
+            except Exception as error:
+                # One sample less says less than a run that ends here.
+                self._samples.append({"at_s": round(load.now_s, 1), "problem": repr(error)})
             await asyncio.sleep(SAMPLE_S)
 
     async def _one_sample(self, load: Load, injector: Injector) -> None:
