@@ -1,6 +1,6 @@
 """What hostile clients cost the others: a good client's latency without them and beside them, in one run.
 
-    python bench/router/hostile.py [--rounds 10] [--requests 10000] [--hostile-rate 300] [--json FILE]
+    python bench/router/hostile.py [--rounds 10] [--requests 50000] [--hostile-rate 300] [--json FILE]
 
 Rounds of three phases, in turn: the good client alone; beside hostile requests to the router; beside the same ones to
 an nginx on another port, which cost the machine as much and the router nothing. The second against the first is what a
@@ -9,7 +9,9 @@ there are few cores: the router has core 1, the upstream core 0, the good client
 where there are as many, else core 0.
 
 What a good client asks is a translation, answered at once by nginx; the router asks for no keys, so that hostile
-requests get as far as they can.
+requests get as far as they can. Half of the hostile requests are broken, smuggled and oversized ones
+(`dragoman_bench.hostile`); each of the others has one value that makes slow parsers slow, in any field of any API
+(`dragoman_bench.hostile_fields`). The router's event loop is watched (`watched_router.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -37,6 +40,7 @@ from overhead import fixed_rate, free_ports, quantiles_ms, stop
 from proxies import LOAD_CORE, UPSTREAM_CORE, Proxy
 
 from dragoman_bench.hostile import GOOD, hostile, post, throw
+from dragoman_bench.hostile_fields import draws
 
 HOSTILE_CORE = "3" if (os.cpu_count() or 1) > 3 else UPSTREAM_CORE
 DEPLOYMENTS = """deployments:
@@ -46,29 +50,45 @@ DEPLOYMENTS = """deployments:
 """
 SETTLED_S = 10.0
 """The longest of the hostile ones leave 0.3 s after they came; the router's own bounds are longer."""
+MOST_CHARS = 300_000
+"""Of a hostile value; a body of it is near `--max-body-bytes` where each character is three bytes, or an escape."""
 PHASES = ("alone", "beside", "elsewhere")
 
 
-async def throw_all(port: int, count: int, at_once: int, rate: float, seed: int) -> Counter[str]:
-    """Hostile requests, at most so many at once and so many a second (0 is any); how many had which status."""
+async def throw_all(
+    port: int, count: int, at_once: int, rate: float, seed: int
+) -> tuple[Counter[str], Counter[str]]:
+    """Hostile requests, at most so many at once and so many a second (0 is any).
+
+    Returns:
+        How many had which status, and how many had a hostile value in a field of which API.
+    """
     chance = random.Random(seed)
+    drawn = draws(chance, MOST_CHARS)
     left = iter(range(count))
     statuses: Counter[str] = Counter()
+    apis: Counter[str] = Counter()
     began_s = time.monotonic()
 
     async def one_after_another() -> None:
         for at in left:
             if rate:
                 await asyncio.sleep(max(0.0, began_s + at / rate - time.monotonic()))
+            if chance.random() < 0.5:
+                data = hostile(chance)
+            else:
+                field, value = next(drawn)
+                apis[field.api] += 1
+                data = field.request(value).wire()
             try:
-                answer = await throw(port, hostile(chance))
+                answer = await throw(port, data)
             except OSError:
                 statuses["no connection"] += 1
             else:
                 statuses[answer[9:12].decode("latin-1") if answer.startswith(b"HTTP/1.1 ") else "none"] += 1
 
     await asyncio.gather(*(one_after_another() for _ in range(at_once)))
-    return statuses
+    return statuses, apis
 
 
 async def _until_done(
@@ -103,7 +123,8 @@ def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict
     if thrower.returncode:
         raise RuntimeError(f"the hostile clients ended with status {thrower.returncode}")
     seconds = time.monotonic() - began_s
-    return {"times": times, "failed": failed, "seconds": seconds, "statuses": json.loads(told)}
+    statuses, apis = json.loads(told)
+    return {"times": times, "failed": failed, "seconds": seconds, "statuses": statuses, "apis": apis}
 
 
 def state(proxy: Proxy, admin_port: int) -> dict[str, float]:
@@ -186,8 +207,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
         started = [proxies.upstream(directory, (one, two))]
         try:
             started.append(proxies.nginx(directory, (one, two), other).process)
+            stalls = directory / "stalls.json"
             router = proxies.ours(
-                directory, (one, two), port, admin_port, deployments=DEPLOYMENTS, keys=False
+                directory, (one, two), port, admin_port, deployments=DEPLOYMENTS, keys=False, stalls=stalls
             )
             started.append(router.process)
             proxies.await_ready(port, "/translate", GOOD)
@@ -195,8 +217,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
             # The first requests bring memory and connections that stay.
             uvloop.run(fixed_rate(port, asked.rate, 2.0, 1, post(GOOD)))
             before = settled(router, admin_port, 0)
+            router.process.send_signal(signal.SIGUSR1)
             rows = [one_round(asked, number, port, other) for number in range(asked.rounds)]
-            after = settled(router, admin_port, before["clients"])
+            after = settled(router, admin_port, before["clients"]) | json.loads(stalls.read_text())
         finally:
             for process in started:
                 process.terminate()
@@ -211,7 +234,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--requests", type=int, default=10_000, help="hostile ones at the router, in all")
+    parser.add_argument("--requests", type=int, default=50_000, help="hostile ones at the router, in all")
     parser.add_argument("--at-once", type=int, default=30, help="hostile ones at once, at most")
     parser.add_argument("--hostile-rate", type=float, default=300, help="a second; 0: as many as get through")
     parser.add_argument("--rate", type=int, default=200, help="of the good client, a second")
@@ -227,8 +250,13 @@ def main() -> int:
     found = measure(asked)
     statuses = sum((Counter(row["beside"]["statuses"]) for row in found["rounds"]), Counter())
     print(table(found["rounds"]))
+    apis = sum((Counter(row["beside"]["apis"]) for row in found["rounds"]), Counter())
     print(f"answers to hostile requests: {dict(statuses.most_common())}")
+    print(f"hostile values in fields of: {dict(apis.most_common())}")
     print(f"before: {found['before']}\nafter: {found['after']}")
+    print(
+        f"longest stall of the router's loop: {found['after']['cpu_ms']} ms of CPU, {found['after']['wall_ms']} ms"
+    )
     if asked.json:
         asked.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0

@@ -178,8 +178,9 @@ def ours(
     deployments: str = STATIC,
     keys: bool = True,
     busy_poll_ms: int = 0,
+    stalls: Path | None = None,
 ) -> Proxy:
-    """With metrics and language routing, and keys unless they are not wanted."""
+    """With metrics and language routing, and keys unless they are not wanted; `stalls` gets its loop's longest."""
     (directory / "static.yaml").write_text(deployments.format(*ports))
     flags = [f"--static={directory}/static.yaml", "--host=127.0.0.1", f"--port={port}"]
     flags += [f"--admin-port={admin_port}", "--drain-notice-s=0", f"--busy-poll-ms={busy_poll_ms}"]
@@ -187,7 +188,10 @@ def ours(
         (directory / "keys").mkdir(exist_ok=True)
         (directory / "keys/bench").write_text(KEY)
         flags.append(f"--keys-dir={directory}/keys")
-    command = [sys.executable, "-m", "dragoman", "router", *flags]
+    program = ["-m", "dragoman", "router"]
+    if stalls is not None:
+        program = [str(Path(__file__).with_name("watched_router.py")), str(stalls)]
+    command = [sys.executable, *program, *flags]
     name = f"dragoman router, polling {busy_poll_ms} ms" if busy_poll_ms else "dragoman router"
     return Proxy(name, port, start(directory, PROXY_CORE, f"ours-{busy_poll_ms}", *command))
 

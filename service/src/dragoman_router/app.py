@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import TypeVar
 
 from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
@@ -21,23 +23,26 @@ from dragoman_contract.routing import (
     ROUTER_HEADER,
     SOURCE_LANG_HEADER,
 )
-from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage
+from dragoman_router.dialects import names
+from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage, first
 from dragoman_router.dialects.paths import (
     DEEPL,
     LIBRETRANSLATE,
     Action,
     document_of,
     family,
+    may_bring_key,
     needs_key,
     recognise,
     refined,
 )
 from dragoman_router.dialects.uploads import UploadForm
-from dragoman_router.errors import DefectError, RefusedError
+from dragoman_router.errors import DefectError, KeyMissingError, RefusedError
 from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
 from dragoman_router.inbound import EXTENSION, Exchange, InboundProtocol
+from dragoman_router.keys import KEY_NEEDED
 from dragoman_router.lending import Glossaries
 from dragoman_router.limits import Charge
 from dragoman_router.metrics import Metrics
@@ -50,6 +55,8 @@ from dragoman_router.settings import Settings
 from dragoman_router.upstream import ExchangeError, Headers, Reply
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
@@ -176,13 +183,16 @@ class App:
         try:
             dialect, action = recognise(request)
             self._state.gate.early(request)
+            keyless = self._state.gate.lacks_key(request) and needs_key(dialect, action)
+            if keyless and not may_bring_key(dialect, action):
+                raise KeyMissingError(KEY_NEEDED)
             if action is Action.UPLOAD:
-                form = UploadForm(request.header(b"content-type"))
-                await read_body(request, receive, self._settings.max_file_bytes, room, form.feed)
-                request.upload = form.finish()
+                await self._read_upload(request, dialect, receive, room, keyless)
             else:
                 await read_body(request, receive, self._settings.max_body_bytes, room)
-            dialect = refined(dialect, request)
+                dialect = refined(dialect, request)
+                if keyless:
+                    self._state.gate.late(request, dialect.key_field)
             kept = self._state.glossaries if action is Action.GLOSSARIES else None
             if kept is not None:
                 self._state.gate.admit(request, Ask())  # Nothing is reserved, nothing is charged.
@@ -191,7 +201,7 @@ class App:
                 await self._pass_on(request, dialect, action, began_s, exchange)
                 return
             else:
-                answer = self._local(request, dialect, action)
+                answer = await _with_names(lambda: self._local(request, dialect, action))
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
@@ -209,12 +219,39 @@ class App:
         self._state.metrics.defects.inc()
         log.exception("unexpected exception")
 
+    async def _read_upload(
+        self, request: Request, dialect: Dialect, receive: Receive, room: Room, keyless: bool
+    ) -> None:
+        """Read a form with a file; without a key in its head no further than one may be awaited in it.
+
+        Raises:
+            KeyMissingError: It has none, or not within the first `max_body_bytes`.
+        """
+        gate, field = self._state.gate, dialect.key_field or ""
+        form = UploadForm(request.header(b"content-type"))
+        seen = 0
+
+        def look(part: bytes) -> None:
+            nonlocal seen
+            seen += len(part)
+            form.feed(part)
+            if keyless and gate.lacks_key(request):
+                if key := first(form.fields, field):
+                    gate.check(request, key.encode())
+                elif form.spoiled or seen > self._settings.max_body_bytes:
+                    raise KeyMissingError(KEY_NEEDED)
+
+        await read_body(request, receive, self._settings.max_file_bytes, room, look)
+        if keyless and gate.lacks_key(request):
+            raise KeyMissingError(KEY_NEEDED)
+        request.upload = form.finish()
+
     async def _pass_on(
         self, request: Request, dialect: Dialect, action: Action, began_s: float, exchange: Exchange
     ) -> None:
         state = self._state
-        ask = dialect.read(request) if action in READ else Ask()
-        exempt = action is Action.FETCH and state.gate.asks_for_keys and not needs_key(dialect)
+        ask = await _with_names(lambda: dialect.read(request)) if action in READ else Ask()
+        exempt = state.gate.asks_for_keys and not needs_key(dialect, action)
         caller, charge = (request.client, Charge()) if exempt else state.gate.admit(request, ask)
         characters = 0
         try:
@@ -354,6 +391,15 @@ def charged(reply: Reply, ask: Ask) -> int:
         if name == _CHARACTERS and value.removeprefix(b"-").isdigit():
             return int(value)
     return ask.characters
+
+
+async def _with_names(work: Callable[[], T]) -> T:
+    """Do it, and again once the names of languages are loaded where it needs them."""
+    try:
+        return work()
+    except names.NotLoadedError:
+        await asyncio.to_thread(names.load)
+        return work()
 
 
 @lru_cache(maxsize=256)

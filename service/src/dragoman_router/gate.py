@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from dragoman_router.dialects.asking import Ask, Request
-from dragoman_router.keys import SECRET_HEADERS, Key, KeyRing, presented
+from dragoman_router.errors import KeyRefusedError
+from dragoman_router.keys import SECRET_HEADERS, Key, KeyRing, presented, presented_in_body
 from dragoman_router.limits import Account, Charge, Limits
 
 REMEMBERED_CLIENTS = 10_000
@@ -50,14 +51,45 @@ class Gate:
         if self._ring is not None and (key := presented(request)):
             request.key_name = self._ring.find(key).name
 
-    def known(self, request: Request) -> Key | None:
-        """The key of a request whose body holds none; None where none is asked for.
+    def lacks_key(self, request: Request) -> bool:
+        """Whether a key is needed and was not found yet."""
+        return self._ring is not None and request.key_name is None
+
+    def late(self, request: Request, field: str | None) -> None:
+        """Check the key that the body brings, before anything else of it is read.
+
+        Args:
+            request: Its body is there.
+            field: Where its API has the key in a body; None where it has none there.
 
         Raises:
             KeyMissingError: There is none.
             KeyRefusedError: It is not known.
         """
-        return None if self._ring is None else self._ring.find(presented(request))
+        self.check(request, None if field is None else presented_in_body(request, field))
+
+    def check(self, request: Request, key: bytes | None) -> None:
+        """Check a key that was found.
+
+        Raises:
+            KeyMissingError: There is none.
+            KeyRefusedError: It is not known.
+        """
+        if self._ring is not None:
+            request.key_name = self._ring.find(key).name
+
+    def known(self, request: Request) -> Key | None:
+        """The key of a request whose key was checked; None where none is asked for.
+
+        Raises:
+            KeyRefusedError: It was taken away meanwhile.
+        """
+        if self._ring is None:
+            return None
+        key = self._ring.named(request.key_name)
+        if key is None:
+            raise KeyRefusedError("this API key is not known here")
+        return key
 
     def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
         """Let one request through, and hold what it will use of its key's quota.
@@ -66,16 +98,15 @@ class Gate:
             The key's name, or an address, by which callers take turns; and the charge, which has to be settled.
 
         Raises:
-            KeyMissingError: A key is needed.
-            KeyRefusedError: It is not known.
+            KeyRefusedError: The key was taken away meanwhile.
             RateLimitedError: It comes too early.
             QuotaExceededError: The key is used up.
         """
-        if self._ring is None:
+        key = self.known(request)
+        if key is None:
             if self._anonymous.requests_per_s is not None:
                 self._client(request.client).admit(0, self._clock())
             return request.client, Charge()
-        key = self._ring.named(request.key_name) or self._ring.find(presented(request, ask))
         return key.name, key.account.reserve(ask.characters, self._clock())
 
     def _client(self, address: str) -> Account:

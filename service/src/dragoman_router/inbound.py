@@ -21,6 +21,11 @@ HEAD_BYTES = 32 * 1024
 """Longest head: request line and headers together."""
 MOST_HEADERS = 256
 """Each costs a step; ten thousand short ones in one head would hold up others for milliseconds."""
+MOST_PIPELINED = 16
+"""Requests that wait for the answer to one before them; one read of 256 KB could bring 14,000, parsed in one go."""
+MOST_CHUNKS = 1024
+"""Pieces of a body that may be short; of any more, each `BYTES_A_CHUNK` long on average."""
+BYTES_A_CHUNK = 64
 FIRST_BYTE_TIMEOUT_S = 30.0
 """Longest time from a connection to its first byte."""
 NEVER_S = float("inf")
@@ -36,7 +41,7 @@ def _last_words(status: bytes, code: str, message: str) -> bytes:
 TOO_LONG = _last_words(
     b"431 Request Header Fields Too Large",
     "head_too_large",
-    f"the head has more than {HEAD_BYTES} bytes or {MOST_HEADERS} headers",
+    f"the head has more than {HEAD_BYTES} bytes or {MOST_HEADERS} headers, or the body too many chunks",
 )
 TOO_SLOW = _last_words(b"408 Request Timeout", "request_timeout", "the request did not arrive in time")
 
@@ -63,6 +68,9 @@ class Exchange(RequestResponseCycle):
         if self.disconnected:
             return
         lines = [name + b": " + value for name, value in headers]
+        if self.waiting_for_100_continue:
+            # The client need not send the body now, and what comes next could be either.
+            self.keep_alive = False
         if not self.keep_alive:
             lines.append(b"connection: close")
         lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
@@ -90,6 +98,7 @@ class InboundProtocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._too_long = False
+        self._chunks = self._body_bytes = self._after_head_bytes = 0
         self._due_s = NEVER_S
         self._extensions = {EXTENSION: self}
 
@@ -111,8 +120,14 @@ class InboundProtocol(HttpToolsProtocol):
         """Bytes of a request; most come with all of it."""
         if self._in_head:
             self._head_bytes += len(data)
+        else:
+            self._after_head_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_BYTES:
+        if self._in_head:
+            if self._head_bytes > HEAD_BYTES:
+                self._end(TOO_LONG)
+        elif self._after_head_bytes - self._body_bytes > HEAD_BYTES + self._body_bytes:
+            # Sizes of chunks, their extensions, and headers behind the last.
             self._end(TOO_LONG)
 
     def on_message_begin(self) -> None:
@@ -121,6 +136,7 @@ class InboundProtocol(HttpToolsProtocol):
         self.expect_100_continue = False
         self.headers = []
         self._complete, self._in_head = False, True
+        self._chunks = self._body_bytes = self._after_head_bytes = 0
         self._due_s = self.loop.time() + self.arrival_timeout_s
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -140,6 +156,9 @@ class InboundProtocol(HttpToolsProtocol):
             if size > HEAD_BYTES:
                 self._too_long = True
                 raise ValueError("the head is too long")
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._too_long = True
+            raise ValueError("too many requests wait for the one before them")
         self._in_head = False
         self._head_bytes = 0
         before, self.cycle = self.cycle, self._exchange()
@@ -148,6 +167,15 @@ class InboundProtocol(HttpToolsProtocol):
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of its body."""
+        self._chunks += 1
+        self._body_bytes += len(body)
+        if self._chunks > MOST_CHUNKS + self._body_bytes // BYTES_A_CHUNK:
+            self._too_long = True
+            raise ValueError("the body comes in too many chunks")
+        super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
         """What cannot be parsed is answered, and the connection closed."""
@@ -232,7 +260,8 @@ class InboundProtocol(HttpToolsProtocol):
         self._due_s = NEVER_S
         if self.transport is None or self.transport.is_closing():
             return
-        if self.cycle is None or self.exchange.response_complete or self._unanswered_in_body():
+        answered = self.cycle is None or (self.exchange.response_complete and self._in_head)
+        if answered or self._unanswered_in_body():
             self.transport.write(last_words)
         self.transport.close()
 

@@ -10,17 +10,20 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import parse_qs
+from typing import Any
 
 import msgspec
 
-from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.dialects.asking import Request, first
+from dragoman_router.dialects.forms import field_of
 from dragoman_router.errors import KeyMissingError, KeyRefusedError, SettingsError
 from dragoman_router.limits import Account, Limits
 
 SHORTEST = 8
 LONGEST_BYTES = 4096
+KEY_NEEDED = "an API key is required; send it in the way of your client's API"
 
 SCHEMES = (b"bearer ", b"deepl-auth-key ")
 KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key", b"x-goog-api-key", b"api-key")
@@ -116,7 +119,7 @@ class KeyRing:
             KeyRefusedError: It is not known.
         """
         if not presented:
-            raise KeyMissingError("an API key is required; send it in the way of your client's API")
+            raise KeyMissingError(KEY_NEEDED)
         digest = self._digest(presented[:LONGEST_BYTES])
         key = self._keys.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
@@ -135,8 +138,12 @@ class KeyRing:
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
 
 
-def presented(request: Request, ask: Ask | None = None) -> bytes | None:
-    """The key that a request carries: in a header, in the query, or in the body."""
+def presented(request: Request) -> bytes | None:
+    """The key that the head of a request carries: in a header, or in the query.
+
+    Raises:
+        MalformedRequestError: The query has too many fields, or is not UTF-8.
+    """
     for name, value in request.headers:
         if name == b"authorization":
             lowered = value[:20].lower()
@@ -146,11 +153,37 @@ def presented(request: Request, ask: Ask | None = None) -> bytes | None:
         elif name in KEY_HEADERS:
             return value.strip()
     if request.query and (b"key=" in request.query):
-        fields = parse_qs(request.query.decode("latin-1"), max_num_fields=4096)
+        fields = request.parameters()
         for parameter in KEY_PARAMETERS:
-            if parameter in fields:
-                return fields[parameter][0].encode()
-    return ask.key.encode() if ask is not None and ask.key else None
+            if key := first(fields, parameter):
+                return key.encode()
+    return None
+
+
+def presented_in_body(request: Request, field: str) -> bytes | None:
+    """The key that the body of a request carries; whatever else is in it is not read.
+
+    Args:
+        request: Its body is read.
+        field: Where the API's clients put it.
+    """
+    key: str | None = None
+    if request.is_form:
+        key = field_of(request.body, field, LONGEST_BYTES)
+    elif request.upload is None:
+        # Where it is no JSON, or the key no string, there is none: the body is refused once a key is known.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            key = _IN_JSON[field].decode(request.body).key
+    return key.encode() if key else None
+
+
+def _in_json(field: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(
+        msgspec.defstruct("_Body", [("key", str | None, msgspec.field(default=None, name=field))])
+    )
+
+
+_IN_JSON = {field: _in_json(field) for field in ("api_key", "auth_key")}
 
 
 def _parsed(name: str, text: bytes) -> tuple[str, Limits]:

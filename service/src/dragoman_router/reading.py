@@ -23,6 +23,8 @@ PREFIX = DEPLOYMENT_PREFIX.encode()
 DISCARD_BYTES = 64 * 1024 * 1024
 DISCARD_S = 5.0
 """An oversized body is read and thrown away up to here, so that its sender gets to read the answer."""
+LOOK_BYTES = 64 * 1024
+"""What is looked at in one go."""
 
 
 class ClientGoneError(Exception):
@@ -136,7 +138,7 @@ async def read_body(
         size += len(part)
         parts.append(part)
         if look is not None:
-            look(part)
+            await _shown(part, look)
     if size > most_bytes:
         room.close()
         parts.clear()
@@ -144,6 +146,14 @@ async def read_body(
             await _discard(receive)
         raise _too_large(most_bytes)
     request.body = parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _shown(part: bytes, look: Callable[[bytes], None]) -> None:
+    """Show it in pieces, so that others have their turn between them."""
+    for at in range(0, len(part), LOOK_BYTES):
+        if at:
+            await asyncio.sleep(0)
+        look(part[at : at + LOOK_BYTES])
 
 
 async def _discard(receive: Receive) -> None:

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import (
     KeyMissingError,
     KeyRefusedError,
+    MalformedRequestError,
     QuotaExceededError,
     RateLimitedError,
     SettingsError,
 )
-from dragoman_router.keys import KeyRing, presented
+from dragoman_router.keys import KeyRing, presented, presented_in_body
 from dragoman_router.limits import Account, Limits
 
 
@@ -46,8 +47,46 @@ def test_keys_are_found_where_each_dialect_puts_them(ring: KeyRing, asked: Reque
     assert ring.find(presented(asked)).name == "plain"
 
 
-def test_a_key_in_the_body(ring: KeyRing) -> None:
-    assert ring.find(presented(request(), Ask(key="a-plain-secret"))).name == "plain"
+FORM = (b"content-type", b"application/x-www-form-urlencoded")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ((), b'{"q": "x", "api_key": "a-plain-secret"}'),
+        ((FORM,), b"q=x&api_key=a-plain-secret"),
+        ((FORM,), b"api_key=a%2Dplain-secret&q=x"),
+        ((FORM,), b' {"api_key": "a-plain-secret"}'),
+    ],
+)
+def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
+    asked = request(*headers)
+    asked.body = body
+    assert ring.find(presented_in_body(asked, "api_key")).name == "plain"
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        ((), b""),
+        ((), b'{"q": 1'),
+        ((), b"[" * 100_000),
+        ((), b'{"api_key": 1}'),
+        ((), b'{"api_key": "a-plain-secret"'),
+        ((), b'{"q": {"api_key": "a-plain-secret"}}'),
+        ((FORM,), b"q=x&not_api_key=a-plain-secret"),
+        ((FORM,), b"&" * 100_000),
+    ],
+)
+def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
+    asked = request(*headers)
+    asked.body = body
+    assert presented_in_body(asked, "api_key") is None
+
+
+def test_a_query_of_too_many_fields_is_refused() -> None:
+    with pytest.raises(MalformedRequestError, match="query has more than 1024 fields"):
+        presented(request(query=b"?key=x" + b"&" * 5000))
 
 
 def test_no_key_and_a_wrong_one(ring: KeyRing) -> None:

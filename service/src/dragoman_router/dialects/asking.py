@@ -7,21 +7,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
-from urllib.parse import parse_qsl
 
 import msgspec
 
 from dragoman_contract.languages import is_tag
+from dragoman_router.dialects.forms import fields_of
 from dragoman_router.errors import InvalidFieldError, MalformedRequestError, RefusedError
 
 T = TypeVar("T")
 
 Headers = list[tuple[bytes, bytes]]
+Fields = Mapping[str, list[str]]
 
 MOST_FIELDS = 4096
 """Fields of a form: enough for every limit on texts, and a bound on what a hostile one costs."""
-MOST_TAG_CHARS = 36
-"""One more than the longest tag, so that a longer one is refused and not cut."""
+MOST_QUERY_FIELDS = 1024
+"""Of a query, which is in the head and therefore short."""
+MOST_VALUES = 4096
+"""Members of arrays in a JSON body, together; more where it is so long that texts may look like them."""
+BYTES_A_VALUE = 64
+"""A body of `MOST_VALUES` times so many bytes or more may have one for each: 16,384 in a mebibyte, decoded in 3 ms."""
+ENDS = (b'",', b"},", b"],")
+"""Of a member that is no number."""
+MOST_TAG_CHARS = 35
 AUTO = frozenset({"", "auto"})
 """Source languages that stand for "find out"."""
 JSON_TYPE = b"application/json"
@@ -36,7 +44,7 @@ class Upload:
         sample: The beginning of the file where that is text, to detect its language by.
     """
 
-    fields: Mapping[str, list[str]]
+    fields: Fields
     sample: str = ""
 
 
@@ -67,6 +75,8 @@ class Request:
     deployment: str | None = None
     key_name: str | None = None
     upload: Upload | None = None
+    _parameters: Fields | None = field(default=None, init=False)
+    _form: Fields | None = field(default=None, init=False)
 
     def header(self, name: bytes) -> bytes | None:
         """The first header of a name in lower case."""
@@ -75,9 +85,25 @@ class Request:
                 return value
         return None
 
-    def parameters(self) -> dict[str, list[str]]:
-        """The query's."""
-        return _form(self.query) if self.query else {}
+    def parameters(self) -> Fields:
+        """The query's.
+
+        Raises:
+            MalformedRequestError: They are too many, or not UTF-8.
+        """
+        if self._parameters is None:
+            self._parameters = fields_of(self.query, MOST_QUERY_FIELDS, "query")
+        return self._parameters
+
+    def form(self) -> Fields:
+        """The body's, where it is a form.
+
+        Raises:
+            MalformedRequestError: They are too many, or not UTF-8.
+        """
+        if self._form is None:
+            self._form = fields_of(self.body, MOST_FIELDS, "form") if self.is_form else {}
+        return self._form
 
     @property
     def is_form(self) -> bool:
@@ -98,7 +124,6 @@ class Ask:
         texts: To detect the language by, and to count characters.
         sample: To detect the language by, beside them.
         model: Name of a deployment, in OpenAI's dialect.
-        key: An API key in the body.
         glossary_ids: Glossaries that it names, as far as the pod would take them.
         charged: Characters to charge for, where they are not those of all texts for each target.
     """
@@ -107,7 +132,6 @@ class Ask:
     source: str | None = None
     texts: tuple[str, ...] = ()
     model: str | None = None
-    key: str | None = None
     sample: str = ""
     glossary_ids: tuple[str, ...] = ()
     charged: int | None = None
@@ -165,6 +189,8 @@ class Dialect(Protocol):
     """One API."""
 
     name: str
+    key_field: str | None
+    """The field of a body in which its clients send their key; None where they do in a header or the query alone."""
 
     def read(self, request: Request) -> Ask:
         """What a translation request asks for.
@@ -198,6 +224,11 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         MalformedRequestError: It is not UTF-8 or not JSON.
         InvalidFieldError: A field is missing or of the wrong type.
     """
+    most = max(MOST_VALUES, len(body) // BYTES_A_VALUE)
+    if body.count(b",") > most:
+        dense = body.translate(None, b" \t\r\n")
+        if sum(map(dense.count, ENDS)) > most:
+            raise MalformedRequestError(f"the body has more than {most} values; send less at once")
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -206,12 +237,9 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         raise MalformedRequestError(f"the body is not JSON: {error}") from None
 
 
-def form(request: Request) -> dict[str, list[str]]:
+def form(request: Request) -> Fields:
     """The fields of a form's body and of the query together, as web frameworks give them."""
-    fields = request.parameters()
-    if request.is_form:
-        fields |= _form(request.body)
-    return fields
+    return {**request.parameters(), **request.form()}
 
 
 def uploaded(request: Request) -> Upload:
@@ -225,21 +253,10 @@ def uploaded(request: Request) -> Upload:
     return request.upload
 
 
-def first(fields: Mapping[str, list[str]], name: str) -> str | None:
+def first(fields: Fields, name: str) -> str | None:
     """The first value of a field."""
     values = fields.get(name)
     return values[0] if values else None
-
-
-def _form(encoded: bytes) -> dict[str, list[str]]:
-    try:
-        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-    except ValueError as error:  # UnicodeDecodeError is one
-        raise MalformedRequestError(f"the form cannot be read: {str(error)[:100]}") from None
-    found: dict[str, list[str]] = {}
-    for name, value in pairs:
-        found.setdefault(name, []).append(value)
-    return found
 
 
 class Codes:
@@ -256,7 +273,6 @@ class Codes:
 NO_CODES = Codes({})
 
 
-@lru_cache(maxsize=4096)
 def tag(code: str | None, name: str, own: Codes = NO_CODES) -> str:
     """A language code as a BCP-47 tag.
 
@@ -268,18 +284,33 @@ def tag(code: str | None, name: str, own: Codes = NO_CODES) -> str:
     Raises:
         InvalidFieldError: It is none.
     """
-    if not code:
+    text = (code or "").strip()
+    if not text:
         raise InvalidFieldError(f"{name} is required")
-    text = code[:MOST_TAG_CHARS].strip().replace("_", "-")
+    # Before it is remembered: what is kept of a caller's has to be short.
+    if len(text) > MOST_TAG_CHARS:
+        raise _no_tag(text, name)
+    return _tag(text, name, own)
+
+
+@lru_cache(maxsize=4096)
+def _tag(code: str, name: str, own: Codes) -> str:
+    text = code.replace("_", "-")
     text = own.tags.get(text.lower(), text)
     if not is_tag(text):
-        raise InvalidFieldError(f'{name}: {text!r} is no language tag; expected one such as "de"')
+        raise _no_tag(text, name)
     return text
+
+
+def _no_tag(text: str, name: str) -> InvalidFieldError:
+    return InvalidFieldError(
+        f'{name}: {text[:MOST_TAG_CHARS]!r} is no language tag; expected one such as "de"'
+    )
 
 
 def source_tag(code: str | None, name: str, own: Codes = NO_CODES) -> str | None:
     """The same for a source language; None where it has to be found out."""
-    if code is None or code.lower() in AUTO:
+    if code is None or code[: MOST_TAG_CHARS + 1].lower() in AUTO:
         return None
     return tag(code, name, own)
 

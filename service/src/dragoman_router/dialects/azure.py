@@ -28,6 +28,8 @@ from dragoman_router.errors import CallerError, InvalidFieldError, RefusedError
 VERSION_PARAMETER = "api-version"
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur", "ps", "yi", "sd", "ug", "dv", "ckb"})
 MOST_TARGETS = 200
+MOST_ITEMS = 1000
+"""As pods have it."""
 NUMBERS: tuple[tuple[type[RefusedError], int], ...] = (
     (errors.MalformedRequestError, 400074),
     (errors.UnsupportedPairError, 400036),
@@ -65,7 +67,7 @@ class Input(msgspec.Struct):
 
     text: str | None = None
     language: str | None = None
-    targets: list[Target] = []
+    targets: list[Target] | None = None
 
 
 class Inputs(msgspec.Struct):
@@ -82,6 +84,7 @@ class Azure:
     """Azure's API."""
 
     name = "azure"
+    key_field: str | None = None
 
     def read(self, request: Request) -> Ask:
         """What query and body ask for."""
@@ -122,10 +125,12 @@ class Azure:
 
 
 def _inputs(inputs: list[Input]) -> Ask:
+    if len(inputs) > MOST_ITEMS:
+        raise InvalidFieldError(f"inputs: {len(inputs)} texts; send at most {MOST_ITEMS}")
     sources = {source_tag(each.language, "inputs.language") for each in inputs}
     if len(sources) != 1:
         raise InvalidFieldError("inputs: send texts of one source language per request, and at least one")
-    targets = [str(to.language or "") for each in inputs for to in each.targets]
+    targets = [str(to.language or "") for each in inputs for to in each.targets or ()]
     if not targets:
         raise InvalidFieldError("inputs.targets is required")
     return Ask(
@@ -137,7 +142,7 @@ def _inputs(inputs: list[Input]) -> Ask:
 
 
 def _tags(codes: list[str], name: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(tag(code, name) for code in codes))
-    if len(found) > MOST_TARGETS:
-        raise InvalidFieldError(f"{name}: {len(found)} target languages; send at most {MOST_TARGETS}")
-    return found
+    asked = dict.fromkeys(codes)
+    if len(asked) > MOST_TARGETS:
+        raise InvalidFieldError(f"{name}: {len(asked)} target languages; send at most {MOST_TARGETS}")
+    return tuple(dict.fromkeys(tag(code, name) for code in asked))

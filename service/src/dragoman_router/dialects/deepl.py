@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -33,6 +32,9 @@ NO_LIMIT = 1_000_000_000_000
 QUOTA_EXCEEDED = 456
 MOST_GLOSSARIES = 5
 """In one request: as many as pods take."""
+NULL = msgspec.Raw(b"null")
+NO_NAME = 0
+"""Stands for a value that names no glossaries."""
 
 
 class Body(msgspec.Struct):
@@ -41,18 +43,26 @@ class Body(msgspec.Struct):
     text: str | list[str] | None = None
     target_lang: str | None = None
     source_lang: str | None = None
-    auth_key: str | None = None
     glossary_id: Any = None
     glossary_ids: Any = None
 
 
-DECODER = msgspec.json.Decoder(Body)
+class JsonBody(Body):
+    """The same, with the glossaries as they came: what a pod refuses in them is not made into objects here."""
+
+    glossary_id: msgspec.Raw = NULL
+    glossary_ids: msgspec.Raw = NULL
+
+
+DECODER = msgspec.json.Decoder(JsonBody)
+NAMES = msgspec.json.Decoder(str | list[str] | None)
 
 
 class DeepL:
     """DeepL's API, version 2."""
 
     name = "deepl"
+    key_field: str | None = "auth_key"
 
     def read(self, request: Request) -> Ask:
         """What the JSON body, or the form, asks for."""
@@ -64,7 +74,6 @@ class DeepL:
             targets=(tag(body.target_lang, "target_lang"),),
             source=source,
             texts=texts_of(body.text),
-            key=body.auth_key,
             glossary_ids=() if source is None else glossary_ids(body.glossary_id, body.glossary_ids),
         )
 
@@ -114,7 +123,6 @@ class DeepLFiles(DeepL):
             targets=(tag(first(said.fields, "target_lang"), "target_lang"),),
             source=source,
             sample=said.sample,
-            key=first(said.fields, "auth_key"),
             glossary_ids=()
             if source is None
             else glossary_ids(one and one[-1], said.fields.get("glossary_ids")),
@@ -131,7 +139,7 @@ def glossary_ids(one: Any, several: Any) -> tuple[str, ...]:
     Returns:
         None of them where a pod would refuse the fields, which it says better.
     """
-    listed = [several] if isinstance(several, str) else several or []
+    listed = [several] if isinstance(several, str) else [] if several is None else several
     if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         return ()
     found = [part.strip() for item in listed for part in item.split(",") if part.strip()]
@@ -142,23 +150,29 @@ def glossary_ids(one: Any, several: Any) -> tuple[str, ...]:
 
 def _body(request: Request) -> Body:
     if not request.is_form and request.body.lstrip()[:1] == b"{":
-        return decoded(request.body, DECODER)
+        body = decoded(request.body, DECODER)
+        return msgspec.structs.replace(
+            body, glossary_id=_names(body.glossary_id), glossary_ids=_names(body.glossary_ids)
+        )
     fields = form(request)
     return Body(
         text=fields.get("text"),
         target_lang=first(fields, "target_lang"),
         source_lang=first(fields, "source_lang"),
-        auth_key=first(fields, "auth_key"),
         **_glossary_fields(request),
     )
 
 
 def _glossary_fields(request: Request) -> dict[str, Any]:
     """As a pod reads a form: the last of a field holds, and the address only where there is no body."""
-    fields = form(request) if request.is_form or not request.body else {}
-    if "glossary_id" not in fields and "glossary_ids" not in fields:
-        return {}
-    if request.query and request.body:
-        fields = form(replace(request, query=b""))
+    fields = request.form() if request.body else request.parameters()
     one = fields.get("glossary_id")
     return {"glossary_id": one and one[-1], "glossary_ids": fields.get("glossary_ids")}
+
+
+def _names(value: msgspec.Raw) -> str | list[str] | int | None:
+    try:
+        names: str | list[str] | None = NAMES.decode(value)
+    except msgspec.DecodeError:
+        return NO_NAME
+    return names

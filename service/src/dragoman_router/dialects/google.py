@@ -48,6 +48,7 @@ class Google:
     """Google's API, version 2."""
 
     name = "google"
+    key_field: str | None = None
 
     def read(self, request: Request) -> Ask:
         """What the JSON body, or the form and the query, ask for."""

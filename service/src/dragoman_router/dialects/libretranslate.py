@@ -39,7 +39,6 @@ class Body(msgspec.Struct):
     q: str | list[str] | None = None
     source: str | None = None
     target: str | None = None
-    api_key: str | None = None
 
 
 DECODER = msgspec.json.Decoder(Body)
@@ -49,6 +48,7 @@ class LibreTranslate:
     """LibreTranslate's API."""
 
     name = "libretranslate"
+    key_field: str | None = "api_key"
 
     def read(self, request: Request) -> Ask:
         """What the JSON body, or the form and the query, ask for."""
@@ -59,7 +59,6 @@ class LibreTranslate:
             targets=(tag(body.target, "target", CODES),),
             source=source_tag(body.source, "source", CODES),
             texts=texts_of(body.q),
-            key=body.api_key,
         )
 
     def refuse(self, error: RefusedError) -> Answer:
@@ -106,7 +105,6 @@ class LibreTranslateFiles(LibreTranslate):
             targets=(tag(first(fields, "target"), "target", CODES),),
             source=source_tag(first(fields, "source"), "source", CODES),
             sample=said.sample,
-            key=first(fields, "api_key"),
         )
 
 
@@ -118,6 +116,5 @@ def _body(request: Request) -> Body:
             q=None if q is None else q[0] if len(q) == 1 else q,
             source=first(fields, "source"),
             target=first(fields, "target"),
-            api_key=first(fields, "api_key"),
         )
     return decoded(request.body, DECODER)

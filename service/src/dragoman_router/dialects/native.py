@@ -59,6 +59,7 @@ class Native:
     """Dragoman's own API."""
 
     name = "native"
+    key_field: str | None = None
 
     def read(self, request: Request) -> Ask:
         """What the body asks for."""

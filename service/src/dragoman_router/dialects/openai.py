@@ -22,8 +22,12 @@ from dragoman_router.dialects.asking import (
     source_tag,
     tag,
 )
+from dragoman_router.dialects.names import named
 from dragoman_router.dialects.native import status_of
 from dragoman_router.errors import CallerError, CapacityError, InvalidFieldError, RefusedError
+
+LONGEST_NAME = 64
+"""Of a language, in characters: looking one up costs the square of its length."""
 
 
 class Part(msgspec.Struct):
@@ -61,6 +65,7 @@ class OpenAI:
     """OpenAI's API."""
 
     name = "openai"
+    key_field: str | None = None
 
     def read(self, request: Request) -> Ask:
         """The model, and the pair where the options name one."""
@@ -112,11 +117,11 @@ def _text(message: Message) -> str:
 
 def _code(language: str | None) -> str | None:
     """A tag for a language that is named in English, as Qwen-MT allows: `Chinese`."""
-    if language is None or len(language) <= 3 or "-" in language or language.lower() == "auto":
+    if (
+        language is None
+        or not 3 < len(language) <= LONGEST_NAME
+        or "-" in language
+        or language.lower() == "auto"
+    ):
         return language
-    import langcodes
-
-    try:
-        return langcodes.find(language).to_tag()
-    except LookupError:
-        return language
+    return named(language) or language

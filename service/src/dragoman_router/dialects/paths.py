@@ -136,9 +136,16 @@ def document_of(request: Request) -> str | None:
     return None
 
 
-def needs_key(dialect: Dialect) -> bool:
-    """Whether documents are fetched with a key where keys are asked for: LibreTranslate's names are the secret."""
-    return dialect is not LIBRETRANSLATE
+def needs_key(dialect: Dialect, action: Action) -> bool:
+    """Whether a key is needed where keys are asked for; names of LibreTranslate's documents are secrets themselves."""
+    return not (action is Action.FETCH and dialect is LIBRETRANSLATE)
+
+
+def may_bring_key(dialect: Dialect, action: Action) -> bool:
+    """Whether a request may have its key in a body: LibreTranslate's, DeepL's, and those at our own path, which
+    LibreTranslate's clients send theirs to.
+    """
+    return dialect.key_field is not None or (dialect is NATIVE and action is Action.TRANSLATE)
 
 
 def family(request: Request) -> Dialect:

@@ -20,6 +20,8 @@ FIELDS = frozenset(
 """Of both APIs; the others are the pod's business."""
 MOST_PARTS = 100
 MOST_FIELD_BYTES = 4096
+MOST_PARAMETERS = 32
+"""Of a header, semicolons in quotes included: reading them costs the square of their number."""
 STALLED_BYTES = 1024
 """So many bytes in one piece that are neither a header nor content: padding, which the parser takes byte by byte."""
 
@@ -37,7 +39,8 @@ class UploadForm:
     """
 
     def __init__(self, content_type: bytes | None) -> None:
-        self._fields: dict[str, list[str]] = {}
+        self.fields: dict[str, list[str]] = {}
+        """What was found until now."""
         self._header: dict[bytes, bytes] = {}
         self._name, self._value = bytearray(), bytearray()
         self._field: str | None = None
@@ -66,6 +69,11 @@ class UploadForm:
         except (FormParserError, MalformedRequestError) as error:
             self._error = f"the form cannot be read: {str(error)[:200]}"
 
+    @property
+    def spoiled(self) -> bool:
+        """Whether it cannot be read, so that nothing more will be found."""
+        return self._parser is None or self._error is not None
+
     def finish(self) -> Upload:
         """What the form said.
 
@@ -78,9 +86,11 @@ class UploadForm:
             self._error = "the form cannot be read: it has no end"
         if self._error is not None:
             raise MalformedRequestError(self._error)
-        return Upload(self._fields, _text(self._sample) if self._sample else "")
+        return Upload(self.fields, _text(self._sample) if self._sample else "")
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
+        if content_type is not None and content_type.count(b";") > MOST_PARAMETERS:
+            return None
         media, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if media != MULTIPART or not boundary:
@@ -124,7 +134,12 @@ class UploadForm:
         self._value.clear()
 
     def _on_headers_finished(self) -> None:
-        _, options = parse_options_header(self._header.get(b"content-disposition"))
+        disposition = self._header.get(b"content-disposition", b"")
+        if disposition.count(b";") > MOST_PARAMETERS:
+            raise MalformedRequestError(
+                f"a part's Content-Disposition has more than {MOST_PARAMETERS} parameters"
+            )
+        _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")
         file_name = options.get(b"filename")
         self._field, self._most_bytes = None, 0
@@ -150,7 +165,7 @@ class UploadForm:
         if len(content) > MOST_FIELD_BYTES:
             raise MalformedRequestError(f"{self._field} is longer than {MOST_FIELD_BYTES} bytes")
         try:
-            self._fields.setdefault(self._field, []).append(content.decode())
+            self.fields.setdefault(self._field, []).append(content.decode())
         except UnicodeDecodeError:
             raise MalformedRequestError(f"{self._field} is not UTF-8") from None
 

@@ -18,6 +18,8 @@ Rank = tuple[int, int, int]
 
 REMEMBERED = 4096
 """Answers that are kept; requests use few pairs, and hostile ones must not fill memory."""
+REMEMBERED_TARGETS = 4
+"""Of a request whose answer is kept: most have one, and two hundred would take 20 KB each."""
 LONGEST_TAG = 35
 MOST_SUBTAGS = 8
 
@@ -107,6 +109,8 @@ class PairIndex:
 
     def find(self, source: str, targets: tuple[str, ...]) -> Match:
         """The deployments that serve all `targets` from `source`, the closest alone."""
+        if len(targets) > REMEMBERED_TARGETS:
+            return self._find(source, targets)
         asked = source, targets
         known = self._matches.get(asked)
         if known is None:
