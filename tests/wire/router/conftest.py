@@ -170,6 +170,7 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     app, state = assemble(settings, ring)
     tender = Tender(state.fleet, settings.router_id)
     listening = bound("127.0.0.1", 0, settings.write_timeout_s)
+    listening.listen()  # A test may connect before the server has had its turn.
     if send_buffer_bytes is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)
     server = http_server(app, state, settings, None)
