@@ -289,10 +289,10 @@ async def test_a_file_gets_more_time_than_a_text(
     start_router: Any, start_scripted: Any, tmp_path: Path
 ) -> None:
     """One second for a request, here and there, and three seconds of work."""
-    pod = start_scripted("--request-timeout-s", "1", "--max-num-seqs", "1", token_s=0.15)
-    await asyncio.to_thread(pod.wait_for, "/readyz", deadline_s=120)
     (tmp_path / "team").write_text("a-team-secret")
     router = await start_router(keys_dir=tmp_path, request_timeout_s=1.5)
+    pod = start_scripted("--request-timeout-s", "1", "--max-num-seqs", "1", token_s=0.15)
+    await asyncio.to_thread(pod.wait_for, "/readyz", deadline_s=120)
     router.serve("a", Replica(name="pod", host="127.0.0.1", port=pod.port, uid="pod"))
     client = Client(router, pod)
     blanks = b"\n" * 200_000
