@@ -137,7 +137,7 @@ def _inputs(inputs: list[Input]) -> Ask:
         targets=_tags(targets, "inputs.targets.language"),
         source=sources.pop(),
         texts=tuple(each.text or "" for each in inputs),
-        charged=sum(len(each.text or "") * len(each.targets) for each in inputs),
+        charged=sum(len(each.text or "") * len(each.targets or ()) for each in inputs),
     )
 
 
