@@ -88,7 +88,7 @@ def has_preamble(source: str, output: str, target_lang: str) -> bool:
     """
     head = output[:300]
     if ":" in head or "：" in head:
-        if CHATTER.search(head) and not LABEL.search(source[:300]):
+        if CHATTER.search(head) and not LABEL.search(source[:300]) and _colons(output) > _colons(source):
             return True
         if _names_target(head, target_lang) and ":" not in source[:80] and "：" not in source[:80]:
             return True
@@ -96,7 +96,7 @@ def has_preamble(source: str, output: str, target_lang: str) -> bool:
         return True
     if REFUSAL.match(head) and not SORRY.search(source):
         return True
-    return (_quoted(output) and not _quoted(source)) or ("```" in output and "```" not in source)
+    return (_quoted(output) and source.strip()[:1] not in QUOTES) or ("```" in output and "```" not in source)
 
 
 def obeys(source: str, output: str) -> bool:
@@ -114,6 +114,10 @@ def weight(text: str) -> float:
     """The length of a text in Latin letters: a character of Chinese or Japanese says more than one."""
     wide = sum(len(found[0]) for found in WIDE.finditer(text))
     return len(text) + 1.8 * wide
+
+
+def _colons(text: str) -> int:
+    return text.count(":") + text.count("：")
 
 
 def _is_demanded(source: str, output: str) -> bool:

@@ -8,12 +8,15 @@ from decimal import Decimal
 
 import regex
 
+from dragoman_service.text.equivalents import unexplained
+
 NUMBER = regex.compile(
     r"(?<!\d)(?:\d{1,3}(?:[\u00a0\u202f '’٬]\d{3}(?!\d))+(?:[.,٫]\d+)?|\d+(?:[.,٫]\d+)*+)"
     r"(?P<scale>\s?(?:thousands?|millions?|billions?|tausend|Millionen|Million|Mio\.?|Milliarden?|Mrd\.?|mille|"
     r"milliards?|mil\b|millón|millones|milhões|milhão|bilhões|mld|mln|тыс\w*|млн|миллион\w*|млрд|миллиард\w*|"
     r"千|万|萬|億|亿|천|만|억|हजार|हज़ार|लाख|करोड़?|lakhs?|crores?|k\b))?"
-    r"(?P<afternoon>(?::\d\d)?\s?[pP]\.?[mM]\b)?"
+    r"(?P<afternoon>(?=(?:[:.]\d\d)?\s?[pP]\.?\s?[mM]\b))?"
+    r"(?P<years>(?=['’\-–]?(?:s|tal\w*|luv\w*|luku\w*|er\w*|erne|l[iıuü]\w*|х|тих|ті|те|ih|ch|tych|ых)\b|年代|년대))?"
 )
 SCALES = (
     (3, r"thousand|tausend|mille|mil$|тыс|千|천|हजार|हज़ार|k$"),
@@ -34,8 +37,9 @@ ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 def changed_numbers(source: str, output: str) -> tuple[int, int]:
     """How many numbers were lost and how many were invented.
 
-    Digits of every script, group and decimal signs, `3 million` as `300万` and `3 pm` as `15` compare as
-    numbers; a number that may as well be a word counts only where another stands in its place.
+    Digits of every script, group and decimal signs, `3 million` as `300万`, `3 pm` as `15`, `1600-tallet` as
+    `17th century` and `5 miles` as `8 km` compare as numbers; a number that may as well be a word counts only
+    where another stands in its place.
     """
     lost = list(_numbers(source))
     invented: list[frozenset[Decimal]] = []
@@ -46,6 +50,7 @@ def changed_numbers(source: str, output: str) -> tuple[int, int]:
         else:
             del lost[match]
     lost = [number for number in lost if not number & set(_romans(output))]
+    lost, invented = unexplained(lost, invented, source, output)
     if lost and invented:
         return len(lost), len(invented)
     return _not_words(lost), _not_words(invented)
@@ -68,8 +73,8 @@ def _not_words(numbers: list[frozenset[Decimal]]) -> int:
 def _numbers(text: str) -> Iterator[frozenset[Decimal]]:
     """Each number as the values it may stand for; dates and versions are several numbers."""
     for found in NUMBER.finditer(text):
-        scale, afternoon = found["scale"] or "", found["afternoon"] or ""
-        digits = found[0].removesuffix(afternoon).removesuffix(scale)
+        scale = found["scale"] or ""
+        digits = found[0].removesuffix(scale)
         parts = regex.split(r"\D", digits)
         if not all(part.isdecimal() for part in parts):  # digits newer than Python's Unicode
             continue
@@ -82,9 +87,19 @@ def _numbers(text: str) -> Iterator[frozenset[Decimal]]:
             word = scale.strip().lower()
             exponent = next((power for power, words in SCALES if regex.match(words, word)), 0)
             values.add(value.scaleb(exponent))
-        if afternoon and value < 12:
+        if found["afternoon"] is not None and value < 12:
             values.add(value + 12)
+        if found["years"] is not None:
+            values.update(_years(value))
         yield frozenset(values)
+
+
+def _years(first: Decimal) -> Iterator[Decimal]:
+    """What else the years from a round one on are: `1600-tallet` is the 17th century, `1990s` are the nineties."""
+    if 100 <= first <= 2100 and first % 100 == 0:
+        yield first / 100 + 1
+    elif 1000 < first <= 2100 and first % 10 == 0:
+        yield first % 100
 
 
 def _is_dotted(digits: str, parts: list[str]) -> bool:
