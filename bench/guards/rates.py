@@ -88,7 +88,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--misses", action="store_true", help="print the cases that came out wrong, too")
-    parser.add_argument("--held-out", action="store_true", help="the cases that no guard was adjusted to")
+    parser.add_argument(
+        "--held-out", action="store_true", help="the cases that were written after the guards"
+    )
     arguments = parser.parse_args()
     corpus = cases(HELD_OUT if arguments.held_out else CASES)
     good = sum(not case.fires for case in corpus)

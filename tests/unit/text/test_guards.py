@@ -71,10 +71,58 @@ def test_rates_stay_above_their_floors(bench: ModuleType) -> None:
         ("07/04/2021", "04.07.2021", (0, 0)),
         ("1.000.000", "1,000,000", (0, 0)),
         ("version 1.12.3", "1.12.3 版", (0, 0)),
+        ("in the 17th century", "på 1600-tallet", (0, 0)),
+        ("1600-luvulla", "in the 17th century", (0, 0)),
+        ("1600-talet", "17世纪", (0, 0)),
+        ("1600年代", "the 1600s", (0, 0)),
+        ("the 21st century", "2000-talet", (0, 0)),
+        ("in the 1990s", "in den 90er Jahren", (0, 0)),
+        ("the 17th century", "1800-tallet", (1, 1)),
+        ("1600 people", "17 people", (1, 1)),
+        ("at 2:35 pm", "um 14:35 Uhr", (0, 0)),
+        ("at 10:08 p.m.", "kl. 22.08", (0, 0)),
+        ("at 3.35 pm", "15:35", (0, 0)),
+        ("下午3:35", "15.35 Uhr", (0, 0)),
+        ("12:40 a.m.", "00:40", (0, 0)),
+        ("8-11 pm", "20–23 Uhr", (0, 0)),
+        ("klo 15.35", "at 15:35", (0, 0)),
+        ("at 3 pm", "um 17 Uhr", (1, 1)),
+        ("at 2:35 pm", "um 14:53 Uhr", (1, 1)),
+        ("55 miles", "89 km", (0, 0)),
+        ("90 公里", "56 miles", (0, 0)),
+        ("a 6-foot wall", "una pared de 1,8 metros", (0, 0)),
+        ("98 °F", "36,7 °C", (0, 0)),
+        ("220 pounds", "100 кг", (0, 0)),
+        ("55 miles", "65 miles", (1, 1)),
+        ("55 miles", "120 km", (1, 1)),
+        ("55 km", "89 km", (1, 1)),
     ],
 )
 def test_numbers_are_compared_as_numbers(source: str, output: str, expected: tuple[int, int]) -> None:
     assert changed_numbers(source, output) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "talks"),
+    [
+        ('"Hello, world","12"', '"Hallo, Welt, 12"', False),
+        ('"Shut the door", "Open it"', "„Tür schließen, Tür öffnen“", False),
+        ("Shut the door", '"Tür schließen"', True),
+        ("This is the list of all the things that you should read before you start with the work:",
+         "以下は始める前に読むべきものの一覧です:", False),
+        ("The door is shut.", "以下是翻译：门关着。", True),
+    ],
+)  # fmt: skip
+def test_talk_around_a_translation(source: str, output: str, talks: bool) -> None:
+    found = {found.guard for found in check(source, output, Expectation("en", "de"))}
+
+    assert (Guard.PREAMBLE in found) is talks
+
+
+def test_many_numbers_are_compared_in_time() -> None:
+    source, output = (" ".join(f"{first + 7 * n}.30 miles pm" for n in range(3000)) for first in (1, 4))
+
+    assert changed_numbers(source, f"{output} km")[0] > 0
 
 
 def test_thoughts_are_cleaned_away() -> None:

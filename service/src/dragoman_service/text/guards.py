@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import regex
 
-from dragoman_service.text import chat, fidelity
+from dragoman_service.text import chat, completeness, fidelity
 from dragoman_service.text.detection import likeliest, shares
 from dragoman_service.text.markers import MarkerStyle, compiled
 from dragoman_service.text.numbers import changed_numbers
@@ -31,6 +31,7 @@ class Guard(StrEnum):
     NUMBERS = "numbers"
     INJECTION = "injection"
     RUNAWAY = "runaway"
+    INCOMPLETE = "incomplete"
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,8 @@ def _findings(source: str, output: str, expected: Expectation) -> Iterator[Findi
         yield Finding(Guard.REPETITION, "the answer repeats itself")
     if fidelity.runs_away(source, output):
         yield Finding(Guard.RUNAWAY, f"{len(output)} characters for {len(source)}")
+    if completeness.lacks(source, output, expected.source_lang, expected.target_lang):
+        yield Finding(Guard.INCOMPLETE, "the answer lacks a part of the source")
     if chat.has_preamble(source, output, expected.target_lang):
         yield Finding(Guard.PREAMBLE, "there is talk around the translation")
     if chat.obeys(source, output):

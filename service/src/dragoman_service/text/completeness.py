@@ -1,0 +1,158 @@
+"""Whether an answer leaves out a part of its source: by its length, its sentences and what is copied.
+
+A text's `size` is the length of its English translation, as far as its script and its language tell. The logarithm of
+an answer's size over its source's lies around 0 for a whole translation: the shorter the text, the wider. An answer
+that is also short of sentences, or of the numbers and names in its source, is the more suspect; names from the source's
+end speak for it.
+
+The weights are a logistic regression's, made by `bench/guards/fit.py`; docs/text.md has the rates.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+import langcodes
+import regex
+
+from dragoman_service.text.scripts import scripts_of_language
+from dragoman_service.text.sentences import sentences
+from dragoman_service.text.verbosity import DENSITY, SCRIPT_DENSITY
+
+LEAST_SIZE = 40.0
+"""English characters of the shortest source that is checked: a few words may have far shorter translations."""
+
+LEAST_LOSS = -0.1
+"""Logarithm of the sizes above which an answer is taken for whole; most answers need no more than this comparison."""
+
+WITHOUT_STOPS = frozenset({"Thai", "Lao"})
+"""Scripts that end sentences with a space or with nothing."""
+
+ASCII_WORD = regex.compile(r"[A-Za-z0-9]+")
+COPIED = regex.compile(r"[A-Za-z]*(?:\d|[A-Z][a-z]*[A-Z])[A-Za-z0-9]*")
+"""Numbers and acronyms: as a rule they are in a translation, too."""
+NAME = regex.compile(r"(?<=[\p{L}\p{N},;]\s)\p{Lu}\p{Ll}{2,}")
+"""A word with a capital that begins no sentence: it may come again."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What tells a whole translation from a part of one.
+
+    Args:
+        length: Logarithm of the answer's size over the source's.
+        deviation: The same in standard deviations of whole translations of this size.
+        sentences: Logarithm of the answer's sentences over the source's; 0 where the answer has as many.
+        lost: Share of the source's numbers and acronyms that the answer lacks; 0 where there are none.
+        kept: How many names, numbers and acronyms of the source's last third the answer has, 3 at most.
+    """
+
+    length: float
+    deviation: float
+    sentences: float
+    lost: float
+    kept: float
+
+
+WEIGHTS = Evidence(length=-8.81, deviation=-1.27, sentences=-3.15, lost=2.05, kept=-0.23)
+BIAS = -9.38
+
+
+def lacks(source: str, output: str, source_lang: str, target_lang: str) -> bool:
+    """Whether an answer lacks about half of its source, or a sentence of a few.
+
+    Args:
+        source: What was to be translated.
+        output: The answer.
+        source_lang: BCP-47 tag.
+        target_lang: BCP-47 tag.
+    """
+    found = evidence(source, output, source_lang, target_lang)
+    return found is not None and log_odds(found) > 0
+
+
+def log_odds(found: Evidence) -> float:
+    """Logarithm of the odds of a missing part; the bias leaves 0.4% of whole translations above 0."""
+    return (
+        BIAS
+        + WEIGHTS.length * found.length
+        + WEIGHTS.deviation * found.deviation
+        + WEIGHTS.sentences * found.sentences
+        + WEIGHTS.lost * found.lost
+        + WEIGHTS.kept * found.kept
+    )
+
+
+def evidence(source: str, output: str, source_lang: str, target_lang: str) -> Evidence | None:
+    """The evidence in a text and its translation; None where the source is too short, or the answer long enough."""
+    before, after = size(source, source_lang), size(output, target_lang)
+    if before < LEAST_SIZE:
+        return None
+    length = math.log((after + 1) / (before + 1))
+    if length > LEAST_LOSS:
+        return None
+    lost, kept = _copied(source, output)
+    return Evidence(
+        length, length / spread(before), _sentences(source, output, source_lang, target_lang), lost, kept
+    )
+
+
+def size(text: str, tag: str) -> float:
+    """How many characters, blanks not counted, the text takes in English.
+
+    In other scripts than Latin, words in Latin letters and digits are as long as they are.
+    """
+    characters = len("".join(text.split()))
+    if "Latin" in scripts_of_language(tag):
+        return characters / density(tag)
+    latin = sum(map(len, ASCII_WORD.findall(text)))
+    return latin + (characters - latin) / density(tag)
+
+
+@lru_cache(maxsize=1024)
+def density(tag: str) -> float:
+    """Characters of a language for one of English; that of its script where the language is not known."""
+    code = langcodes.Language.get(tag)
+    for candidate in (
+        tag,
+        f"{code.language}-{code.maximize().script}",
+        f"{code.language}-{code.territory}",
+        code.language,
+    ):
+        if candidate in DENSITY:
+            return DENSITY[candidate]
+    return SCRIPT_DENSITY.get(code.maximize().script or "", 1.0)
+
+
+def spread(size: float) -> float:
+    """Standard deviation of `Evidence.length` for whole translations of such a size."""
+    return math.sqrt(0.0185 + 0.8 / size)
+
+
+def _sentences(source: str, output: str, source_lang: str, target_lang: str) -> float:
+    if (scripts_of_language(source_lang) | scripts_of_language(target_lang)) & WITHOUT_STOPS:
+        return 0.0
+    before, after = _count(source, source_lang), _count(output, target_lang)
+    return min(math.log(after / before), 0.0)
+
+
+def _count(text: str, tag: str) -> int:
+    return max(1, sum(any(map(str.isalpha, sentence)) for sentence in sentences(text, tag)))
+
+
+def _copied(source: str, output: str) -> tuple[float, float]:
+    if not output.isascii():
+        output = "".join(_digit(character) for character in output)
+    copied = [(found.start(), found[0].casefold()) for found in COPIED.finditer(source)]
+    names = [(found.start(), found[0].casefold()) for found in NAME.finditer(source)]
+    there = output.casefold()
+    lost = sum(word not in there for _, word in copied) / len(copied) if copied else 0.0
+    kept = {word for start, word in [*copied, *names] if start >= 0.67 * len(source) and word in there}
+    return lost, float(min(len(kept), 3))
+
+
+def _digit(character: str) -> str:
+    return str(unicodedata.decimal(character, character))
