@@ -22,8 +22,11 @@ class Leadership:
     """Takes, renews and gives back one Lease.
 
     Three times protect from two leaders: a holder stops acting `lease_renew_deadline_s` after it began its
-    last successful renewal; its last writes end at `lease_duration_s`; nobody else takes the Lease before
-    they have seen it unchanged for `lease_duration_s`.
+    last successful renewal; its last writes end at `lease_duration_s`; no other operator takes the Lease before
+    it has seen it unchanged for `lease_duration_s`.
+
+    Leadership never comes back once the deadline has passed, even if the Lease is still ours: writes were refused
+    since, so `lead` starts anew and lists all objects again.
 
     Args:
         kube: The API server.
@@ -39,7 +42,7 @@ class Leadership:
         self._settings = settings
         self._namespace = namespace
         self._clock = clock
-        self._renewed_at = float("-inf")
+        self._deadline = float("-inf")
         self._sighting: Sighting | None = None
         self._taken = False
         self.contacted = False
@@ -47,13 +50,14 @@ class Leadership:
 
     def holds(self) -> bool:
         """Whether we may act."""
-        return self._clock() < self._renewed_at + self._settings.lease_renew_deadline_s
+        return self._clock() < self._deadline
 
     def write_budget_s(self) -> float:
         """Seconds within which a write that begins now must have ended; 0 where none may begin."""
         if not self.holds():
             return 0.0
-        return self._renewed_at + self._settings.lease_duration_s - self._clock()
+        margin_s = self._settings.lease_duration_s - self._settings.lease_renew_deadline_s
+        return self._deadline + margin_s - self._clock()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Lead whenever the Lease is ours, until cancelled; the Lease is then given back.
@@ -72,7 +76,7 @@ class Leadership:
                 finally:
                     leading.cancel()
                     await asyncio.wait([leading])
-                    self._renewed_at = float("-inf")
+                    self._deadline = float("-inf")
                 if not leading.cancelled() and (error := leading.exception()):
                     raise error
                 log.warning("no longer leading: the Lease was lost")
@@ -88,12 +92,14 @@ class Leadership:
     async def _while_held(self, leading: asyncio.Future[None]) -> None:
         while self.holds() and not leading.done():
             await asyncio.wait([leading], timeout=self._settings.lease_retry_s)
-            if not leading.done() and not await self._attempt() and self._taken:
+            if leading.done() or not self.holds():
+                return
+            if not await self._attempt() and self._taken:
                 return
 
     async def _attempt(self) -> bool:
         """Try once to take or renew the Lease; False where it is another's or the server does not answer."""
-        began = self._clock()
+        began, leading = self._clock(), self.holds()
         self._taken = False
         name, identity = self._settings.lease_name, self._settings.identity
         try:
@@ -117,7 +123,10 @@ class Leadership:
         except (ClusterError, TimeoutError) as error:
             log.warning("the Lease was not renewed: %s", str(error) or "no answer in time")
             return False
-        self._renewed_at = began
+        if leading and not self.holds():
+            log.warning("the Lease was renewed after its deadline")
+            return False
+        self._deadline = began + self._settings.lease_renew_deadline_s
         return True
 
     async def _release(self) -> None:

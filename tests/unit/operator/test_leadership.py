@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ class Line:
     def __init__(self, api: Api) -> None:
         self._api = api
         self.up = True
+        self.before_write: Callable[[], None] = lambda: None
 
     def _check(self) -> None:
         if not self.up:
@@ -57,6 +59,7 @@ class Line:
     async def replace(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
         self._check()
         assert self._api.lease is not None
+        self.before_write()
         if manifest["metadata"]["resourceVersion"] != self._api.lease["metadata"]["resourceVersion"]:
             raise ConflictError("replace", "changed")
         return self._api._store(manifest)
@@ -145,6 +148,41 @@ async def test_stopping_releases_the_lease() -> None:
     assert api.lease is not None
     assert api.lease["spec"]["holderIdentity"] == ""
     assert not leader.holds()
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["renewed too late", "frozen meanwhile"])
+async def test_deadline_that_passed_is_a_loss_even_if_the_lease_is_still_ours(frozen: bool) -> None:
+    """In the gap writes are refused; what they were for is found by starting anew."""
+    api, clock = Api(), Clock()
+    line = Line(api)
+    leader = Leadership(line, Settings(identity="me", lease_retry_s=0.01), "ns", clock)  # type: ignore[arg-type]
+    started: asyncio.Queue[int] = asyncio.Queue()
+    ended: list[bool] = []
+
+    async def lead() -> None:
+        await started.put(len(ended))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(leader.holds())
+
+    def pass_the_deadline() -> None:
+        line.before_write = lambda: None
+        clock.now += 2
+
+    running = asyncio.create_task(leader.run(lead))
+    async with asyncio.timeout(5):
+        assert await started.get() == 0
+        clock.now += DEADLINE_S - 1
+        if frozen:
+            pass_the_deadline()
+        else:
+            line.before_write = pass_the_deadline
+        assert await started.get() == 1
+    assert ended == [False]
+    assert leader.holds()
+    running.cancel()
+    await asyncio.wait([running])
 
 
 async def test_failure_of_the_leading_part_comes_out() -> None:
