@@ -316,6 +316,21 @@ async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[K
         assert routers.load(DEMO) == TotalLoad(2, 1.5, 4, 1, 0)
 
 
+async def test_router_that_changes_its_address_is_followed_there(
+    followed: tuple[Routers, list[Key]],
+) -> None:
+    routers, _ = followed
+    one, two = Router(), Router()
+    one.say(demo={"held": 2})
+    two.say(demo={"held": 3})
+    async with router("127.77.3.1", one.serve), router("127.77.3.2", two.serve):
+        routers.follow({"1": "127.77.3.1"})
+        await until(lambda: routers.load(DEMO).held == 2)
+        routers.follow({"1": "127.77.3.2"})
+        await until(lambda: routers.load(DEMO).held == 3)
+        assert routers.load(DEMO).routers == 1
+
+
 async def test_silent_router_is_not_taken_for_an_idle_one(followed: tuple[Routers, list[Key]]) -> None:
     routers, _ = followed
     standin = Router()

@@ -42,8 +42,8 @@ class Routers:
         self._http = http
         self._on_held = on_held
         self._clock = clock
-        self._heard: dict[str, tuple[float, RouterLoad]] = {}
-        self._streams: dict[str, asyncio.Task[None]] = {}
+        self._heard: dict[tuple[str, str], tuple[float, RouterLoad]] = {}
+        self._streams: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def follow(self, addresses: Mapping[str, str]) -> None:
         """Follow these routers and no others.
@@ -51,17 +51,18 @@ class Routers:
         Args:
             addresses: IP by the uid of a router's pod.
         """
-        for uid in self._streams.keys() - addresses.keys():
-            self._streams.pop(uid).cancel()
-            self._heard.pop(uid, None)
-        for uid, address in addresses.items():
-            if uid not in self._streams:
-                self._streams[uid] = asyncio.create_task(self._stream(uid, address))
+        # By both: a pod whose sandbox was created anew has the uid that it had, and another IP.
+        routers = addresses.items()
+        for router in self._streams.keys() - routers:
+            self._streams.pop(router).cancel()
+            self._heard.pop(router, None)
+        for router in routers - self._streams.keys():
+            self._streams[router] = asyncio.create_task(self._stream(router))
 
     def load(self, key: Key) -> TotalLoad:
         """What all of them say of one deployment now."""
         oldest = self._clock() - SILENCE_S
-        heard = (self._heard.get(uid) for uid in self._streams)
+        heard = map(self._heard.get, self._streams)
         return total_load((last[1] if last and last[0] >= oldest else None for last in heard), str(key))
 
     async def aclose(self) -> None:
@@ -70,27 +71,28 @@ class Routers:
         self.follow({})
         await asyncio.gather(*streams, return_exceptions=True)
 
-    async def _stream(self, uid: str, address: str) -> None:
+    async def _stream(self, router: tuple[str, str]) -> None:
+        _, address = router
         host = f"[{address}]" if ":" in address else address
         url = f"http://{host}:{ROUTER_ADMIN_PORT}{LOAD_PATH}?{WATCH_PARAMETER}=1"
         backoff_s = FIRST_BACKOFF_S
         while True:
             began = self._clock()
             try:
-                await self._lines(uid, url)
+                await self._lines(router, url)
                 problem = "the stream ended"
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 problem = "no heartbeat" if isinstance(error, TimeoutError) else type(error).__name__
             except Exception:
                 log.exception("unexpected failure while a router was followed")
                 problem = "unexpected failure"
-            if self._heard.get(uid, (0.0, None))[0] >= began:
+            if self._heard.get(router, (0.0, None))[0] >= began:
                 backoff_s = FIRST_BACKOFF_S
             log.debug("router at %s: %s; again in %.1f s", address, problem, backoff_s)
             await asyncio.sleep(backoff_s)
             backoff_s = min(LONGEST_BACKOFF_S, backoff_s * 2)
 
-    async def _lines(self, uid: str, url: str) -> None:
+    async def _lines(self, router: tuple[str, str], url: str) -> None:
         """Take in line after line.
 
         Raises:
@@ -107,7 +109,7 @@ class Routers:
                     load = RouterLoad.model_validate_json(line)
                 except ValidationError:
                     raise ValueError("a line is no load") from None
-                self._heard[uid] = self._clock(), load
+                self._heard[router] = self._clock(), load
                 for name, own in load.deployments.items():
                     namespace, _, deployment = name.partition("/")
                     if own.held and deployment:
