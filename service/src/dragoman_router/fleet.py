@@ -37,6 +37,7 @@ class Fleet:
         self.changed = asyncio.Event()
         self.on_leaving: Callable[[Backend, Endpoint], None] = _ignore
         self.on_ejected: Callable[[Backend, Endpoint], None] = _ignore
+        self.on_removed: Callable[[str], None] = lambda _: None
         self._limits = limits
         self._chance = chance
         self._names: dict[str, list[str]] = {}
@@ -75,6 +76,7 @@ class Fleet:
             self.pairs.remove(key)
             self._forget_name(backend.deployment)
             backend.close()
+            self.on_removed(key)
 
     def set_replicas(self, key: str, replicas: list[Replica]) -> None:
         """The replicas of a deployment, which may not be known yet, are these."""

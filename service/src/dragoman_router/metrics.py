@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -102,6 +103,9 @@ class Metrics:
         self.registry.register(_FleetCollector(fleet))
         self.registry.register(_KeyCollector(characters))
         self._tallies: dict[str, Tally] = {}
+        self._known = fleet.backends
+        self._failed: set[tuple[str, str]] = set()
+        fleet.on_removed = self._forget
         self.registry.register(_TallyCollector(self._tallies))
 
     def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
@@ -118,7 +122,9 @@ class Metrics:
             Gauge(f"dragoman_router_{name}", about, registry=self.registry).set_function(read)
 
     def answered(self, deployment: str, dialect: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """A request was answered; those of a deployment that is gone are not counted."""
+        if deployment not in self._known:
+            return
         tally = self._tallies.get(deployment)
         if tally is None:
             tally = self._tallies[deployment] = Tally()
@@ -126,7 +132,9 @@ class Metrics:
 
     def failed(self, deployment: str, failure: str) -> None:
         """An attempt gave no answer."""
-        self._attempts.labels(deployment, failure).inc()
+        if deployment in self._known:
+            self._failed.add((deployment, failure))
+            self._attempts.labels(deployment, failure).inc()
 
     def stale(self, file: str) -> Callable[[bool], None]:
         """What is called with whether a file's last good content holds instead of the file; 0 from now on."""
@@ -135,7 +143,17 @@ class Metrics:
 
     def waited(self, deployment: str, seconds: float) -> None:
         """A request was held."""
-        self._held.labels(deployment).observe(seconds)
+        if deployment in self._known:
+            self._held.labels(deployment).observe(seconds)
+
+    def _forget(self, deployment: str) -> None:
+        """Remove the series of a deployment that is gone."""
+        self._tallies.pop(deployment, None)
+        with suppress(KeyError):
+            self._held.remove(deployment)
+        for labels in [found for found in self._failed if found[0] == deployment]:
+            self._failed.discard(labels)
+            self._attempts.remove(*labels)
 
 
 class _TallyCollector(Collector):
