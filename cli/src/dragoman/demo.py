@@ -301,6 +301,6 @@ It stays up. Try:
   kubectl get translations
   kubectl describe td {name}
   .venv/bin/dragoman translate --url {url} --to fr 'The train is late.'
-  kubectl scale td {name} --replicas 2
+  kubectl patch td {name} --type merge --patch '{{"spec": {{"autoscaling": {{"minReplicas": 2}}}}}}'
   make down
 """
