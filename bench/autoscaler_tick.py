@@ -99,6 +99,7 @@ def pod(deployment: int, number: int) -> dict[str, Any]:
             "creationTimestamp": STAMP,
             "labels": labels,
             "annotations": padding,
+            "ownerReferences": [{"kind": "ReplicaSet", "uid": f"rs-{deployment}", "controller": True}],
         },
         "status": {"phase": "Running", "podIP": address(number), "conditions": [ready]},
     }
@@ -152,7 +153,7 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
             lambda *_: None,
         )
         for number in range(deployments):
-            autoscaler.view(parse(deployment(number)), {}, None)
+            autoscaler.view(parse(deployment(number)), {}, None, {f"rs-{number}"})
         cpu_s, wall_s = [], []
         for _ in range(ticks):
             before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()

@@ -110,10 +110,15 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
             settings.namespaces,
             settings.router_namespace or own_namespace(),
             settings.tick_s,
-            metrics.count_change,
+            lambda _: metrics.failures.labels("autoscaler").inc(),
         )
         tuner = Tuner(
-            kube, PodPages(http, timeout_s), lambda key: queue.mark(key), settings.namespaces, settings.tick_s
+            kube,
+            PodPages(http, timeout_s),
+            lambda key: queue.mark(key),
+            settings.namespaces,
+            settings.tick_s,
+            lambda _: metrics.failures.labels("tuner").inc(),
         )
         reconciler = Reconciler(
             kube,
@@ -128,7 +133,7 @@ async def lead(kube: Kube, settings: Settings, metrics: Metrics) -> None:
         queue: WorkQueue[Key] = WorkQueue(measured(reconciler, metrics), settings.workers)
         metrics.depth.set_function(lambda: float(queue.depth))
         metrics.tick.set_function(lambda: autoscaler.last_tick_s)
-        collector = ScalingCollector(autoscaler.latest, autoscaler.loads)
+        collector = ScalingCollector(autoscaler.latest, autoscaler.loads, autoscaler.changes)
         metrics.registry.register(collector)
         try:
             async with asyncio.TaskGroup() as group:

@@ -35,7 +35,8 @@ def registry(mark: Callable[[Key], None]) -> kopf.OperatorRegistry:
         mark(Key(namespace or "", name))
 
     async def child_changed(namespace: str | None, labels: Mapping[str, str], **_: Any) -> None:
-        mark(Key(namespace or "", labels[LABEL_DEPLOYMENT]))
+        if name := labels.get(LABEL_DEPLOYMENT):
+            mark(Key(namespace or "", name))
 
     for kind in (*CHILD_KINDS, POD):
         group, _, version = kind.api_version.rpartition("/")

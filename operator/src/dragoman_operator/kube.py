@@ -74,11 +74,7 @@ class Kube:
         """
         query = [("labelSelector", ",".join(f"{key}={value}" for key, value in labels.items()))]
         path = f"{_root(kind)}/{kind.plural}" if namespace is None else _path(kind, namespace)
-        found = await self._request(
-            "GET", path, f"list {kind.plural} in {namespace or 'all namespaces'}", query
-        )
-        items: list[Manifest] = found["items"]
-        return items
+        return await self._list(path, f"list {kind.plural} in {namespace or 'all namespaces'}", query)
 
     async def warnings(self, namespace: str, about: str, reason: str) -> list[Manifest]:
         """The events of type Warning in one namespace, of one reason, about objects of one kind.
@@ -88,11 +84,13 @@ class Kube:
         """
         wanted = f"involvedObject.kind={about},reason={reason},type=Warning"
         path = _path(EVENT, namespace)
-        found = await self._request(
-            "GET", path, f"list events {reason} in {namespace}", [("fieldSelector", wanted)]
-        )
-        items: list[Manifest] = found["items"]
-        return items
+        return await self._list(path, f"list events {reason} in {namespace}", [("fieldSelector", wanted)])
+
+    async def _list(self, path: str, attempted: str, query: list[tuple[str, str]]) -> list[Manifest]:
+        found = await self._request("GET", path, attempted, query)
+        if "items" not in found:
+            raise UnavailableError(attempted, "the answer is not a list")
+        return [item for item in found["items"] or () if isinstance(item, dict)]
 
     async def apply(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Write a child server-side; fields that others took from us become ours again.
@@ -167,14 +165,17 @@ class Kube:
         attempted = f"replace {kind.name} {namespace}/{name}"
         return await self._write("PUT", _path(kind, namespace, name), attempted, manifest)
 
-    async def merge(self, kind: Kind, namespace: str, name: str, fields: Manifest) -> None:
+    async def merge(self, kind: Kind, namespace: str, name: str, fields: Manifest) -> Manifest:
         """Change some fields of an object.
+
+        Returns:
+            The object as it is now.
 
         Raises:
             ClusterError: The API server did not do it.
         """
         attempted = f"change {kind.name} {namespace}/{name}"
-        await self._write("PATCH", _path(kind, namespace, name), attempted, fields, MERGE)
+        return await self._write("PATCH", _path(kind, namespace, name), attempted, fields, MERGE)
 
     async def serves(self, kind: Kind) -> bool:
         """Whether the API server knows the kind; for ours, whether the CRD is installed.
@@ -227,7 +228,12 @@ class Kube:
             raise UnavailableError(attempted, f"{type(error).__name__} {error}".strip()) from error
         if response.status >= 400:
             raise _refusal(attempted, response.status, content)
-        answer: Manifest = json.loads(content)
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise UnavailableError(attempted, "the answer is not a JSON object: is this the API server?")
         return answer
 
 
@@ -251,7 +257,7 @@ def _root(kind: Kind) -> str:
 
 def _path(kind: Kind, namespace: str, name: str | None = None) -> str:
     collection = f"{_root(kind)}/namespaces/{namespace}/{kind.plural}"
-    return f"{collection}/{name}" if name else collection
+    return collection if name is None else f"{collection}/{name}"
 
 
 def _refusal(attempted: str, status: int, content: bytes) -> ClusterError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from dragoman_operator.core.manifests.autoscalers import HELD_METRIC
@@ -41,17 +41,12 @@ class Metrics:
         self.tick = Gauge(
             "dragoman_scaling_tick_seconds", "Time of the autoscaler's last tick", registry=self.registry
         )
-        self.changes = Counter(
-            "dragoman_scaling_changes",
-            "Changes of a number of replicas, by direction and rule",
-            [*OWNER, "direction", "rule"],
+        self.failures = Counter(
+            "dragoman_operator_failures",
+            "Unexpected failures for one object, by part of the operator",
+            ["part"],
             registry=self.registry,
         )
-
-    def count_change(self, key: Key, before: int, scaled: Scaled) -> None:
-        """Count a change of the number of replicas from `before`."""
-        direction = "up" if scaled.replicas > before else "down"
-        self.changes.labels(*key, direction, scaled.rule).inc()
 
 
 class ScalingCollector(Collector):
@@ -60,15 +55,20 @@ class ScalingCollector(Collector):
     Args:
         scaled: The last decisions.
         loads: What the routers say.
+        changes: Changes of the number of replicas, by direction and rule.
     """
 
     def __init__(
-        self, scaled: Callable[[], Mapping[Key, Scaled]], loads: Callable[[], Mapping[Key, TotalLoad]]
+        self,
+        scaled: Callable[[], Mapping[Key, Scaled]],
+        loads: Callable[[], Mapping[Key, TotalLoad]],
+        changes: Callable[[], Mapping[Key, Mapping[tuple[str, str], int]]],
     ) -> None:
         self._scaled = scaled
         self._loads = loads
+        self._changes = changes
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         """The families, as prometheus_client asks for them."""
         replicas = GaugeMetricFamily(
             "dragoman_scaling_replicas", "Replicas, by state", labels=[*OWNER, "state"]
@@ -101,4 +101,12 @@ class ScalingCollector(Collector):
             if one.metrics is not None:
                 available.add_metric(key, float(one.metrics.available))
             rule.add_metric([*key, one.rule], 1)
-        yield from (replicas, wanted, requests, available, rule)
+        changes = CounterMetricFamily(
+            "dragoman_scaling_changes",
+            "Changes of a number of replicas, by direction and rule",
+            labels=[*OWNER, "direction", "rule"],
+        )
+        for key, counts in self._changes().items():
+            for cause, count in counts.items():
+                changes.add_metric([*key, *cause], count)
+        yield from (replicas, wanted, requests, available, rule, changes)

@@ -1,4 +1,4 @@
-"""Observe, plan, apply, one status write: everything from scratch, nothing remembered in between."""
+"""Observe, plan, apply, one status write: everything from scratch; what is remembered only saves writes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import hashlib
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
+from dragoman_operator.core.drift import Applied
 from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.manifests.metadata import MANAGED_BY, selector
 from dragoman_operator.core.mounting import MOUNT_EVENT, awaits_volumes, mount_failures
@@ -30,8 +31,8 @@ from dragoman_operator.core.observed import (
     Manifest,
     Observed,
 )
+from dragoman_operator.core.ownership import own_pods, own_replica_sets
 from dragoman_operator.core.plan import Change, Plan, plan, settled
-from dragoman_operator.core.rollback import needs_history
 from dragoman_operator.core.rollout import patience_left_s
 from dragoman_operator.core.scaled import Scaled
 from dragoman_operator.core.status import Transition, status_of, status_of_bad_spec, transitions
@@ -57,7 +58,11 @@ class Scaler(Protocol):
     """Who decides by the load."""
 
     def view(
-        self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
+        self,
+        td: TranslationDeployment,
+        status: Mapping[str, Any],
+        deployment: Manifest | None,
+        replica_sets: Collection[str],
     ) -> Scaled | None:
         """What it says of one object; None where it does not decide."""
 
@@ -111,6 +116,8 @@ class Reconciler:
         self._prometheus_url = prometheus_url
         self._identity = identity
         self._now = now
+        self._applied: dict[Key, dict[Kind, Applied]] = {}
+        """Lost in a restart, which costs one more write of each of them."""
         self._told: OrderedDict[str, int] = OrderedDict()
 
     async def __call__(self, key: Key) -> float | None:
@@ -126,6 +133,7 @@ class Reconciler:
         if body is None or "deletionTimestamp" in body["metadata"]:
             self._scaler.forget(key)
             self._sizer.forget(key)
+            self._applied.pop(key, None)
             return None
         observed = await self._observe(key, body)
         old: dict[str, Any] = body.get("status") or {}
@@ -133,7 +141,9 @@ class Reconciler:
         try:
             td = parse(body)
             tuned = self._sizer.view(td, observed)
-            scaled = self._scaler.view(in_force(td, tuned), old, observed.children.get(DEPLOYMENT))
+            scaled = self._scaler.view(
+                in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
+            )
             observed = replace(observed, scaled=scaled, tuned=tuned)
             planned = _traceable(plan(td, self._images, observed, self._prometheus_url), old)
         except SpecError as error:
@@ -160,24 +170,26 @@ class Reconciler:
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
         keda = _concerns_keda(body) and await self._speaks_keda(key)
         kinds = (*CHILD_KINDS, *(KEDA_KINDS if keda else ()))
-        children, pods = await asyncio.gather(
+        found, replica_sets, labelled = await asyncio.gather(
             asyncio.gather(*(self._kube.get(kind, key.namespace, key.name) for kind in kinds)),
+            self._kube.select(REPLICA_SET, key.namespace, selector(key.name)),
             self._kube.select(POD, key.namespace, selector(key.name)),
         )
-        found = zip(kinds, children, strict=True)
+        children = {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
+        own = own_replica_sets(children.get(DEPLOYMENT), replica_sets, body["metadata"]["uid"])
         seen = Observed(
             now=self._now(),
-            children={kind: child for kind, child in found if child is not None},
+            children=children,
             status=body.get("status") or {},
-            pods=tuple(pods),
+            replica_sets=tuple(own),
             keda=keda,
+            applied=dict(self._applied.get(key, {})),
         )
+        pods = own_pods(labelled, seen.replica_set_uids)
+        seen = replace(seen, pods=tuple(pods))
         if any(map(awaits_volumes, pods)):
             seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
-        if not needs_history(seen, seen.status):
-            return seen
-        replica_sets = await self._kube.select(REPLICA_SET, key.namespace, selector(key.name))
-        return replace(seen, replica_sets=tuple(replica_sets))
+        return seen
 
     async def _mount_events(self, key: Key) -> list[Manifest]:
         """What kubelets said of volumes; nothing where we may not read it, as it only explains."""
@@ -205,23 +217,29 @@ class Reconciler:
             if change.manifest is None:
                 await self._kube.delete(kind, key.namespace, key.name, change.uid or "")
             else:
-                verb = await self._apply(kind, change.manifest, change.forced)
+                verb = await self._apply(key, kind, change.manifest, change.forced)
         except RefusedError as error:
             log.warning("%s", error, extra={"key": str(key)})
             return str(error)
         log.info("%s %s: %s", verb, kind.name, change.cause, extra={"key": str(key)})
         return None
 
-    async def _apply(self, kind: Kind, manifest: dict[str, Any], forced: dict[str, Any] | None) -> str:
+    async def _apply(
+        self, key: Key, kind: Kind, manifest: dict[str, Any], forced: dict[str, Any] | None
+    ) -> str:
+        verb, made = "applied", None
         try:
-            if settled(await self._kube.apply(kind, manifest), manifest) or forced is None:
-                return "applied"
+            made = await self._kube.apply(kind, manifest)
         except RefusedError:
             if forced is None:
                 raise
-        metadata = manifest["metadata"]
-        await self._kube.merge(kind, metadata["namespace"], metadata["name"], forced)
-        return "forced"
+        if forced is not None and not (made and settled(made, manifest)):
+            verb, made = "forced", await self._kube.merge(kind, key.namespace, key.name, forced)
+        applied = self._applied.setdefault(key, {})
+        applied.pop(kind, None)
+        if made and not settled(made, manifest):
+            applied[kind] = Applied(manifest, made)
+        return verb
 
     async def _tell(self, body: dict[str, Any], transition: Transition) -> None:
         """Post an event; the same one again counts up instead. Its refusal stops nothing."""

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,17 +23,26 @@ from dragoman_contract.kubernetes import (
     ROUTER_COMPONENT,
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.autoscale import History, recommend
+from dragoman_operator.core.autoscale import recommend
 from dragoman_operator.core.autoscale.observe import STALE_TICKS
-from dragoman_operator.core.engine_pods import EnginePod, Starts, engine_pods, samples_of
+from dragoman_operator.core.engine_pods import EnginePod, Starts, by_deployment, engine_pods, samples_of
 from dragoman_operator.core.observed import POD, Key, Manifest
+from dragoman_operator.core.ownership import own_pods
 from dragoman_operator.core.replicas import mode_of, resumed
 from dragoman_operator.core.router_load import TotalLoad
-from dragoman_operator.core.scaled import Scaled, metrics_seen, policy_of, unpack, worth_publishing
+from dragoman_operator.core.scaled import (
+    Scaled,
+    longest_start_s,
+    metrics_seen,
+    policy_of,
+    unpack,
+    worth_publishing,
+)
 from dragoman_operator.errors import ClusterError
 from dragoman_operator.kube import Kube
 from dragoman_operator.metric_sources import MetricSources
 from dragoman_operator.sources import Heard, Routers
+from dragoman_operator.workqueue import backoff_s
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +60,18 @@ class _Deployment:
     latest: Scaled
     asked_s: float
     """When the number of replicas last changed."""
-    starts: Starts = field(default_factory=Starts)
+    starts: Starts
+    replica_sets: Collection[str] = ()
+    """The uids of the ReplicaSets whose pods are its replicas."""
     interval_s: float = 0.0
     failure: str | None = None
     failing_since: float | None = None
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Changes of the number of replicas, by direction and rule."""
+    failures: int = 0
+    """Decisions in a row that failed unexpectedly."""
+    retry_s: float = 0.0
+    """When the next one is due after that, Unix seconds."""
 
 
 class Autoscaler:
@@ -67,7 +85,7 @@ class Autoscaler:
         namespaces: Those that are served; empty is all.
         router_namespace: Where routers are trusted: whoever can make pods there can have replicas made.
         tick_s: Seconds between two decisions.
-        on_change: Told of each change of a number of replicas, with the one before it.
+        on_failure: Called for each object whose decision failed unexpectedly.
         clock: Unix seconds.
     """
 
@@ -80,7 +98,7 @@ class Autoscaler:
         namespaces: Sequence[str],
         router_namespace: str,
         tick_s: float,
-        on_change: Callable[[Key, int, Scaled], None],
+        on_failure: Callable[[Key], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._kube = kube
@@ -90,14 +108,18 @@ class Autoscaler:
         self._namespaces = namespaces
         self._router_namespace = router_namespace
         self._tick_s = tick_s
-        self._on_change = on_change
+        self._on_failure = on_failure
         self._clock = clock
         self._deployments: dict[Key, _Deployment] = {}
         self._delegated: set[Key] = set()
         self.last_tick_s = 0.0
 
     def view(
-        self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
+        self,
+        td: TranslationDeployment,
+        status: Mapping[str, Any],
+        deployment: Manifest | None,
+        replica_sets: Collection[str],
     ) -> Scaled | None:
         """What there is to say of one object; None where it is not ours to decide. Remembers the object.
 
@@ -105,6 +127,7 @@ class Autoscaler:
             td: The object as it is now.
             status: Its status as stored, for the start.
             deployment: Its Deployment, where there is one.
+            replica_sets: The uids of that one's ReplicaSets.
         """
         key = Key(td.namespace, td.name)
         if mode_of(td.spec) != "Internal":
@@ -115,7 +138,7 @@ class Autoscaler:
         if known is None or known.td.uid != td.uid:
             known = self._deployments[key] = self._resumed(td, status, deployment)
             self._delegated.discard(key)
-        known.td = td
+        known.td, known.replica_sets = td, replica_sets
         return known.shown
 
     def forget(self, key: Key) -> None:
@@ -126,12 +149,20 @@ class Autoscaler:
     def wake(self, key: Key) -> None:
         """Decide at once where a router holds requests and there are no replicas."""
         deployment = self._deployments.get(key)
-        if deployment is not None and deployment.latest.replicas == 0:
+        if deployment is None or deployment.latest.replicas > 0:
+            return
+        try:
             self._decide(key, deployment, [], Heard(failure=deployment.failure))
+        except Exception:
+            self._failed(key, deployment)
 
     def latest(self) -> dict[Key, Scaled]:
         """The last decision of each object, for the metrics."""
         return {key: deployment.latest for key, deployment in self._deployments.items()}
+
+    def changes(self) -> dict[Key, Counter[tuple[str, str]]]:
+        """Changes of each object's number of replicas by direction and rule, for the metrics."""
+        return {key: deployment.changes for key, deployment in self._deployments.items()}
 
     def loads(self) -> dict[Key, TotalLoad]:
         """What the routers say of each object that is known, in whatever mode."""
@@ -145,8 +176,6 @@ class Autoscaler:
                 began = loop.time()
                 try:
                     await self.tick()
-                except ClusterError as error:
-                    log.warning("no decision: %s", error)
                 except Exception:
                     log.exception("unexpected failure of a tick")
                 self.last_tick_s = loop.time() - began
@@ -155,38 +184,57 @@ class Autoscaler:
             await self._routers.aclose()
 
     async def tick(self) -> None:
-        """Look at every object once: each decides as soon as its own pods have answered.
+        """Decide once for every object: each as soon as its own pods have answered.
 
-        Raises:
-            ClusterError: The API server does not say which pods there are.
+        Where pods cannot be listed, nothing is decided for the objects of that namespace.
         """
-        routers = engine_addresses(await self._kube.select(POD, self._router_namespace, ROUTERS))
-        self._routers.follow(routers)
+        routers = await self._select(self._router_namespace, ROUTERS)
+        if routers is not None:
+            self._routers.follow(engine_addresses(routers))
         if not self._deployments:
             self._sources.begin((), ())
             return
-        found = await asyncio.gather(
-            *(self._kube.select(POD, namespace, ENGINES) for namespace in self._namespaces or (None,))
-        )
-        by_key: dict[Key, list[EnginePod]] = {}
-        uids = set()
-        for pod in engine_pods(pod for pods in found for pod in pods):
-            by_key.setdefault(pod.key, []).append(pod)
-            uids.add(pod.uid)
-        self._sources.begin(self._deployments, uids)
+        namespaces = self._namespaces or (None,)
+        found = await asyncio.gather(*(self._select(namespace, ENGINES) for namespace in namespaces))
+        listed = dict(zip(namespaces, found, strict=True))
+        labelled = by_deployment(pod for pods in found for pod in pods or ())
+        replicas = {
+            key: engine_pods(own_pods(labelled.get(key, ()), deployment.replica_sets))
+            for key, deployment in self._deployments.items()
+            if listed.get(key.namespace if self._namespaces else None) is not None
+        }
+        self._sources.begin(self._deployments, {pod.uid for pods in replicas.values() for pod in pods})
         # In another order each time: where not all can be read in time, it is not always the same ones.
-        deployments = random.sample(list(self._deployments.items()), len(self._deployments))
-        await asyncio.gather(*(self._look(*each, by_key.get(each[0], [])) for each in deployments))
+        deployments = random.sample(list(replicas.items()), len(replicas))
+        await asyncio.gather(*(self._look(key, self._deployments[key], pods) for key, pods in deployments))
+
+    async def _select(self, namespace: str | None, labels: Mapping[str, str]) -> Sequence[Manifest] | None:
+        """The pods with these labels; None where they cannot be listed, as in a namespace that was deleted."""
+        try:
+            return await self._kube.select(POD, namespace, labels)
+        except ClusterError as error:
+            log.warning("no decision: %s", error)
+            return None
 
     async def _look(self, key: Key, deployment: _Deployment, pods: list[EnginePod]) -> None:
-        deployment.starts = deployment.starts.seen(pods)
+        if deployment.failures and self._clock() < deployment.retry_s:
+            return
         try:
+            deployment.starts = deployment.starts.seen(pods, longest_start_s(deployment.td.spec))
             heard = await self._sources.read(deployment.td, pods)
             if self._deployments.get(key) is deployment:
                 self._decide(key, deployment, pods, heard)
         except Exception:
-            # One object's trouble is no other's.
-            log.exception("unexpected failure of a decision", extra={"key": str(key)})
+            self._failed(key, deployment)
+        else:
+            deployment.failures = 0
+
+    def _failed(self, key: Key, deployment: _Deployment) -> None:
+        """Log and count the exception that is being handled; the other objects go on."""
+        deployment.failures += 1
+        deployment.retry_s = self._clock() + backoff_s(deployment.failures)
+        log.exception("unexpected failure of a decision", extra={"key": str(key)})
+        self._on_failure(key)
 
     def _decide(self, key: Key, deployment: _Deployment, pods: list[EnginePod], heard: Heard) -> None:
         before = deployment.latest
@@ -223,10 +271,12 @@ class Autoscaler:
             ready=samples.ready,
             time_to_ready_s=samples.time_to_ready_s,
             history=decision.history,
+            starts=deployment.starts,
         )
         if decision.replicas != before.replicas:
             deployment.asked_s = now
-            self._on_change(key, before.replicas, deployment.latest)
+            direction = "up" if decision.replicas > before.replicas else "down"
+            deployment.changes[direction, decision.rule.value] += 1
             log.info(
                 "%d → %d: %s", before.replicas, decision.replicas, decision.reason, extra={"key": str(key)}
             )
@@ -239,10 +289,11 @@ class Autoscaler:
     ) -> _Deployment:
         sized = resumed(td.spec, status, deployment)
         stored = status.get("scaling") or {}
-        history = unpack(stored.get("memory")) if stored.get("mode") == "Internal" else History()
-        before = stored.get("timeToReadySeconds")
-        starts = Starts(before=float(before) if before is not None else None)
         now = self._clock()
+        memory = stored.get("memory") if stored.get("mode") == "Internal" else None
+        history, measured = unpack(memory, now)
+        before = stored.get("timeToReadySeconds")
+        starts = Starts.from_fields(measured, before, longest_start_s(td.spec), now)
         began = Scaled(
             replicas=sized.replicas,
             rule=sized.rule,
@@ -251,6 +302,7 @@ class Autoscaler:
             source=self._sources.named(td),
             time_to_ready_s=starts.time_to_ready_s,
             history=history,
+            starts=starts,
         )
         return _Deployment(td=td, shown=began, latest=began, asked_s=now, starts=starts)
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from dragoman_contract.kubernetes import (
     ENGINE_COMPONENT,
     LABEL_COMPONENT,
-    LABEL_DEPLOYMENT,
     LABEL_PART_OF,
     PART_OF,
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.diagnosis import Finding
-from dragoman_operator.core.engine_pods import engine_pods
+from dragoman_operator.core.engine_pods import by_deployment, engine_pods
 from dragoman_operator.core.observed import DEPLOYMENT, POD, Key, Manifest, Observed
+from dragoman_operator.core.ownership import own_pods
 from dragoman_operator.core.rollback import hopeless
 from dragoman_operator.core.rollout import template_hash
 from dragoman_operator.core.tuned import SizedPod, Tuned, facts, resting, size_of, version, worth_publishing
@@ -33,6 +33,7 @@ from dragoman_operator.core.tuning.step import Look, next_step, observe
 from dragoman_operator.errors import ClusterError, MetricsError
 from dragoman_operator.kube import Kube
 from dragoman_operator.sources import PodPages
+from dragoman_operator.workqueue import backoff_s
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,10 @@ class _Deployment:
         state: What was seen and decided.
         desired: Replicas that there should be.
         resting: Whether no former version had to be put back.
+        replica_sets: The uids of the ReplicaSets whose pods are its replicas.
         last: The last reading of each pod, by uid.
+        failures: Ticks in a row that failed unexpectedly.
+        retry_s: When the next one is due after that, Unix seconds.
     """
 
     td: TranslationDeployment
@@ -60,7 +64,10 @@ class _Deployment:
     state: State
     desired: int = 0
     resting: bool = True
+    replica_sets: Collection[str] = ()
     last: dict[str, Counters] = field(default_factory=dict)
+    failures: int = 0
+    retry_s: float = 0.0
 
 
 class Tuner:
@@ -72,6 +79,7 @@ class Tuner:
         mark: Has the reconciler look at an object.
         namespaces: Those that are served; empty is all.
         tick_s: Seconds between two looks.
+        on_failure: Called for each object whose tuning failed unexpectedly.
         clock: Unix seconds.
     """
 
@@ -82,6 +90,7 @@ class Tuner:
         mark: Callable[[Key], None],
         namespaces: Sequence[str],
         tick_s: float,
+        on_failure: Callable[[Key], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._kube = kube
@@ -89,6 +98,7 @@ class Tuner:
         self._mark = mark
         self._namespaces = namespaces
         self._tick_s = tick_s
+        self._on_failure = on_failure
         self._clock = clock
         self._deployments: dict[Key, _Deployment] = {}
 
@@ -111,7 +121,7 @@ class Tuner:
             word = (observed.status.get("tuning") or {}).get("memory")
             state = resumed(word, digest, size, now)
             known = self._deployments[key] = _Deployment(td, Tuned(mode, state, now), state)
-        known.td = td
+        known.td, known.replica_sets = td, observed.replica_set_uids
         known.state = adopted(known.state, digest, size, now)
         if mode != "Apply":
             known.state = known.state.unapplied(now)
@@ -136,33 +146,39 @@ class Tuner:
             began = loop.time()
             try:
                 await self.tick()
-            except ClusterError as error:
-                log.warning("no look at the pods: %s", error)
             except Exception:
                 log.exception("unexpected failure of a tick")
             await asyncio.sleep(max(0.0, self._tick_s - (loop.time() - began)))
 
     async def tick(self) -> None:
-        """Look at every object once.
-
-        Raises:
-            ClusterError: The API server does not say which pods there are.
-        """
+        """Take one step for every object, but for those in namespaces where pods cannot be listed."""
         if not self._deployments:
             return
-        found = await asyncio.gather(
-            *(self._kube.select(POD, namespace, ENGINES) for namespace in self._namespaces or (None,))
+        namespaces = self._namespaces or (None,)
+        found = await asyncio.gather(*map(self._select, namespaces))
+        listed = dict(zip(namespaces, found, strict=True))
+        labelled = by_deployment(pod for pods in found for pod in pods or ())
+        replicas = {
+            key: own_pods(labelled.get(key, ()), known.replica_sets)
+            for key, known in self._deployments.items()
+            if listed.get(key.namespace if self._namespaces else None) is not None
+        }
+        self._pages.keep({pod["metadata"]["uid"] for pods in replicas.values() for pod in pods})
+        await asyncio.gather(
+            *(self._look(key, self._deployments[key], pods) for key, pods in replicas.items())
         )
-        by_key: dict[Key, list[Manifest]] = {}
-        for pod in (pod for pods in found for pod in pods):
-            metadata = pod["metadata"]
-            name = (metadata.get("labels") or {}).get(LABEL_DEPLOYMENT, "")
-            by_key.setdefault(Key(metadata["namespace"], name), []).append(pod)
-        self._pages.keep({pod["metadata"]["uid"] for pods in by_key.values() for pod in pods})
-        deployments = list(self._deployments.items())
-        await asyncio.gather(*(self._look(*each, by_key.get(each[0], [])) for each in deployments))
+
+    async def _select(self, namespace: str | None) -> Sequence[Manifest] | None:
+        """The engine pods; None where they cannot be listed, as in a namespace that was deleted."""
+        try:
+            return await self._kube.select(POD, namespace, ENGINES)
+        except ClusterError as error:
+            log.warning("no tuning: %s", error)
+            return None
 
     async def _look(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
+        if known.failures and self._clock() < known.retry_s:
+            return
         try:
             heard = await self._heard(pods)
             if self._deployments.get(key) is not known:
@@ -172,9 +188,13 @@ class Tuner:
             self._step(known, pods, self._clock())
             if worth_publishing(Tuned(known.shown.mode, known.state, self._clock()), known.shown):
                 self._mark(key)
+            known.failures = 0
         except Exception:
-            # One object's trouble is no other's.
+            # The other objects go on.
+            known.failures += 1
+            known.retry_s = self._clock() + backoff_s(known.failures)
             log.exception("unexpected failure of tuning", extra={"key": str(key)})
+            self._on_failure(key)
 
     async def _heard(self, pods: list[Manifest]) -> dict[str, Counters]:
         ready = [pod for pod in engine_pods(pods) if pod.ready and pod.address]

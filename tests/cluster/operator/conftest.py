@@ -267,7 +267,12 @@ class World:
             raise AssertionError(f"not within {timeout_s:g} s; last seen: {last}\n{logs}") from None
 
     async def until_condition(
-        self, kind: str, status: str, reason: str | None = None, name: str = "demo"
+        self,
+        kind: str,
+        status: str,
+        reason: str | None = None,
+        name: str = "demo",
+        timeout_s: float = DEADLINE_S,
     ) -> str:
         """Wait for a condition; its message."""
         found = await self.until(
@@ -276,6 +281,7 @@ class World:
                 conditions.get(kind, {}).get("status") == status
                 and reason in (None, conditions[kind]["reason"])
             ),
+            timeout_s,
         )
         return str(found[kind]["message"])
 

@@ -72,12 +72,14 @@ async def test_with_a_spare_gpu_nobody_goes_before_the_new_pod_serves(world):
     assert await fewest_ready(world, asyncio.create_task(world.until_complete(timeout_s=100))) == 1
 
 
+@pytest.mark.timeout(300)
 async def test_a_version_that_fails_without_a_spare_gpu_goes_back(world):
     world.operator()
     await world.create(replicas=2, **ONE_GPU)
     await world.until_complete()
     await world.edit(engine={"extraArgs": {"fail_load": "the weights are torn"}})
-    message = await world.until_condition("Degraded", "True", "RolledBack")
+    # Two failed starts, and the kubelet's back-off between them.
+    message = await world.until_condition("Degraded", "True", "RolledBack", timeout_s=150)
     assert "the weights are torn" in message
     assert "change the spec to try again" in message
 

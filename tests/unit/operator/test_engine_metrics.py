@@ -83,3 +83,9 @@ def test_not_a_number_is_missing() -> None:
 )
 def test_rate_of_finished_requests(before: Reading | None, rate: float | None) -> None:
     assert replica_sample(read(NEW), before) == ReplicaSample(10.0, 16.0, 41.0, 0.25, rate)
+
+
+@pytest.mark.parametrize("value", [-1.0, 1e300])
+def test_figures_that_no_engine_has_are_no_reading(value: float) -> None:
+    with pytest.raises(MetricsError):
+        reading([("vllm:num_requests_running", value), ("vllm:num_requests_waiting", 0.0)], 0.0)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from dragoman_operator.core.autoscale import ReplicaSample
 from dragoman_operator.core.engine_pods import EnginePod, Starts, engine_pods, samples_of
 from dragoman_operator.core.leaving import MOST, deletion_costs
 from dragoman_operator.core.observed import Key
+from dragoman_operator.core.ownership import own_pods, own_replica_sets
 from dragoman_operator.core.router_load import TotalLoad
 
+OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
+
+LONGEST_S = 900.0
 T0 = 1_767_323_045.0  # 2026-01-02T03:04:05Z
 
 
@@ -55,16 +63,67 @@ def test_pod_that_nobody_has_placed_yet() -> None:
 def test_time_to_ready_is_the_median_of_the_last_starts() -> None:
     starts = Starts(before=77.0)
     assert starts.time_to_ready_s == 77.0
-    starts = starts.seen([pod("a", start_s=20), pod("b", start_s=30), pod("c", start_s=900)])
+    starts = starts.seen([pod("a", start_s=20), pod("b", start_s=30), pod("c", start_s=900)], LONGEST_S)
     assert starts.time_to_ready_s == 30
-    assert starts.seen([pod("a", start_s=5000)]) is starts
-    more = starts.seen([pod(str(number), start_s=40 + number) for number in range(5)])
+    later = [
+        replace(pod(str(n), start_s=40 + n), created_s=T0 + 100, changed_s=T0 + 140 + n) for n in range(5)
+    ]
+    more = starts.seen(later, LONGEST_S)
     assert more.time_to_ready_s == 42
     assert len(more.measured) == 5
 
 
 def test_restarted_or_unready_pods_say_nothing_of_a_start() -> None:
-    assert Starts().seen([pod("a", restarts=1), pod("b", ready=False)]).time_to_ready_s is None
+    starts = Starts().seen([pod("a", restarts=1), pod("b", ready=False)], LONGEST_S)
+    assert starts.time_to_ready_s is None
+
+
+def test_start_that_waited_for_something_else_is_left_out() -> None:
+    assert Starts().seen([pod("a", start_s=LONGEST_S + 1), pod("b", start_s=-5)], LONGEST_S).measured == ()
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["same operator", "another operator"])
+def test_pod_that_becomes_ready_again_is_not_measured_again(restarted: bool) -> None:
+    """Its status has only the latest transition; more pods than starts that are kept."""
+    pods = [pod(str(number)) for number in range(8)]
+    starts = Starts().seen([replace(each, ready=False) for each in pods], LONGEST_S).seen(pods, LONGEST_S)
+    assert starts.time_to_ready_s == 30
+    for flaps in range(8):
+        flapped = [replace(each, changed_s=T0 + 300) for each in pods[: flaps + 1]]
+        if restarted:
+            stored = json.loads(json.dumps(starts.to_fields()))
+            starts = Starts.from_fields(stored, 30.0, LONGEST_S, T0 + 400)
+        unready = [replace(each, ready=False) for each in flapped]
+        starts = starts.seen(unready, LONGEST_S).seen([*flapped, *pods[flaps + 1 :]], LONGEST_S)
+    assert starts.time_to_ready_s == 30
+
+
+def test_pod_that_starts_while_operators_change_is_measured() -> None:
+    starting = Starts().seen([pod("a", ready=False)], LONGEST_S)
+    starts = Starts.from_fields(json.loads(json.dumps(starting.to_fields())), None, LONGEST_S, T0 + 400)
+    assert starts.seen([pod("a", start_s=50)], LONGEST_S).time_to_ready_s == 50
+
+
+def test_operator_that_remembered_only_the_median_is_followed_up() -> None:
+    starts = Starts.from_fields(None, 40.0, LONGEST_S, T0 + 1000)
+    assert starts.seen([pod("a", start_s=900)], LONGEST_S).time_to_ready_s == 40
+    new = replace(pod("b"), created_s=T0 + 2000, changed_s=T0 + 2020)
+    assert starts.seen([pod("a", start_s=900), new], LONGEST_S).time_to_ready_s == 20
+
+
+@pytest.mark.parametrize(
+    ("fields", "before"),
+    [
+        (None, 259_198.0),
+        ("odd", -1.0),
+        ({"measured": [259_198.0, -3, "x"], "newest_s": 1e300, "starting": 5}, "odd"),
+        ({"measured": None, "newest_s": None, "starting": [1, None]}, None),
+    ],
+)
+def test_starts_that_are_not_plausible_are_not_read_back(fields: Any, before: Any) -> None:
+    starts = Starts.from_fields(fields, before, LONGEST_S, T0 + 1000)
+    assert starts.time_to_ready_s is None
+    assert starts.newest_s <= T0 + 1000
 
 
 def test_samples_count_what_is_asked_for_and_not_there() -> None:
@@ -90,3 +149,51 @@ def test_the_least_busy_pod_is_the_cheapest_and_the_silent_one_the_dearest() -> 
     }
     costs = deletion_costs([pod("a"), pod("b"), pod("c"), pod("d")], heard)
     assert costs == {"a": 7, "b": 1, "c": MOST, "d": MOST}
+
+
+def owned(pod: dict[str, Any], **owner: Any) -> dict[str, Any]:
+    pod["metadata"]["ownerReferences"] = [OWNER | owner]
+    return pod
+
+
+def with_labels(labels: Any) -> dict[str, Any]:
+    return manifest("x", metadata={"labels": labels})
+
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "no labels": with_labels(None),
+    "no deployment label": with_labels({"app.kubernetes.io/part-of": "dragoman"}),
+    "empty deployment label": with_labels({"dragoman.io/deployment": ""}),
+    "no metadata": {"status": {"phase": "Running"}},
+    "no time of creation": manifest("x", metadata={"creationTimestamp": None}),
+    "odd time of creation": manifest("x", metadata={"creationTimestamp": "yesterday"}),
+    "odd condition": manifest("x", conditions=["Ready"]),
+    "odd status": {**manifest("x"), "status": ["Running"]},
+    "odd restarts": manifest("x", containerStatuses=[{"restartCount": "many"}]),
+}
+
+
+@pytest.mark.parametrize("pod", MALFORMED.values(), ids=MALFORMED)
+def test_malformed_pod_is_no_replica_and_no_failure(pod: dict[str, Any]) -> None:
+    assert [found.name for found in engine_pods([pod, manifest("a")])] == ["a"]
+
+
+def test_only_pods_of_our_deployments_replica_sets_are_ours() -> None:
+    theirs = owned(manifest("theirs"), uid="other")
+    bare, job = manifest("bare"), owned(manifest("job"), kind="Job")
+    not_controlled = owned(manifest("not-controlled"), controller=False)
+    ours = owned(manifest("ours"))
+    pods = [theirs, bare, job, not_controlled, {}, ours]
+    assert own_pods(pods, {"rs"}) == [ours]
+
+
+def test_only_replica_sets_of_our_deployment_are_ours() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "uid": "d", "controller": True}
+    ours = {"metadata": {"uid": "rs", "ownerReferences": [owner]}}
+    theirs = {"metadata": {"uid": "other", "ownerReferences": [owner | {"uid": "e"}]}}
+    bare: dict[str, Any] = {"metadata": {"uid": "bare"}}
+    of_td = {"apiVersion": "dragoman.io/v1alpha1", "kind": "TranslationDeployment", "controller": True}
+    deployment = {"metadata": {"uid": "d", "ownerReferences": [of_td | {"uid": "td"}]}}
+    assert own_replica_sets(deployment, [theirs, bare, ours, {}], "td") == [ours]
+    assert own_replica_sets(deployment, [ours], "another") == []
+    assert own_replica_sets(None, [ours], "td") == []

@@ -92,3 +92,15 @@ def test_sentence_says_what_to_do(message: str, sentence: str) -> None:
     (finding,) = diagnose(None, [make_pod()], {"1": message})
     assert finding.reason == "MountFailed"
     assert sentence in finding.message
+
+
+def test_event_without_a_message_or_an_object_is_ignored() -> None:
+    waiting = {
+        "metadata": {"uid": "pod"},
+        "spec": {"nodeName": "node"},
+        "status": {"phase": "Pending"},
+    }
+    said = {"message": "why", "count": 2, "involvedObject": {"uid": "pod"}}
+    assert mount_failures(
+        [waiting], [{}, {"involvedObject": None}, {"count": 2, "involvedObject": {"uid": "pod"}}, said]
+    ) == {"pod": "why"}

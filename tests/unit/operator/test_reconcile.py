@@ -13,8 +13,11 @@ from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.observed import (
     CHILD_KINDS,
     DEPLOYMENT,
+    DISRUPTION_BUDGET,
     EVENT,
     HPA,
+    POD,
+    REPLICA_SET,
     SERVICE,
     TRANSLATION_DEPLOYMENT,
     Key,
@@ -58,10 +61,12 @@ class Api:
         self.objects[kind.name] = stored
         return stored
 
-    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> None:
+    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         self.calls.append(f"merge {kind.name}")
         if kind is EVENT:
             self.events[name] |= fields
+            return self.events[name]
+        return self.objects[kind.name]
 
     async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         self.calls.append(f"delete {kind.name} {uid}")
@@ -226,7 +231,11 @@ class Mounting(Api):
     asked = 0
 
     async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-        metadata = {"name": "demo-1", "uid": "pod"}
+        deployment = {"kind": "Deployment", "uid": DEPLOYMENT.name, "controller": True}
+        if kind is REPLICA_SET:
+            return [{"metadata": {"uid": "rs", "ownerReferences": [deployment]}}]
+        owner = {"kind": "ReplicaSet", "uid": "rs", "controller": True}
+        metadata = {"name": "demo-1", "uid": "pod", "ownerReferences": [owner]}
         return [{"metadata": metadata, "spec": {"nodeName": "node"}, "status": {"phase": "Pending"}}]
 
     async def warnings(self, namespace: str, about: str, reason: str) -> list[dict[str, Any]]:
@@ -243,8 +252,10 @@ async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
     refused: dict[str, str], reason: str, make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Mounting(make_body(glossary={"configMapRef": {"name": "terms"}}))
+    look = reconciler(api)
+    await look(KEY)
     api.refused = refused
-    assert await reconciler(api)(KEY) == MOUNTING_S
+    assert await look(KEY) == MOUNTING_S
     assert api.asked == 1
     (degraded,) = (
         found
@@ -277,3 +288,102 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
     assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
     status = api.objects["TranslationDeployment"]["status"]
     assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)
+
+
+class Shared(Api):
+    """A namespace in which others made pods and ReplicaSets with our labels."""
+
+    def __init__(self, *objects: dict[str, Any]) -> None:
+        super().__init__(*objects)
+        self.listed: dict[Kind, list[dict[str, Any]]] = {}
+
+    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        return copy.deepcopy(self.listed.get(kind, []))
+
+
+async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images: Images) -> None:
+    seen: list[int] = []
+
+    async def leaving(pods: object) -> None:
+        seen.append(len(list(pods)))  # type: ignore[call-overload]
+
+    api = Shared(make_body(replicas=2))
+    look = Reconciler(api, images, NoScaler(), NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
+    await look(KEY)
+    deployment = api.objects[DEPLOYMENT.name]
+    of_deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
+    own = {
+        "metadata": {"uid": "rs", "ownerReferences": [of_deployment | {"uid": deployment["metadata"]["uid"]}]}
+    }
+    foreign = {"metadata": {"uid": "other", "ownerReferences": [of_deployment | {"uid": "e"}]}}
+
+    def pod(name: str, replica_set: str | None) -> dict[str, Any]:
+        owner = {"kind": "ReplicaSet", "uid": replica_set, "controller": True}
+        ready = {"type": "Ready", "status": "True"}
+        metadata = {"name": name, "uid": name, "ownerReferences": [owner] if replica_set else None}
+        return {"metadata": metadata, "status": {"conditions": [ready]}}
+
+    api.listed = {
+        REPLICA_SET: [own, foreign],
+        POD: [pod("ours", "rs"), pod("bare", None), pod("theirs", "other")],
+    }
+    await look(KEY)
+    status = api.objects["TranslationDeployment"]["status"]
+    assert (status["replicas"], status["readyReplicas"]) == (1, 1)
+    api.objects["TranslationDeployment"]["spec"]["replicas"] = 1
+    await look(KEY)
+    assert seen == [1]
+
+
+class Mutating(Api):
+    """An API server with a webhook that rewrites fields of the Deployment and adds one to the budget."""
+
+    async def apply(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+        return copy.deepcopy(self.mutated(await super().apply(kind, manifest)))
+
+    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        return copy.deepcopy(self.mutated(await super().merge(kind, namespace, name, fields)))
+
+    def mutated(self, stored: dict[str, Any]) -> dict[str, Any]:
+        if stored.get("kind") == DEPLOYMENT.name:
+            container = stored["spec"]["template"]["spec"]["containers"][0]
+            container["image"] = "mirror.example.org/engine:cpu"
+            container["env"] = [{"name": "ADDED", "value": "1"}]
+            stored["metadata"]["labels"].pop("app.kubernetes.io/name", None)
+        if stored.get("kind") == DISRUPTION_BUDGET.name:
+            stored["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+        return stored
+
+
+async def test_webhook_that_rewrites_our_fields_costs_one_write(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Mutating(make_body())
+    look = reconciler(api)
+
+    async def writes() -> list[str]:
+        api.calls.clear()
+        await look(KEY)
+        return [call for call in api.calls if call != "status"]
+
+    await writes()
+    api.objects[DEPLOYMENT.name]["status"] = {"observedGeneration": 1}
+    assert [await writes(), await writes()] == [[], []]
+    conditions = api.objects["TranslationDeployment"]["status"]["conditions"]
+    (progressing,) = (found for found in conditions if found["type"] == "Progressing")
+    assert progressing["reason"] == "Starting"
+
+    # Our field, edited by someone else after our last apply.
+    api.objects[DEPLOYMENT.name]["spec"]["replicas"] = 9
+    assert "apply Deployment" in await writes()
+    assert await writes() == []
+    # Fields of others do not matter.
+    api.objects[DEPLOYMENT.name]["metadata"]["annotations"]["example.com/note"] = "mine"
+    assert await writes() == []
+    api.objects["TranslationDeployment"]["spec"]["engine"]["maxNumSeqs"] = 9
+    assert (await writes()).count("apply Deployment") == 1
+    assert await writes() == []
+
+    look = reconciler(api)
+    assert (await writes()).count("apply Deployment") == 1
+    assert [await writes(), await writes()] == [[], []]

@@ -14,7 +14,7 @@ from dragoman_operator.core.manifests import Images
 from dragoman_operator.core.manifests.pod import pod_template
 from dragoman_operator.core.observed import DEPLOYMENT, Observed
 from dragoman_operator.core.plan import plan
-from dragoman_operator.core.rollback import HOPELESS_AFTER_S, digest, kept, needs_history
+from dragoman_operator.core.rollback import HOPELESS_AFTER_S, digest, kept
 from dragoman_operator.core.rollout import (
     PATIENCE_S,
     REPLACE,
@@ -47,11 +47,12 @@ def placeless(pod: dict[str, Any], now: datetime, for_s: float) -> dict[str, Any
     return pod
 
 
-def failing(pod: dict[str, Any], restarts: int) -> dict[str, Any]:
+def failing(pod: dict[str, Any], restarts: int, running: bool = False) -> dict[str, Any]:
     ended = {"terminated": {"exitCode": 1, "message": "no such model"}}
-    pod["status"]["containerStatuses"] = [
-        {"name": "engine", "image": "i", "ready": False, "restartCount": restarts, "lastState": ended}
-    ]
+    state = {"running": {}} if running else {"waiting": {"reason": "CrashLoopBackOff"}}
+    engine = {"name": "engine", "image": "i", "ready": False, "restartCount": restarts, "lastState": ended}
+    sidecar = {"name": "proxy", "image": "i", "ready": True, "restartCount": 9, "state": {"running": {}}}
+    pod["status"]["containerStatuses"] = [{**engine, "state": state}, sidecar]
     return pod
 
 
@@ -126,9 +127,11 @@ def former(name: str) -> dict[str, Any]:
     }
 
 
-def replaced(mixed: Callable[..., Observed], make_pod: MakePod, restarts: int) -> Observed:
+def replaced(
+    mixed: Callable[..., Observed], make_pod: MakePod, restarts: int, running: bool = False
+) -> Observed:
     observed = mixed(0, REPLACE)
-    new = failing(of_template(make_pod("new"), "new", observed.now), restarts)
+    new = failing(of_template(make_pod("new"), "new", observed.now), restarts, running)
     status = {"rollout": {"goodTemplate": "old"}}
     return replace(observed, pods=(new,), replica_sets=(former("old"), former("new")), status=status)
 
@@ -139,8 +142,9 @@ def test_a_replacement_that_fails_again_and_again_goes_back(
     td = make_td()
     template = pod_template(td, images.of(td))
     once = replaced(mixed, make_pod, restarts=0)
-    assert needs_history(once, once.status)
     assert kept(template, once, once.status) is None
+    trying_again = replaced(mixed, make_pod, restarts=1, running=True)
+    assert kept(template, trying_again, trying_again.status) is None
     twice = replaced(mixed, make_pod, restarts=1)
     found = kept(template, twice, twice.status)
     assert found is not None

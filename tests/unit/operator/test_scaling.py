@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.autoscale import ReplicaSample
-from dragoman_operator.core.engine_pods import EnginePod
+from dragoman_operator.core.autoscale import History, ReplicaSample
+from dragoman_operator.core.engine_pods import EnginePod, Starts
 from dragoman_operator.core.observed import Key, Kind
+from dragoman_operator.core.packing import packed
 from dragoman_operator.core.router_load import TotalLoad
 from dragoman_operator.core.scaled import Scaled, pack, status_fields, unpack, worth_publishing
+from dragoman_operator.errors import RefusedError
 from dragoman_operator.scaling import Autoscaler
 from dragoman_operator.sources import Heard
 
@@ -37,7 +38,8 @@ class World:
         self.broken = False
         self.load_ = TotalLoad()
         self.marked: list[Key] = []
-        self.changed: list[tuple[int, int]] = []
+        self.failures: list[Key] = []
+        self.scraped: set[str] = set()
         self.autoscaler = Autoscaler(
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
@@ -46,9 +48,15 @@ class World:
             (),
             "system",
             TICK_S,
-            lambda key, before, scaled: self.changed.append((before, scaled.replicas)),
+            self.failures.append,
             lambda: self.now,
         )
+
+    def view(
+        self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Mapping[str, Any] | None
+    ) -> Scaled | None:
+        """The object as the reconciler shows it, with its ReplicaSet."""
+        return self.autoscaler.view(td, status, deployment, frozenset({"rs"}))
 
     # The API server.
     async def select(
@@ -65,6 +73,7 @@ class World:
                     "uid": str(number),
                     "creationTimestamp": "2026-01-02T03:04:05Z",
                     "labels": {"dragoman.io/deployment": "demo"},
+                    "ownerReferences": [{"kind": "ReplicaSet", "uid": "rs", "controller": True}],
                 },
                 "status": {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]},
             }
@@ -73,7 +82,7 @@ class World:
 
     # The source.
     def begin(self, keys: Iterable[Key], uids: object) -> None:
-        assert set(keys) <= {DEMO}
+        self.asked = set(keys)
 
     def named(self, td: TranslationDeployment) -> str:
         return "a stand-in"
@@ -81,6 +90,7 @@ class World:
     async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> Heard:
         if self.broken:
             raise RuntimeError("a defect")
+        self.scraped |= {pod.name for pod in pods}
         said = pods[: self.heard_of]
         samples = {pod.uid: replace(self.each, at=self.now) for pod in said}
         problems = {pod.name: "no answer within 2 s" for pod in pods[self.heard_of :]}
@@ -111,22 +121,24 @@ def internal(make_td: MakeTd, **scaling: Any) -> TranslationDeployment:
 
 async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
-    began = world.autoscaler.view(td, {}, None)
+    began = world.view(td, {}, None)
     assert began is not None
     assert (began.replicas, began.rule, began.metrics) == (1, "Resumed", None)
     world.each = ReplicaSample(None, 8.0, 12.0)
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (4, "Load")
-    assert world.autoscaler.view(td, {}, None) == scaled
+    assert world.view(td, {}, None) == scaled
     assert world.marked == [DEMO]
-    assert world.changed == [(1, 4)]
+    assert world.autoscaler.changes() == {DEMO: {("up", "Load"): 1}}
+    world.autoscaler.forget(DEMO)
+    assert world.autoscaler.changes() == {}
     assert scaled.metrics is not None
     assert scaled.metrics.message == "1 of 1 ready replicas give metrics"
     assert scaled.time_to_ready_s == 30
 
 
 async def test_figures_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td), {}, None)
+    world.view(internal(make_td), {}, None)
     await world.ticks(2)
     world.marked.clear()
     await world.ticks(60)
@@ -136,7 +148,7 @@ async def test_figures_are_published_once_a_minute(world: World, make_td: MakeTd
 
 async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
-    world.autoscaler.view(td, {}, None)
+    world.view(td, {}, None)
     world.each = ReplicaSample(None, 8.0, 12.0)
     before = await world.ticks(3)
     fields = status_fields(before).model_copy(update={"mode": "Internal"})
@@ -146,7 +158,7 @@ async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: Make
     }
     after = World()
     after.now = world.now
-    resumed = after.autoscaler.view(td, status, {"spec": {"replicas": 9}})
+    resumed = after.view(td, status, {"spec": {"replicas": 9}})
     assert resumed is not None
     assert (resumed.replicas, resumed.rule, resumed.time_to_ready_s) == (4, "Resumed", 30)
     assert resumed.history.watched_since == before.history.watched_since
@@ -158,18 +170,18 @@ async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: Make
 async def test_first_sight_of_a_deployment_that_runs_keeps_its_replicas(
     world: World, make_td: MakeTd
 ) -> None:
-    scaled = world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    scaled = world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     assert scaled is not None
     assert scaled.replicas == 3
     other_mode = {"desiredReplicas": 4, "scaling": {"mode": "External"}}
     world.autoscaler.forget(DEMO)
-    scaled = world.autoscaler.view(internal(make_td), other_mode, {"spec": {"replicas": 2}})
+    scaled = world.view(internal(make_td), other_mode, {"spec": {"replicas": 2}})
     assert scaled is not None
     assert scaled.replicas == 2
 
 
 async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.ready = 3
     await world.ticks()
     world.marked.clear()
@@ -190,7 +202,7 @@ async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> No
 async def test_source_that_fails_for_long_is_named_even_without_replicas(
     world: World, make_td: MakeTd
 ) -> None:
-    world.autoscaler.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready, world.failure = 0, "http://prom:9090: cannot be reached"
     scaled = await world.ticks(3)
     assert scaled.metrics is not None
@@ -206,7 +218,7 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
 
 
 async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready = 0
     await world.ticks()
     world.marked.clear()
@@ -221,7 +233,7 @@ async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_
 
 
 async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
+    world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
     world.load_ = TotalLoad(silent=1)
     assert (await world.ticks(100)).replicas == 1
     world.load_ = TotalLoad(routers=1)
@@ -230,13 +242,13 @@ async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeT
 
 
 async def test_defect_in_one_look_costs_nothing_else(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.broken = True
     assert (await world.ticks()).replicas == 3
 
 
 async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td), {}, None)
+    world.view(internal(make_td), {}, None)
     await world.ticks(3)
     world.now -= 3600
     assert (await world.ticks(2)).replicas == 1
@@ -244,8 +256,8 @@ async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd
 
 @pytest.mark.parametrize("mode", ["Off", "External", "HPA", "KEDA"])
 async def test_other_modes_are_not_its_business(world: World, make_td: MakeTd, mode: str) -> None:
-    world.autoscaler.view(internal(make_td), {}, None)
-    assert world.autoscaler.view(internal(make_td, mode=mode), {}, None) is None
+    world.view(internal(make_td), {}, None)
+    assert world.view(internal(make_td, mode=mode), {}, None) is None
     await world.autoscaler.tick()
     assert world.autoscaler.latest() == {}
     # KEDA reads from our metrics what routers hold.
@@ -255,9 +267,9 @@ async def test_other_modes_are_not_its_business(world: World, make_td: MakeTd, m
 
 
 async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -> None:
-    world.autoscaler.view(internal(make_td), {}, {"spec": {"replicas": 3}})
+    world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.ready = 3
-    world.autoscaler.view(internal(make_td, maxReplicas=2), {}, None)
+    world.view(internal(make_td, maxReplicas=2), {}, None)
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (2, "Bounds")
 
@@ -266,18 +278,125 @@ async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -
     "word", [None, "", "!", "AAAA", "eJwrSS0uAQAEXQHB"], ids=["none", "empty", "odd", "no zip", "no JSON"]
 )
 def test_spoilt_memory_is_an_empty_one(word: str | None) -> None:
-    assert unpack(word) == unpack(pack(unpack(word)))
-    assert unpack(word).points == ()
+    assert unpack(word, T0) == (History(), None)
 
 
 async def test_memory_stays_small(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
-    world.autoscaler.view(td, {}, None)
+    world.view(td, {}, None)
     for number in range(400):
         world.each = ReplicaSample(None, 1.0 + number % 7, 3.0 * (number % 5), 0.1, 4.321 + number % 3)
         scaled = await world.ticks()
-    assert len(pack(scaled.history)) < 4096
-    assert unpack(pack(scaled.history)) == copy.deepcopy(unpack(pack(scaled.history)))
+    word = pack(scaled.history, scaled.starts)
+    assert len(word) < 4096
+    history, starts = unpack(word, world.now)
+    assert pack(history, Starts.from_fields(starts, None, 900.0, world.now)) == word
     shown = replace(scaled, at=scaled.at - 59)
     assert not worth_publishing(scaled, shown)
     assert worth_publishing(scaled, replace(shown, ready=2))
+
+
+class Crowd(World):
+    """A world with pods of others in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: list[dict[str, Any]] = []
+        self.refused: set[str | None] = set()
+
+    async def select(
+        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        if namespace in self.refused:
+            raise RefusedError("list pods", f"forbidden in {namespace}")
+        return [*await super().select(kind, namespace, labels), *self.others]
+
+
+def another(**metadata: Any) -> dict[str, Any]:
+    """A ready pod with our labels that is not one of our Deployment's."""
+    labels = {"dragoman.io/deployment": "demo"}
+    known = {"name": "x", "namespace": "default", "uid": "x", "creationTimestamp": "2026-01-02T03:04:05Z"}
+    condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:35Z"}
+    status = {"phase": "Running", "podIP": "127.0.0.9", "conditions": [condition]}
+    return {"metadata": {**known, "labels": labels, **metadata}, "status": status}
+
+
+@pytest.mark.parametrize("labels", [None, {}, {"dragoman.io/deployment": ""}])
+async def test_pod_without_our_label_does_not_stop_the_tick(
+    labels: dict[str, str] | None, make_td: MakeTd
+) -> None:
+    world = Crowd()
+    world.view(internal(make_td), {}, None)
+    world.others = [another(labels=labels), {}]
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    assert (await world.ticks()).replicas == 4
+
+
+async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: MakeTd) -> None:
+    world = Crowd()
+    world.view(internal(make_td), {}, None)
+    theirs = [{"kind": "ReplicaSet", "uid": "other", "controller": True}]
+    world.others = [another(ownerReferences=None), another(ownerReferences=theirs)]
+    scaled = await world.ticks()
+    assert scaled.ready == 1
+    assert world.scraped == {"demo-0"}
+
+
+async def test_routers_that_may_not_be_listed_do_not_stop_the_tick(make_td: MakeTd) -> None:
+    world = Crowd()
+    world.view(internal(make_td), {}, None)
+    world.refused = {"system"}
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    assert (await world.ticks()).replicas == 4
+
+
+async def test_namespace_that_may_not_be_listed_holds_only_its_own(make_td: MakeTd) -> None:
+    world = Crowd()
+    world.autoscaler._namespaces = ("default", "gone")
+    world.view(internal(make_td), {}, None)
+    gone = replace(internal(make_td), namespace="gone", uid="gone")
+    world.view(gone, {}, {"spec": {"replicas": 3}})
+    world.refused = {"gone"}
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    assert (await world.ticks()).replicas == 4
+    # Without its pods nothing is decided: they are not gone, they are not known.
+    assert world.autoscaler.latest()[Key("gone", "demo")].metrics is None
+
+
+async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: MakeTd) -> None:
+    world = Crowd()
+    world.view(internal(make_td), {}, None)
+    world.broken = True
+    for _ in range(40):
+        world.now += 5.0
+        await world.autoscaler.tick()
+    assert world.failures == [DEMO] * len(world.failures)
+    assert 4 <= len(world.failures) <= 12
+    world.broken = False
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    assert (await world.ticks(13)).replicas == 4
+
+
+async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: MakeTd) -> None:
+    world = Crowd()
+    world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
+    world.load_ = "no load"  # type: ignore[assignment]
+    world.autoscaler.wake(DEMO)
+    assert world.failures == [DEMO]
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        '{"points": [[1, 0, 1, 1, 1]]}',
+        '{"points": [[1, 5, -1, 1, 1]]}',
+        '{"peaks": [[1, -3]]}',
+        '{"grown": [[1, 1e999]]}',
+        '{"window_s": -5}',
+        '{"seen": [1, 1, 1, 1e999, 0]}',
+        '{"shrunk_last": 1e12}',
+        '{"peaks": [[1e12, 100]]}',
+    ],
+)
+def test_memory_with_absurd_figures_is_an_empty_one(memory: str) -> None:
+    assert unpack(packed(memory), T0)[0] == History()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.observed import SERVICE, Observed
+from dragoman_operator.core.observed import HPA, SERVICE, Observed
 from dragoman_operator.core.plan import Plan, plan
 from dragoman_operator.core.status import status_of, status_of_bad_spec, transitions
 
@@ -235,3 +236,36 @@ def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec(make_observed: Mak
     bad = status_of_bad_spec(4, "spec.engine.colour is not known", make_observed(), old)
     assert bad["brightness"] == 3
     assert [item["type"] for item in bad["conditions"]] == ["Brilliant", "Degraded"]
+
+
+def test_autoscaler_of_others_with_an_odd_reason_still_gives_a_status(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td = make_td(autoscaling={"mode": "HPA", "maxReplicas": 3})
+    observed = make_observed(td)
+    said = {"type": "ScalingActive", "status": "False", "reason": "not a word!", "message": None}
+    children = {**observed.children, HPA: {**observed.children[HPA], "status": {"conditions": ["odd", said]}}}
+    observed = replace(observed, children=children)
+    status = status_of(td, observed, plan(td, images, observed), {})
+    (active,) = (found for found in status["conditions"] if found["type"] == "ScalingActive")
+    assert (active["status"], active["reason"]) == ("False", "HPANotReported")
+
+
+def test_address_that_a_foreign_service_claims_is_not_shown(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td = make_td()
+    observed = make_observed(td)
+    service = copy.deepcopy(dict(observed.children[SERVICE]))
+    service["metadata"]["annotations"]["dragoman.io/local-address"] = "x" * 1000
+    observed = replace(observed, children={**observed.children, SERVICE: service})
+    assert status_of(td, observed, plan(td, images, observed), {})["url"] == "http://demo.default.svc:8000"
+
+
+def test_changes_and_conditions_that_cannot_be_read_are_left_out(
+    make_td: MakeTd, make_observed: MakeObserved, images: Images
+) -> None:
+    td, observed = make_td(), make_observed(make_td())
+    old = {"scaling": {"changes": [{"from": -1}, "odd"]}, "conditions": ["odd", {}], "desiredReplicas": 7}
+    status = status_of(td, observed, plan(td, images, observed), old)
+    assert [change["from"] for change in status["scaling"]["changes"]] == [7]

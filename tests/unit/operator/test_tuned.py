@@ -197,11 +197,20 @@ class World:
         self.silent = False
         self.counted = 0.0
         self.marked: list[Key] = []
+        self.failures: list[Key] = []
         self.tuner = self.another()
 
     def another(self) -> Tuner:
         """An operator that has just started."""
-        return Tuner(self, self, self.marked.append, (), TICK_S, lambda: self.now)  # type: ignore[arg-type]
+        return Tuner(
+            self,  # type: ignore[arg-type]
+            self,  # type: ignore[arg-type]
+            self.marked.append,
+            (),
+            TICK_S,
+            self.failures.append,
+            lambda: self.now,
+        )
 
     def pods(self) -> list[dict[str, Any]]:
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
@@ -213,6 +222,7 @@ class World:
                     "uid": f"{number}-{size}",
                     "creationTimestamp": "2026-01-02T03:04:05Z",
                     "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: str(size)},
+                    "ownerReferences": [{"kind": "ReplicaSet", "uid": "rs", "controller": True}],
                 },
                 "spec": {"containers": [{"args": ["serve", "--max-num-seqs", str(size)]}]},
                 "status": {"phase": "Running", "podIP": f"127.0.0.{size}", "conditions": [ready]},
@@ -257,7 +267,9 @@ def world() -> World:
 
 
 def look(world: World, td: TranslationDeployment, observed: Observed, tuner: Tuner | None = None) -> Tuned:
-    tuned = (tuner or world.tuner).view(td, replace(observed, pods=tuple(world.pods())))
+    replica_set = {"metadata": {"uid": "rs"}}
+    observed = replace(observed, pods=tuple(world.pods()), replica_sets=(replica_set,))
+    tuned = (tuner or world.tuner).view(td, observed)
     assert tuned is not None
     return tuned
 

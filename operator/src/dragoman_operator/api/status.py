@@ -9,6 +9,9 @@ from pydantic.alias_generators import to_camel
 
 ConditionType = Literal["Available", "Progressing", "Degraded", "ScalingActive", "MetricsAvailable", "Tuning"]
 
+REASON_PATTERN = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+"""Of a condition's reason, as Kubernetes has it."""
+
 
 class StatusModel(BaseModel):
     """Base of the status: camelCase outside; what is unset is left out."""
@@ -26,7 +29,7 @@ class Condition(StatusModel):
     reason: str = Field(
         min_length=1,
         max_length=256,
-        pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        pattern=REASON_PATTERN,
         description="The cause in one word, for programs.",
     )
     message: str = Field(max_length=4096, description="The cause in a sentence, and what to do about it.")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from dragoman_operator.api.status import ConditionType
+from dragoman_operator.api.status import REASON_PATTERN, ConditionType
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.core.diagnosis import Finding
 from dragoman_operator.core.observed import HPA, SCALED_OBJECT, Manifest, Observed
 from dragoman_operator.core.plan import Plan
 from dragoman_operator.core.progress import Progress
+
+REASON = re.compile(f"(?=.{{1,256}}$){REASON_PATTERN}")
 
 
 class Verdict(NamedTuple):
@@ -117,8 +121,10 @@ def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> Verdic
     """What another autoscaler says of itself."""
     status = (autoscaler or {}).get("status") or {}
     for said in status.get("conditions") or ():
-        if said.get("type") == condition:
+        if isinstance(said, Mapping) and said.get("type") == condition:
             reason = f"{mode}{said.get('reason') or ''}"
+            if not REASON.fullmatch(reason):
+                reason = f"{mode}NotReported"
             return Verdict("ScalingActive", said.get("status") == "True", reason, said.get("message") or "")
     return Verdict("ScalingActive", False, f"{mode}Pending", f"the {mode} has not reported yet")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.kubernetes import GROUP
@@ -20,6 +21,14 @@ merged by number and protocol; ours have names as well."""
 
 _AMOUNTS = frozenset({"limits", "requests"})
 _QUANTITIES = frozenset({"sizeLimit", "averageValue"})
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the API server made of a manifest that it was given: a webhook may rewrite any field of it."""
+
+    manifest: Mapping[str, Any]
+    made: Mapping[str, Any]
 
 
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,6 +61,25 @@ def holds(observed: Any, wanted: Any) -> bool:
     return bool(observed == wanted) or (observed is None and wanted in ("", None))
 
 
+def as_made(made: Any, wanted: Any) -> Any:
+    """The fields of `wanted`, with the values that they have in `made`.
+
+    Args:
+        made: A value of the API server.
+        wanted: The same value of our manifest.
+    """
+    if isinstance(wanted, Mapping) and isinstance(made, Mapping):
+        return {key: as_made(made.get(key), value) for key, value in wanted.items()}
+    if isinstance(wanted, list) and isinstance(made, list):
+        key = _key_of(wanted)
+        if key is not None:
+            found = {item[key]: item for item in made if _has(item, key)}
+            return [as_made(found[item[key]], item) for item in wanted if item[key] in found] or made
+        if len(made) == len(wanted):
+            return list(map(as_made, made, wanted))
+    return made
+
+
 def _field_holds(key: str, observed: Any, wanted: Any) -> bool:
     if key in _AMOUNTS and isinstance(wanted, Mapping) and isinstance(observed, Mapping):
         return all(_same_amount(observed.get(name), quantity) for name, quantity in wanted.items())
@@ -63,7 +91,7 @@ def _field_holds(key: str, observed: Any, wanted: Any) -> bool:
 def _list_holds(observed: Any, wanted: Sequence[Any]) -> bool:
     if not isinstance(observed, Sequence) or isinstance(observed, str):
         return False
-    key = next((key for key in _KEYS if wanted and all(_has(item, key) for item in wanted)), None)
+    key = _key_of(wanted)
     if key is None:
         return len(observed) == len(wanted) and all(map(holds, observed, wanted))
     # Two of the same key, where the API merges by another: neither is surely ours.
@@ -74,6 +102,11 @@ def _list_holds(observed: Any, wanted: Sequence[Any]) -> bool:
     return all(len(found.get(item[key], ())) == 1 and holds(found[item[key]][0], item) for item in wanted)
 
 
+def _key_of(wanted: Sequence[Any]) -> str | None:
+    """The field that identifies the items; None where they are identified by their position."""
+    return next((key for key in _KEYS if wanted and all(_has(item, key) for item in wanted)), None)
+
+
 def _has(item: Any, key: str) -> bool:
     return isinstance(item, Mapping) and key in item
 
@@ -81,5 +114,5 @@ def _has(item: Any, key: str) -> bool:
 def _same_amount(observed: Any, wanted: Any) -> bool:
     try:
         return amount(observed) == amount(wanted)
-    except ValueError:
+    except (TypeError, ValueError):
         return bool(observed == wanted)

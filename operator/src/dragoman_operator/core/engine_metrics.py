@@ -8,7 +8,6 @@ Source: https://docs.vllm.ai/en/latest/usage/metrics/
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -25,6 +24,9 @@ FINISHED = ("vllm:request_success_total",)
 """Names of a metric, the current one first; of several that are there the first counts."""
 
 NAMES = (*RUNNING, *WAITING, *KV_USAGE, *FINISHED)
+
+MOST = 1e15
+"""Counters of an engine that ran for years are below; NaN, infinity and negative figures are no reading."""
 
 Value = tuple[str, float]
 """The name of a series, and what it says; its labels do not matter here."""
@@ -87,7 +89,7 @@ def reading(values: Iterable[Value], at: float) -> Reading:
     """
     found: dict[str, list[float]] = {}
     for name, value in values:
-        if math.isfinite(value):
+        if 0 <= value <= MOST:
             found.setdefault(name, []).append(value)
     running, waiting = _first(found, RUNNING), _first(found, WAITING)
     if running is None or waiting is None:

@@ -15,6 +15,9 @@ from typing import Any
 
 from dragoman_operator.core.observed import LEASE, Manifest
 
+LONGEST_LEASE_S = 600
+"""Maximum of the setting `lease_duration_s`: a longer one in a Lease is no operator's."""
+
 
 @dataclass(frozen=True)
 class Sighting:
@@ -42,7 +45,8 @@ def may_claim(lease: Manifest, sighting: Sighting, identity: str, now: float) ->
     """Whether `identity` may write itself into the Lease: it holds it, nobody does, or the holder is silent."""
     spec = lease.get("spec") or {}
     holder = spec.get("holderIdentity")
-    return holder in (None, "", identity) or now - sighting.since >= spec.get("leaseDurationSeconds", 0)
+    duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), LONGEST_LEASE_S)
+    return holder in (None, "", identity) or now - sighting.since >= duration_s
 
 
 def claimed(
@@ -71,6 +75,12 @@ def claimed(
             "leaseDurationSeconds": max(1, round(duration_s)),
             "acquireTime": old.get("acquireTime", stamp) if same else stamp,
             "renewTime": stamp,
-            "leaseTransitions": old.get("leaseTransitions", 0) + (0 if same or lease is None else 1),
+            "leaseTransitions": max(0, _whole(old.get("leaseTransitions")))
+            + (0 if same or lease is None else 1),
         },
     }
+
+
+def _whole(value: Any) -> int:
+    """A number of a Lease that others may have written; 0 where it is none."""
+    return value if isinstance(value, int) else 0

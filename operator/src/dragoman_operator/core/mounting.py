@@ -38,10 +38,10 @@ def mount_failures(pods: Iterable[Manifest], events: Iterable[Manifest]) -> dict
     waiting = {pod["metadata"]["uid"] for pod in pods if awaits_volumes(pod)}
     said: dict[str, str] = {}
     # What was said of one volume tells more than the sum that follows it ("timed out waiting for …").
-    for event in sorted(events, key=lambda event: (bool(_FAILED.search(event["message"])), _time(event))):
-        uid = event["involvedObject"].get("uid", "")
-        if uid in waiting and _count(event) >= TOLD_AGAIN:
-            said[uid] = event["message"]
+    for event in sorted(events, key=lambda event: (bool(_FAILED.search(_message(event))), _time(event))):
+        uid = (event.get("involvedObject") or {}).get("uid", "")
+        if uid in waiting and _message(event) and _count(event) >= TOLD_AGAIN:
+            said[uid] = _message(event)
     return said
 
 
@@ -64,6 +64,10 @@ def advice(pod: str, message: str) -> str:
         f"pod {pod} waits for its volume {match['volume']}: {match['why']}; check spec.model.uri and "
         "spec.model.cache"
     )
+
+
+def _message(event: Manifest) -> str:
+    return str(event.get("message") or "")
 
 
 def _count(event: Manifest) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dragoman_contract.kubernetes import API_VERSION, KIND, PLURAL
+from dragoman_operator.core.drift import Applied
 
 if TYPE_CHECKING:
     from dragoman_operator.core.scaled import Scaled
@@ -68,19 +69,26 @@ class Observed:
     children: Mapping[Kind, Manifest] = field(default_factory=dict)
     """What exists under the child's name, whoever made it; kinds that do not exist are absent."""
     pods: tuple[Manifest, ...] = ()
-    """Pods that carry the selector's labels, also those that are being deleted."""
+    """Pods of `replica_sets`, also those that are being deleted."""
     status: Mapping[str, Any] = field(default_factory=dict)
     """The status of the TranslationDeployment as stored."""
     replica_sets: tuple[Manifest, ...] = ()
-    """Those of the Deployment, where a former version may have to come back."""
+    """Those of our Deployment."""
     mount_failures: Mapping[str, str] = field(default_factory=dict)
     """Why pods wait for their volumes, by the pod's uid."""
     keda: bool = False
     """Whether KEDA's kinds are known to the cluster and were looked for."""
+    applied: Mapping[Kind, Applied] = field(default_factory=dict)
+    """Our last apply of children that the API server made something else of."""
     scaled: Scaled | None = None
     """What our autoscaler says; None where it does not decide."""
     tuned: Tuned | None = None
     """What tuning says; None where it is off."""
+
+    @property
+    def replica_set_uids(self) -> frozenset[str]:
+        """The uids of `replica_sets`."""
+        return frozenset(found["metadata"]["uid"] for found in self.replica_sets)
 
 
 NOTHING = Observed(datetime.min.replace(tzinfo=UTC))

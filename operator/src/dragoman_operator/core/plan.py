@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman_contract.kubernetes import GROUP, KIND
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.drift import APPLIED, holds, signed
+from dragoman_operator.core.drift import APPLIED, Applied, as_made, holds, signed
 from dragoman_operator.core.manifests import (
     Images,
     deployment,
@@ -37,6 +37,7 @@ from dragoman_operator.core.observed import (
     Manifest,
     Observed,
 )
+from dragoman_operator.core.ownership import controller, is_child
 from dragoman_operator.core.replicas import sizing
 from dragoman_operator.core.rollback import Kept, kept
 from dragoman_operator.core.rollout import strategy
@@ -129,7 +130,7 @@ def plan(td: TranslationDeployment, images: Images, observed: Observed, promethe
     manifests = wanted(td, images, observed, prometheus_url)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
-        if found is not None and not _is_owned(found, td):
+        if found is not None and not is_child(found, td.uid):
             if _predecessor(found, td):
                 waiting.append(f"the {kind.name} of a deleted {KIND} of this name is still being removed")
             elif manifest is not None:
@@ -143,16 +144,23 @@ def plan(td: TranslationDeployment, images: Images, observed: Observed, promethe
                 changes.append(Change(kind, None, uid, "no longer wanted"))
         elif found is not None and _is_going(found):
             waiting.append(f"the {kind.name} is being deleted and is made anew afterwards")
-        elif cause := _difference(found, signed(manifest)):
+        elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
     former = kept_version(td, images, observed)
     return Plan(tuple(changes), tuple(obstacles), tuple(waiting), former)
 
 
-def _difference(found: Manifest | None, manifest: Mapping[str, Any]) -> str | None:
+def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Applied | None) -> str | None:
     if found is None:
         return "missing"
+    if (
+        applied
+        and applied.manifest == manifest
+        and applied.made["metadata"]["uid"] == found["metadata"]["uid"]
+    ):
+        same = holds(found, as_made(applied.made, manifest)) and not _foreign(found, applied.made)
+        return None if same else "edited by someone else"
     annotations = found["metadata"].get("annotations") or {}
     if annotations.get(APPLIED) != manifest["metadata"]["annotations"][APPLIED]:
         return "spec changed"
@@ -194,22 +202,10 @@ def _is_going(found: Manifest) -> bool:
     return "deletionTimestamp" in found["metadata"]
 
 
-def _owners(found: Manifest) -> list[Mapping[str, Any]]:
-    return [owner for owner in found["metadata"].get("ownerReferences") or () if owner.get("controller")]
-
-
-def _is_owned(found: Manifest, td: TranslationDeployment) -> bool:
-    # Without any owner but with our signature: somebody took the reference away; we put it back.
-    owners = _owners(found)
-    if not owners:
-        return APPLIED in (found["metadata"].get("annotations") or {})
-    return any(owner.get("uid") == td.uid for owner in owners)
-
-
 def _predecessor(found: Manifest, td: TranslationDeployment) -> bool:
-    return any(
+    owner = controller(found)
+    return (
         owner.get("kind") == KIND
         and owner.get("name") == td.name
         and str(owner.get("apiVersion", "")).startswith(f"{GROUP}/")
-        for owner in _owners(found)
     )

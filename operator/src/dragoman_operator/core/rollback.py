@@ -17,11 +17,12 @@ from typing import Any
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.core.diagnosis import Finding, diagnose
 from dragoman_operator.core.drift import holds
+from dragoman_operator.core.manifests.pod import ENGINE_CONTAINER
 from dragoman_operator.core.observed import Manifest, Observed
 from dragoman_operator.core.rollout import TEMPLATE_HASH, replaces, template_hash
 
-HOPELESS_RESTARTS = 1
-"""An engine that failed this often and fails again will not start by itself."""
+HOPELESS_FAILURES = 2
+"""An engine that failed this often will not start by itself."""
 HOPELESS_AFTER_S = 60.0
 """An image that cannot be pulled, or a Secret or ConfigMap that is missing, may come right within this time."""
 
@@ -55,7 +56,7 @@ def kept(template: Mapping[str, Any], observed: Observed, status: Mapping[str, A
 
     Args:
         template: The pod template that the spec asks for.
-        observed: What runs, with the ReplicaSets where `needs_history` asks for them.
+        observed: What runs.
         status: The status as stored; may be empty.
     """
     rollout = status.get("rollout") or {}
@@ -72,12 +73,6 @@ def kept(template: Mapping[str, Any], observed: Observed, status: Mapping[str, A
     newer = [pod for pod in observed.pods if template_hash(pod) != good]
     failure = hopeless(newer, observed)
     return Kept(_plain(former), wanted, failure.message) if failure else None
-
-
-def needs_history(observed: Observed, status: Mapping[str, Any]) -> bool:
-    """Whether `kept` has to know the ReplicaSets."""
-    rollout = status.get("rollout") or {}
-    return bool(rollout.get("failedTemplate")) or replaces(observed)
 
 
 def rollout_status(
@@ -122,10 +117,16 @@ def hopeless(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
     for pod in pods:
         created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
         containers = pod.get("status", {}).get("containerStatuses") or ()
-        restarts = max((container.get("restartCount", 0) for container in containers), default=0)
+        failures = max(map(_failures, containers), default=0)
         for finding in diagnose(None, [pod], observed.mount_failures):
-            failed = finding.reason in _AT_ONCE and restarts >= HOPELESS_RESTARTS
+            failed = finding.reason in _AT_ONCE and failures >= HOPELESS_FAILURES
             stuck = finding.reason in _LATER and (observed.now - created).total_seconds() >= HOPELESS_AFTER_S
             if failed or stuck:
                 return finding
     return None
+
+
+def _failures(container: Mapping[str, Any]) -> int:
+    """How often the engine ended: an attempt that is still running has not."""
+    ended = "running" not in (container.get("state") or {})
+    return int(container.get("restartCount", 0)) + ended if container.get("name") == ENGINE_CONTAINER else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,9 +13,13 @@ from dragoman_operator.api.status import Scaling
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.core.autoscale import Decision, History, Policy, Signals
-from dragoman_operator.core.engine_pods import EnginePod
+from dragoman_operator.core.engine_pods import EnginePod, Starts
+from dragoman_operator.core.manifests.deployment import PROGRESS_MARGIN_S
 from dragoman_operator.core.packing import packed, unpacked
 from dragoman_operator.core.router_load import TotalLoad
+
+CLOCKS_DIFFER_S = 60.0
+"""By which the clock of the operator before may be ahead of ours."""
 
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
@@ -46,6 +51,7 @@ class Scaled:
         ready: Replicas that were ready.
         time_to_ready_s: How long one takes to become ready; None before the first.
         history: What the next decision is given.
+        starts: How long replicas took to start, for the next operator.
     """
 
     replicas: int
@@ -59,6 +65,7 @@ class Scaled:
     ready: int = 0
     time_to_ready_s: float | None = None
     history: History = field(default_factory=History)
+    starts: Starts = field(default_factory=Starts)
 
 
 def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
@@ -157,7 +164,7 @@ def status_fields(scaled: Scaled) -> Scaling:
             replicas_by_memory=_rounded(signals.by_memory),
             window_seconds=_rounded(signals.window_s),
         ),
-        memory=pack(scaled.history),
+        memory=pack(scaled.history, scaled.starts),
     )
 
 
@@ -165,17 +172,36 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def pack(history: History) -> str:
-    """The history as a word for the status."""
-    return packed(history.to_json())
+def longest_start_s(spec: TranslationDeploymentSpec) -> float:
+    """Maximum time from a pod's creation to its readiness; the Deployment's progress deadline."""
+    return float(seconds(spec.rollout.start_timeout) + PROGRESS_MARGIN_S)
 
 
-def unpack(word: Any) -> History:
-    """Read it back; what cannot be read is an empty history, which only makes shrinking wait longer."""
+def pack(history: History, starts: Starts) -> str:
+    """What the autoscaler remembers, encoded for the status."""
+    return packed(json.dumps({**json.loads(history.to_json()), "starts": starts.to_fields()}))
+
+
+def unpack(word: Any, now: float) -> tuple[History, Any]:
+    """Read it back.
+
+    Args:
+        word: Of `pack`.
+        now: Unix seconds; a history of the future is not one.
+
+    Returns:
+        The history, and the fields of `Starts`. What cannot be read is an empty history, which only makes
+        scale-down wait longer, and None.
+    """
     try:
-        return History.from_json(unpacked(word))
-    except ValueError:
-        return History()
+        text = unpacked(word)
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return History(), None
+    history = History.from_json(text)
+    if history.begins_after(now + CLOCKS_DIFFER_S):
+        history = History()
+    return history, fields.get("starts") if isinstance(fields, Mapping) else None
 
 
 def stamp(at: float) -> str:

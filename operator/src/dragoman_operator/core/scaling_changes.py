@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from dragoman_operator.api.status import ScalingChange
 from dragoman_operator.core.replicas import Sizing
 
@@ -21,7 +23,7 @@ def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[Scali
         now: The time.
     """
     stored = (old.get("scaling") or {}).get("changes") or ()
-    known = tuple(ScalingChange.model_validate(change) for change in stored)
+    known = tuple(change for entry in stored if (change := _read(entry)) is not None)
     before = old.get("desiredReplicas")
     if before is None or before == sized.replicas:
         return known
@@ -33,3 +35,11 @@ def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[Scali
         reason=sized.reason[:1024],
     )
     return (change, *known)[:KEPT]
+
+
+def _read(entry: object) -> ScalingChange | None:
+    """A stored change; None where it is not one of ours."""
+    try:
+        return ScalingChange.model_validate(entry)
+    except ValidationError:
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT
@@ -133,7 +134,7 @@ def status_of_bad_spec(
         conditions=(condition,),
     )
     # Not read into our models: a newer operator may have written what they do not know.
-    others = [found for found in old.get("conditions") or () if found["type"] != "Degraded"]
+    others = [found for kind, found in _by_type(old).items() if kind != "Degraded"]
     fields = written(changed)
     return {**old, **fields, "conditions": [*others, *fields["conditions"]]}
 
@@ -152,7 +153,7 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
         old: The status as stored; may be empty.
         new: The status to be stored.
     """
-    before = {condition["type"]: condition for condition in old.get("conditions") or ()}
+    before = _by_type(old)
     changed = []
     for condition in new.get("conditions") or ():
         was = before.get(condition["type"], {})
@@ -186,8 +187,17 @@ def url_of(td: TranslationDeployment, observed: Observed) -> str:
     """Where requests go: the Service's name in the cluster, or the address that the local cluster gave it."""
     service = observed.children.get(SERVICE) or {}
     annotations = service.get("metadata", {}).get("annotations") or {}
-    host = annotations.get(LOCAL_ADDRESS) or f"{td.name}.{td.namespace}.svc"
+    host = annotations.get(LOCAL_ADDRESS)
+    if not host or not _is_address(host):
+        host = f"{td.name}.{td.namespace}.svc"
     return f"http://{host}:{ENGINE_PORT}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ip_address(text))
+    except ValueError:
+        return False
 
 
 def languages_column(languages: tuple[Languages, ...]) -> str:
@@ -208,11 +218,17 @@ def _shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def _by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The conditions of a stored status, without those that have no type."""
+    conditions = (found for found in status.get("conditions") or () if isinstance(found, Mapping))
+    return {found["type"]: found for found in conditions if "type" in found}
+
+
 def _stamped(
     verdicts: list[Verdict], generation: int, old: Mapping[str, Any], now: datetime
 ) -> tuple[Condition, ...]:
     """Conditions with the time of their last transition: that of `old` where the status is the same."""
-    before = {condition["type"]: condition for condition in old.get("conditions") or ()}
+    before = _by_type(old)
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     stamped = []
     for verdict in verdicts:

@@ -62,7 +62,8 @@ class PodPages:
             async with asyncio.timeout(self._timeout_s):
                 page = await self._page(address)
             found = understand(page)
-        except (MetricsError, aiohttp.ClientError, OSError) as error:
+        except Exception as error:
+            # Whatever is on the page of one pod, the others are read.
             self._silent.add(uid)
             raise MetricsError(in_words(error, self._timeout_s)) from error
         finally:

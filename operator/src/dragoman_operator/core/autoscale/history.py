@@ -109,7 +109,7 @@ class History:
         """Read it back. What cannot be read is no history, which is safe: see the module."""
         try:
             fields = json.loads(text or "{}")
-            return cls(
+            found = cls(
                 watched_since=_optional(fields.get("watched_since")),
                 seen=None if fields.get("seen") is None else _seen(*fields["seen"]),
                 points=tuple(Point(*map(_finite, point)) for point in fields.get("points", ())),
@@ -121,8 +121,22 @@ class History:
                 asked_at=_optional(fields.get("asked_at")),
                 service_s=_optional(fields.get("service_s")),
             )
-        except (ValueError, TypeError, AttributeError, KeyError):
+        except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError):
             return cls()
+        return found if found._is_plausible() else cls()
+
+    def begins_after(self, now: float) -> bool:
+        """Whether something in it lies in the future: by a wrong clock, or edited."""
+        times = [self.watched_since, self.shrunk_at, self.shrunk_last, self.asked_at]
+        times += [each[0] for each in (*self.points, *self.peaks, *self.grown, *filter(None, [self.seen]))]
+        return any(time is not None and time > now for time in times)
+
+    def _is_plausible(self) -> bool:
+        """Whether no figure is one that is never written."""
+        figures = [self.window_s, self.service_s or 0.0, *(count for _, count in self.grown)]
+        figures += [figure for each in (*self.points, *self.peaks) for figure in each[1:]]
+        figures += self.seen[1:] if self.seen else ()
+        return min(figures) >= 0 and all(point.span_s > 0 for point in self.points)
 
 
 def _seen(at: float, in_flight: float, running: float, ready: int, missing: int) -> Seen:

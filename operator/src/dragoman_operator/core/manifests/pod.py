@@ -17,6 +17,8 @@ from dragoman_operator.core.engine_arguments import (
 from dragoman_operator.core.manifests.metadata import labels
 from dragoman_operator.core.model_source import MODEL_MOUNT, model_source
 
+ENGINE_CONTAINER = "engine"
+
 ENGINE_USER = 65532
 """The user `nonroot` of distroless images; also the group that owns mounted volumes."""
 START_PERIOD_S = 2
@@ -87,7 +89,7 @@ def _grace_s(td: TranslationDeployment) -> int:
 
 def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
     written: dict[str, Any] = {
-        "name": "engine",
+        "name": ENGINE_CONTAINER,
         "image": image,
         "imagePullPolicy": td.spec.image_pull_policy,
         "command": ["dragoman"],

@@ -7,10 +7,9 @@ Source: vllm/v1/metrics/loggers.py of vLLM 0.26 to 0.32
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from dragoman_operator.core.engine_metrics import KV_USAGE, RUNNING, WAITING, series
+from dragoman_operator.core.engine_metrics import KV_USAGE, MOST, RUNNING, WAITING, series
 from dragoman_operator.errors import MetricsError
 
 TOKENS = "vllm:generation_tokens_total"
@@ -73,7 +72,7 @@ def counters(page: str, at: float) -> Counters:
     found: dict[str, list[float]] = {}
     failed = 0.0
     for sample in series(page, NAMES):
-        if math.isfinite(sample.value):
+        if 0 <= sample.value <= MOST:
             found.setdefault(sample.name, []).append(sample.value)
             if sample.name == FINISHED and sample.labels.get("finished_reason") == "error":
                 failed += sample.value

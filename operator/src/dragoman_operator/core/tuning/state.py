@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from dragoman_operator.core.packing import packed, unpacked
 from dragoman_operator.core.tuning.evidence import Evidence
 from dragoman_operator.core.tuning.size import Recommendation
-from dragoman_operator.core.tuning.tally import Tally
+from dragoman_operator.core.tuning.tally import LADDER, Tally
 
 NONE = Tally()
 KEPT = 5
@@ -150,6 +150,8 @@ def resumed(word: object, version: str, spec_size: int, now: float) -> State:
     try:
         found = _STATE.validate_json(unpacked(word))
     except (ValueError, ValidationError):
+        return fresh(version, spec_size, now)
+    if not all(1 <= size <= LADDER[-1] for size in (found.max_num_seqs, found.size_of_pods)):
         return fresh(version, spec_size, now)
     return adopted(found, version, spec_size, now)
 
