@@ -6,9 +6,10 @@ How a pod leaves (all of it bounded, and none of it needed where there is no rou
 2. Each router that sees it terminating sends it nothing new from that moment, and tells it so once:
    `POST DRAINED_PATH` with `ROUTER_HEADER`, no body; the pod answers 204.
 3. The pod knows its routers from `ROUTER_HEADER` on requests of the last `ROUTER_SEEN_S` seconds. Once each of
-   them has confirmed, or after `LAME_DUCK_S`, it answers new requests with 503 and `REFUSED_HEADER: draining`,
-   finishes what is in flight, and ends. A pod that knows no router waits for none: the preStop that the
-   operator gives it has let a Service's clients learn of its end.
+   them has confirmed and no client asks past the routers, or after `LAME_DUCK_S`, it answers new requests with
+   503 and `REFUSED_HEADER: draining`, finishes what is in flight, and ends. Until then each answer says
+   `Connection: close`, so that clients of a Service alone, whose kept connections know nothing of its endpoints,
+   ask another pod next. A pod that was asked nothing for a minute waits for none.
 4. Translated documents are fetched from a pod for as long as it answers, its drain included: whoever fetches has
    nowhere else to go. Such requests carry no `ROUTER_HEADER`, so that they do not take a confirmation back.
 
@@ -58,6 +59,11 @@ says that a document which was charged for has failed."""
 CHARACTERS_LEFT_HEADER = "X-Dragoman-Characters-Left"
 """To the pod: the characters that the key's quota has left. The pod refuses a request that has more; only the pod can
 count those of a document."""
+TIMEOUT_HEADER = "X-Request-Timeout"
+"""Seconds after which the request is given up, from its last byte. A client may set it, up to the maximum of router and
+pod; a router writes it anew for each attempt, with what is left, so that one budget holds for both."""
+REQUEST_TIMEOUT_S = 30.0
+"""Default and maximum of that budget, of routers and pods alike."""
 
 REFUSED_HEADER = "X-Dragoman-Refused"
 """A pod's 503, or 429 where its API says so: the request was not begun, for the `Refusal` named; a router asks

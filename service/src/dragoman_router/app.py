@@ -22,6 +22,7 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     ROUTER_HEADER,
     SOURCE_LANG_HEADER,
+    TIMEOUT_HEADER,
 )
 from dragoman_router.dialects import names
 from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage, first
@@ -37,7 +38,7 @@ from dragoman_router.dialects.paths import (
     refined,
 )
 from dragoman_router.dialects.uploads import UploadForm
-from dragoman_router.errors import DefectError, KeyMissingError, RefusedError
+from dragoman_router.errors import DefectError, InvalidFieldError, KeyMissingError, RefusedError
 from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
@@ -67,7 +68,7 @@ OURS = frozenset(
     name.lower().encode()
     for name in (
         *(CHARACTERS_LEFT_HEADER, DEPLOYMENT_HEADER, GLOSSARIES_HEADER),
-        *(REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER),
+        *(REPLICA_HEADER, ROUTER_HEADER, SOURCE_LANG_HEADER, TIMEOUT_HEADER),
     )
 ) | {
     b"content-length",
@@ -89,6 +90,8 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 
 
 NO_CONTENT = 204
+NEVER_S = float("inf")
+TIMEOUT = TIMEOUT_HEADER.lower().encode()
 
 LOOK_S = 0.05
 """How often a drain looks whether the last request has ended; counting them with an event would cost each one."""
@@ -276,7 +279,8 @@ class App:
         if ask.glossary_ids and state.glossaries is not None:
             glossaries = await state.glossaries.named(ask.glossary_ids)
         timeout_s = settings.file_timeout_s if action is Action.UPLOAD else settings.request_timeout_s
-        deadline_s = self._loop.time() + timeout_s
+        own_s = _time_limit_s(request.header(TIMEOUT))
+        deadline_s = self._loop.time() + min(own_s, timeout_s)
         if action is Action.FETCH:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
             placement = Placement((backend.deployment.key,), DOCUMENT)
@@ -288,6 +292,7 @@ class App:
         head = self._head(request, placement, glossaries, charge.left)
         job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries)
         job.named = action is Action.UPLOAD
+        job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 
     def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
@@ -400,6 +405,23 @@ async def _with_names(work: Callable[[], T]) -> T:
     except names.NotLoadedError:
         await asyncio.to_thread(names.load)
         return work()
+
+
+def _time_limit_s(asked: bytes | None) -> float:
+    """Seconds that a client gives its request; infinity where it sets no limit.
+
+    Raises:
+        InvalidFieldError: It is no positive number.
+    """
+    if asked is None:
+        return NEVER_S
+    try:
+        limit_s = float(asked)
+    except ValueError:
+        limit_s = 0.0
+    if not limit_s > 0:
+        raise InvalidFieldError(f"{TIMEOUT_HEADER}: a positive number of seconds is wanted")
+    return limit_s
 
 
 @lru_cache(maxsize=256)

@@ -18,6 +18,13 @@ BACK_OFF_S = 0.25
 """A replica that says that it is overloaded is left alone for so long."""
 
 
+SHARE_AFTER_REFUSAL = 0.9
+"""A replica that refuses for load gets so much of what this router has in flight there. Additive increase and
+multiplicative decrease share a replica between routers that do not know of each other (Chiu and Jain 1989,
+https://doi.org/10.1016/0169-7552(89)90019-6)."""
+MAX_LEARNED = 10_000.0
+
+
 class Endpoint:
     """A replica's address that may be used, and what this router knows of it.
 
@@ -31,6 +38,7 @@ class Endpoint:
         "health",
         "in_flight",
         "label",
+        "limit",
         "pool",
         "ready_since_s",
         "replica",
@@ -48,6 +56,8 @@ class Endpoint:
         self.rested_until_s = 0.0
         self.tag = replica.tag
         self.label = f"{replica.name}@{replica.address}".encode()
+        self.limit = float("inf")
+        """Requests that it takes from this router, as its refusals say: see `refused_for_load`."""
         self.weight = 1.0
         self.weigh(now_s)
 
@@ -55,6 +65,15 @@ class Endpoint:
     def open(self) -> bool:
         """Whether it may get a request."""
         return self.replica.ready and not self.replica.terminating and not self.health.ejected
+
+    def refused_for_load(self) -> None:
+        """It has as much as it takes, from all routers together; what this one has there was its share of that."""
+        self.limit = max(1.0, min(self.limit, self.in_flight) * SHARE_AFTER_REFUSAL)
+
+    def took(self) -> None:
+        """It answered a request: a few more may be tried, about one for each `limit` answers."""
+        if self.limit < MAX_LEARNED:
+            self.limit += 1 / self.limit
 
     def weigh(self, now_s: float) -> None:
         """Work out its share anew."""
@@ -213,11 +232,13 @@ class Backend:
 
     def rest(self, endpoint: Endpoint, for_s: float = BACK_OFF_S) -> None:
         """Leave a replica alone that is overloaded."""
+        endpoint.refused_for_load()
         endpoint.rested_until_s = self._loop.time() + for_s
         self._rest_until_s = max(self._rest_until_s, endpoint.rested_until_s)
 
     def succeeded(self, endpoint: Endpoint) -> None:
         """It answered a request."""
+        endpoint.took()
         if endpoint.health is not HEALTHY:
             self._judge(endpoint, healths.after_success(endpoint.health))
 

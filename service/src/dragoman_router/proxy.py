@@ -13,7 +13,13 @@ from random import Random
 import msgspec
 
 from dragoman_contract.glossaries import Packed
-from dragoman_contract.routing import GLOSSARY_MISSING, REFUSALS, REFUSED_HEADER, REPLICA_HEADER
+from dragoman_contract.routing import (
+    GLOSSARY_MISSING,
+    REFUSALS,
+    REFUSED_HEADER,
+    REPLICA_HEADER,
+    TIMEOUT_HEADER,
+)
 from dragoman_router.backend import Backend, Endpoint, Place
 from dragoman_router.errors import (
     NoReplicaError,
@@ -33,6 +39,11 @@ from dragoman_router.upstream import Connection, ExchangeError, Reply
 
 REFUSED = REFUSED_HEADER.lower().encode()
 REPLICA = REPLICA_HEADER.lower().encode()
+TIMEOUT = TIMEOUT_HEADER.lower().encode()
+LEAST_LEFT_S = 0.05
+"""A request with less left is not sent: no replica could answer it."""
+ANSWER_S = 1.0
+"""A replica gives a request up at its deadline; so much later its own word of that has arrived."""
 BUSY = (429, 503)
 """What APIs answer with when there is too much to do."""
 RETRY_AFTER_HELD_S = 5
@@ -59,7 +70,8 @@ class Job:
         body: Its body.
         keys: Deployments that may answer.
         caller: Who asks; callers take turns while they are held.
-        deadline_s: When it is given up; time for which it is held is added.
+        deadline_s: When it is given up; time in which its deployment has no open replica is added.
+        own_limit: Whether its client set that; nothing is added then.
         glossaries: What its head names, for replicas that lack it.
         tried: Replicas that were asked since it was last held.
         broken: Attempts that broke off.
@@ -79,6 +91,7 @@ class Job:
     broken: int = 0
     attempts: int = 0
     held_s: float = 0.0
+    own_limit: bool = False
     named: bool = False
     brought: int = 0
 
@@ -154,10 +167,13 @@ class Proxy:
             brought: Whether it has just got the glossaries that it lacked.
         """
         job.attempts += 1
-        head = _telling(job.head, endpoint.tag) if job.named else job.head
+        left_s = job.deadline_s - self._loop.time()
+        if left_s < LEAST_LEFT_S:
+            raise self._too_late(backend)
+        head = _telling(job.head, left_s, endpoint.tag if job.named else None)
         try:
             reply, connection = await endpoint.pool.ask(
-                head, job.body, job.deadline_s, fresh=endpoint.health.errors_in_a_row > 0
+                head, job.body, job.deadline_s + ANSWER_S, fresh=endpoint.health.errors_in_a_row > 0
             )
         except ExchangeError as error:
             if error.timed_out:
@@ -176,7 +192,7 @@ class Proxy:
             rests = refusal in ("overloaded", GLOSSARY_MISSING)
             self._again(job, backend, endpoint, Failure.REFUSED, f"it is {refusal}", rests=rests)
             return None
-        if reply.status >= 500:
+        if reply.status >= 500 and reply.status not in BUSY:
             backend.erred(endpoint)
         else:
             backend.succeeded(endpoint)
@@ -232,7 +248,11 @@ class Proxy:
             pushed_out.request.set_exception(
                 RateLimitedError("too many requests of yours wait, and others want in", RETRY_AFTER_HELD_S)
             )
+        # Busy replicas: the queue is part of the budget. No replica: it is not, for a start takes minutes.
+        waking = not backend.open and not job.own_limit
         age_s = backend.queue.limits.age_s - job.held_s
+        if not waking:
+            age_s = min(age_s, job.deadline_s - began_s - LEAST_LEFT_S)
         try:
             # Not `asyncio.timeout`: a slot that is granted in the turn of the time-out would belong to no request.
             await asyncio.wait((place,), timeout=max(0.0, age_s))
@@ -244,19 +264,24 @@ class Proxy:
             backend.leave(held)
             waited_s = self._loop.time() - began_s
             job.held_s += waited_s
-            job.deadline_s += waited_s
+            if waking:
+                job.deadline_s += waited_s
             self._metrics.waited(backend.deployment.key, waited_s)
         if not place.done():
-            raise NoReplicaError(
-                f"no replica of {backend.deployment.key} could take the request within "
-                f"{backend.queue.limits.age_s:g} s",
-                RETRY_AFTER_HELD_S,
-            )
+            raise self._too_late(backend, waited_s)
         if place.cancelled():
             raise UnknownDeploymentError("the deployment is gone")
         endpoint = place.result()
         job.tried.clear()
         return endpoint
+
+    @staticmethod
+    def _too_late(backend: Backend, waited_s: float = 0.0) -> NoReplicaError:
+        return NoReplicaError(
+            f"no replica of {backend.deployment.key} could take the request in its time"
+            + (f"; it was queued for {waited_s:.1f} s" if waited_s else ""),
+            RETRY_AFTER_HELD_S,
+        )
 
     def _again(
         self,
@@ -278,6 +303,8 @@ class Proxy:
         if not rests:
             self._note(backend, endpoint, failure)
         if not may_retry(failure, job.broken, self._budget, self._loop.time(), job.deadline_s):
+            if failure is Failure.REFUSED:
+                raise self._too_late(backend)
             raise UpstreamError(f"{job.attempts} attempts failed, the last one because {why}")
 
     def _note(self, backend: Backend, endpoint: Endpoint, failure: Failure) -> None:
@@ -288,9 +315,12 @@ class Proxy:
             backend.erred(endpoint)
 
 
-def _telling(head: bytes, tag: str) -> bytes:
-    """A head that tells the replica its tag as well."""
-    return b"%s%s: %s\r\n\r\n" % (head[:-2], REPLICA, tag.encode())
+def _telling(head: bytes, left_s: float, tag: str | None) -> bytes:
+    """A head with the seconds that are left, and with the replica's tag where it needs it."""
+    lines = b"%s: %.3f\r\n" % (TIMEOUT, left_s)
+    if tag is not None:
+        lines += b"%s: %s\r\n" % (REPLICA, tag.encode())
+    return head[:-2] + lines + b"\r\n"
 
 
 def refusal_of(reply: Reply) -> str:

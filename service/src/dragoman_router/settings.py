@@ -14,6 +14,7 @@ from pydantic_settings import SettingsError as PydanticSettingsError
 
 from dragoman_contract.files import FILE_TIMEOUT_S, MOST_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
+from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_router.errors import SettingsError
 
 
@@ -56,10 +57,11 @@ class Settings(BaseSettings):
     )
 
     request_timeout_s: float = Field(
-        60,
+        REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="seconds for a request at replicas, waiting excluded; more than pods give it",
+        description="seconds in which a request is answered, time in the queue of an overloaded deployment included; "
+        "time in which no replica is ready is not; replicas get what is left",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dragoman_service.admission import Place
-from dragoman_service.errors import ServiceError
+from dragoman_service.errors import DeadlineExceededError, ServiceError
 from dragoman_service.languages import Pair
 from dragoman_service.metrics import DISCONNECTED, Metrics
 from dragoman_service.telemetry import RequestSpan, Tracing
@@ -96,10 +96,13 @@ class Account:
         self._metrics.translated(self.pair, self._texts, latency_s, self._dialect)
         self._ended("ok")
 
-    def refused(self, error: ServiceError) -> None:
-        """It was answered with an error."""
+    def refused(self, error: ServiceError) -> ServiceError:
+        """It is answered with an error, which is returned as its caller gets it."""
+        if self._place is not None and isinstance(error, DeadlineExceededError):
+            error = self._place.late(error)
         self._metrics.refused(self.pair, error, self._dialect)
         self._ended(error.code)
+        return error
 
     def left(self) -> None:
         """Its client did not wait for the answer."""

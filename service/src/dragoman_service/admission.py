@@ -15,10 +15,17 @@ from enum import StrEnum
 from typing import Protocol
 
 from dragoman_contract.files import FILE_CHARACTERS
+from dragoman_contract.routing import TIMEOUT_HEADER
 from dragoman_service.costs import Cost
 from dragoman_service.engine.protocol import Capacity
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import InvalidFieldError, OverloadedError
+from dragoman_service.errors import (
+    CrowdedOutError,
+    DeadlineExceededError,
+    InvalidFieldError,
+    OverloadedError,
+    ServiceError,
+)
 from dragoman_service.service_rate import ServiceRate
 from dragoman_service.translate import MOST_SIDE_BY_SIDE
 
@@ -160,17 +167,29 @@ class Place:
 
     Args:
         cost: What it takes, as estimated.
-        admission: That admitted it.
+        slots: That it may have in the engine at once.
+        admission: That admitted it; it is not counted there yet.
 
     Attributes:
         generations: That were admitted, with those that were added.
         tokens: Theirs, as estimated.
     """
 
-    def __init__(self, cost: Cost, admission: Admission) -> None:
+    def __init__(self, cost: Cost, slots: int, admission: Admission) -> None:
         self.generations, self.tokens = cost.generations, cost.tokens
         self._admission = admission
+        self._slots = slots
+        self._came_to_crowd = admission.crowded_by_others(0)
         self._open = True
+
+    def late(self, error: DeadlineExceededError) -> ServiceError:
+        """What a request hears whose time is up: where it had to share an engine that was full, it is not its size.
+
+        Args:
+            error: What it would hear otherwise.
+        """
+        crowded = self._came_to_crowd or self._admission.crowded_by_others(self._slots)
+        return CrowdedOutError(str(error), reason=Reason.DEADLINE) if crowded else error
 
     def served(self) -> None:
         """The engine has done all of it."""
@@ -238,7 +257,19 @@ class Admission:
     def load(self) -> Load:
         """What has been admitted and is unfinished."""
         generating = self._engine.pulse.generating
-        return Load(self._slots, self._tokens, generating, self.rate.tokens_per_s)
+        rate = self.rate.tokens_per_s
+        if rate is None and self._slots:
+            running = self._tokens * min(1.0, self._engine.capacity.sequences / self._slots)
+            rate = self.rate.at_most(running)
+        return Load(self._slots, self._tokens, generating, rate)
+
+    def crowded_by_others(self, slots: int) -> bool:
+        """Whether there is as much as the engine runs at once beside a request.
+
+        Args:
+            slots: Of the request, where it is counted already.
+        """
+        return _crowd(self.load) - slots >= self._engine.capacity.sequences
 
     @property
     def full(self) -> bool:
@@ -283,8 +314,8 @@ class Admission:
         refusal = verdict(self._bounds, capacity, self.load, cost, time_left_s)
         if refusal is not None:
             raise OverloadedError(_SAID[refusal.reason], refusal.retry_after_s, refusal.reason)
-        place = Place(cost, self)
         slots = self._bounds.slots(cost)
+        place = Place(cost, slots, self)
         self.count(slots, cost.tokens)
         try:
             yield place
@@ -300,9 +331,6 @@ class Admission:
         over = self._engine.pulse.generating > capacity.sequences or self._tokens > capacity.tokens
         self.rate.under_load(over)
 
-
-TIMEOUT_HEADER = "X-Request-Timeout"
-"""Seconds after which the caller gives up."""
 
 _SAID = {
     Reason.REQUESTS: "this replica has as many requests as may wait; ask again later, or another replica",

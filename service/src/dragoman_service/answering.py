@@ -14,9 +14,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from dragoman_contract.routing import CHARACTERS_HEADER, CHARACTERS_LEFT_HEADER, REFUSALS, REFUSED_HEADER
+from dragoman_contract.routing import (
+    CHARACTERS_HEADER,
+    CHARACTERS_LEFT_HEADER,
+    REFUSALS,
+    REFUSED_HEADER,
+    TIMEOUT_HEADER,
+)
 from dragoman_service.accounting import Account, Accounting
-from dragoman_service.admission import TIMEOUT_HEADER, Admission
+from dragoman_service.admission import Admission
 from dragoman_service.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.lifecycle import Lifecycle
@@ -122,18 +128,15 @@ class Answering:
                     request, self.lifecycle, work.answer(translator), time_left_s
                 )
             except ServiceError as error:
-                account.refused(error)
-                return refusal(dialect, error)
+                return refusal(dialect, account.refused(error))
             except ClientGoneError:
                 account.left()
                 return Response(status_code=CLIENT_CLOSED_REQUEST)
             except Exception:
                 defect = self.accounting.defect()
-                account.refused(defect)
-                return refusal(dialect, defect)
+                return refusal(dialect, account.refused(defect))
             account.translated()
             response.headers[CHARACTERS_HEADER] = str(work.characters)
-            response.headers.update(self.lifecycle.parting_headers)
             return response
 
     async def inform(
@@ -176,13 +179,12 @@ class _Streamed(Response):
         held: ExitStack,
         time_left_s: float,
     ) -> None:
-        parting = answering.lifecycle.parting_headers
         own = {
             "Cache-Control": "no-store",
             "X-Accel-Buffering": "no",
             CHARACTERS_HEADER: str(work.characters),
         }
-        super().__init__(headers=own | parting)
+        super().__init__(headers=own)
         del self.headers["content-length"]
         self._lifecycle, self._request, self._dialect = answering.lifecycle, request, dialect
         self._accounting = answering.accounting
@@ -196,11 +198,11 @@ class _Streamed(Response):
             try:
                 await while_connected(self._request, self._lifecycle, self._sent(send), self._time_left_s)
             except ServiceError as error:
-                self._account.refused(error)
+                answered = self._account.refused(error)
                 if not self._begun:
-                    await refusal(self._dialect, error)(scope, receive, send)
+                    await refusal(self._dialect, answered)(scope, receive, send)
                     return
-                await send({"type": "http.response.body", "body": self._work.failed(error)})
+                await send({"type": "http.response.body", "body": self._work.failed(answered)})
             except ClientGoneError:
                 self._account.left()
             except Exception:

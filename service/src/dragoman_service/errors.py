@@ -143,6 +143,13 @@ class OverloadedError(CapacityError):
         self.reason = reason
 
 
+class CrowdedOutError(OverloadedError):
+    """A request's time was up while it shared an engine that had more than it can run."""
+
+    code = "crowded_out"
+    begun = True
+
+
 class NotReadyError(CapacityError):
     """The model is still loading."""
 

@@ -48,6 +48,22 @@ class ServiceRate:
             return None
         return self._tokens / (self._time_s + waited_s)
 
+    def at_most(self, running_tokens: float) -> float | None:
+        """A bound of the rate while nothing has been finished under load: less than what runs, in all this time.
+
+        Without it a slow replica would take on requests until the first are finished, too late for most.
+
+        Args:
+            running_tokens: Of the requests that run.
+
+        Returns:
+            Tokens a second; None where something was finished, or before there is evidence.
+        """
+        if self._tokens or self._mark_s is None:
+            return None
+        waited_s = self._time_s + self._clock() - self._mark_s
+        return None if waited_s < LEAST_EVIDENCE_S else running_tokens / waited_s
+
     def _pass_time(self) -> None:
         if self._mark_s is None:
             return

@@ -20,7 +20,7 @@ from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
-from dragoman_contract.routing import LAME_DUCK_S
+from dragoman_contract.routing import LAME_DUCK_S, REQUEST_TIMEOUT_S
 from dragoman_service.errors import SettingsError
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
@@ -85,7 +85,11 @@ class Settings(BaseSettings):
 
     host: str = Field("0.0.0.0", description="address to listen on")
     port: int = Field(ENGINE_PORT, ge=1, le=65535, description="port to listen on")
-    request_timeout_s: float = Field(30, gt=0, description="seconds after which a request is given up")
+    request_timeout_s: float = Field(
+        REQUEST_TIMEOUT_S,
+        gt=0,
+        description="seconds after which a request is given up; routers have the same default",
+    )
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
@@ -132,7 +136,7 @@ class Settings(BaseSettings):
         None,
         ge=0,
         description="most seconds after SIGTERM that requests are still taken, while unready; "
-        f"default: {LAME_DUCK_S:g} where a router asks, else 0",
+        f"default: {LAME_DUCK_S:g} where requests came in the last minute, else 0",
     )
     otlp_endpoint: str | None = Field(
         None, description="OTLP/HTTP collector for traces, such as http://otel:4318; default: OTEL_*, or none"

@@ -112,6 +112,7 @@ def test_tags_fall_back_from_the_right() -> None:
 @dataclass
 class Load:
     in_flight: int
+    limit: float = 1e9
     weight: float = 1.0
 
 

@@ -1,4 +1,5 @@
 import math
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -8,6 +9,7 @@ from dragoman_service.admission import (
     Admission,
     Bounds,
     Load,
+    Place,
     Reason,
     Refusal,
     expected_s,
@@ -17,7 +19,7 @@ from dragoman_service.admission import (
 from dragoman_service.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
 from dragoman_service.engine.protocol import Capacity
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import InvalidFieldError, OverloadedError
+from dragoman_service.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
 from dragoman_service.service_rate import ServiceRate
 from dragoman_service.translation import Split, TranslationRequest
 
@@ -157,6 +159,69 @@ def test_the_rate_is_what_was_done_under_load() -> None:
         clock.now_s += 1
         rate.done(200)
     assert rate.tokens_per_s == pytest.approx(200, rel=0.05)
+
+
+def test_before_anything_is_finished_the_rate_is_at_most_what_runs() -> None:
+    clock = Clock()
+    rate = ServiceRate(clock)
+    assert rate.at_most(1000) is None
+    rate.under_load(True)
+    clock.now_s += 0.5
+    assert rate.at_most(1000) is None
+    clock.now_s += 4.5
+    assert (rate.tokens_per_s, rate.at_most(1000)) == (None, 200)
+    rate.done(500)
+    assert rate.at_most(1000) is None
+
+
+@pytest.mark.parametrize("service_s", [0.5, 4.0, 20.0])
+def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_be_late(
+    service_s: float,
+) -> None:
+    """12 sequences, each request takes `service_s`; arrivals every hundredth of what the engine needs for eight."""
+    clock, engine = Clock(), Engine(Capacity(sequences=12, tokens=100_000))
+    admission = Admission(Bounds(), engine, longest_s=30, clock=clock)
+    cost, late, done, refused = Cost(50, 50), 0, 0, 0
+    waiting: list[tuple[float, ExitStack, Place]] = []
+    running: list[tuple[float, float, ExitStack, Place]] = []
+    end_s = clock.now_s + max(20.0, 8 * service_s)
+    while clock.now_s < end_s:
+        clock.now_s += service_s / 12 / 8
+        for entry in [each for each in running if each[0] <= clock.now_s]:
+            running.remove(entry)
+            entry[3].served()
+            entry[2].close()
+            done += 1
+            late += clock.now_s - entry[1] > 30
+        held = ExitStack()
+        try:
+            waiting.append((clock.now_s, held, held.enter_context(admission.admit(cost, 30))))
+        except OverloadedError:
+            refused += 1
+        while waiting and len(running) < 12:
+            came_s, held, place = waiting.pop(0)
+            running.append((clock.now_s + service_s, came_s, held, place))
+        engine.pulse._generating = len(waiting) + len(running)
+    assert refused
+    # What was taken on before the first were finished may be late: these are answered 503 too (`Place.late`).
+    before_evidence = 12 * 8
+    assert late <= (before_evidence if service_s > 3 else 0)
+    assert done > 0.8 * 12 * (max(20.0, 8 * service_s) / service_s - 1)
+
+
+def test_a_late_request_in_a_crowd_hears_of_the_crowd() -> None:
+    engine = Engine(Capacity(sequences=1, tokens=1000))
+    admission = Admission(Bounds(), engine, longest_s=30, clock=Clock())
+    late = DeadlineExceededError("late")
+    with admission.admit(Cost(1, 1), 30) as alone:
+        assert alone.late(late) is late
+        with admission.admit(Cost(1, 1), 30) as second:
+            for place in (alone, second):
+                found = place.late(late)
+                assert isinstance(found, OverloadedError)
+                assert found.retry_after_s >= 1
+    with admission.admit(Cost(1, 1), 30) as alone:
+        assert alone.late(late) is late
 
 
 def test_a_rate_falls_while_nothing_is_done() -> None:

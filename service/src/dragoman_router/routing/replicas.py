@@ -22,6 +22,7 @@ class Choosable(Protocol):
     """What a choice looks at."""
 
     in_flight: int
+    limit: float
     weight: float
 
 
@@ -49,13 +50,13 @@ def choose(replicas: Sequence[Choosable], most_in_flight: int, first: float, sec
     if count > FEW:
         other = (start + 1 + int(second * (count - 1))) % count
         better = min(start, other, key=lambda at: pressure(replicas[at]))
-        if replicas[better].in_flight < most_in_flight:
+        if replicas[better].in_flight < min(most_in_flight, replicas[better].limit):
             return better
     best, least = None, float("inf")
     for offset in range(count):
         at = (start + offset) % count
         replica = replicas[at]
-        if replica.in_flight < most_in_flight:
+        if replica.in_flight < most_in_flight and replica.in_flight < replica.limit:
             found = (replica.in_flight + 1) / replica.weight
             if found < least:
                 best, least = at, found
