@@ -1,5 +1,7 @@
 """A pod from its first moment to its last, with the scripted engine."""
 
+import http.client
+import json
 import signal
 import socket
 import threading
@@ -39,7 +41,7 @@ def test_probes_answer_while_the_model_loads(start_scripted: Any) -> None:
 
 
 def test_sigterm_finishes_what_is_in_flight_and_refuses_the_rest(start_scripted: Any) -> None:
-    pod = start_scripted(first_token_s=2)
+    pod = start_scripted("--lame-duck-s", "0", first_token_s=2)
     pod.wait_for("/readyz")
     thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=30))
     pod.wait_for_metric("dragoman_requests_in_flight", 1)
@@ -59,7 +61,9 @@ REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
 
 
 def test_a_drain_ends_at_its_time_limit(start_scripted: Any) -> None:
-    pod = start_scripted("--drain-timeout-s", "0.5", "--request-timeout-s", "60", first_token_s=50)
+    pod = start_scripted(
+        *("--drain-timeout-s", "0.5", "--lame-duck-s", "0", "--request-timeout-s", "60"), first_token_s=50
+    )
     pod.wait_for("/readyz")
     thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=40))
     pod.wait_for_metric("dragoman_requests_in_flight", 1)
@@ -92,7 +96,9 @@ def test_a_pod_with_routers_serves_until_each_has_confirmed(start_scripted: Any)
     assert pod.client.post("/drained", headers=by("a")).status_code == 204
     pod.process.send_signal(signal.SIGTERM)
     assert pod.wait_for("/readyz", status=503)["phase"] == "leaving"
-    assert pod.translate().json() == {"translation": "olleH"}
+    # By the router: a client that comes by none is given time of its own.
+    late = pod.client.post("/translate", json=REQUEST, headers=by("b"))
+    assert late.json() == {"translation": "olleH"}
     assert pod.client.post("/drained", headers=by("b")).status_code == 204
     assert pod.process.wait(20) == 0
 
@@ -221,3 +227,39 @@ def test_a_port_that_is_taken(start_scripted: Any) -> None:
         pod = start_scripted("--port", str(port))
         assert pod.process.wait(30) == 1
     assert pod.last_words.read_text() == f"cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+
+
+def test_clients_of_a_service_alone_are_led_elsewhere_before_anything_is_refused(start_scripted: Any) -> None:
+    pod = start_scripted("--lame-duck-s", "60", answers={"Hello": "Hallo"})
+    pod.wait_for("/readyz")
+    kept = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=30)
+    idle = http.client.HTTPConnection("127.0.0.1", pod.port, timeout=30)
+
+    def ask(connection: http.client.HTTPConnection) -> tuple[int, str | None]:
+        connection.request("POST", "/translate", json.dumps(REQUEST))
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers["connection"]
+
+    assert (ask(kept), ask(idle)) == ((200, None), (200, None))
+    before = kept.sock
+    assert (
+        httpx.post(f"{pod.url}/translate", json=REQUEST, headers={"X-Dragoman-Router": "r"}).status_code
+        == 200
+    )
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "leaving"
+    # All routers have confirmed; clients that came by none have not learned of it.
+    assert httpx.post(f"{pod.url}/drained", headers={"X-Dragoman-Router": "r"}).status_code == 204
+    assert kept.sock is before
+    assert ask(kept) == (200, "close")
+    assert kept.sock is None
+    for _ in range(3):
+        assert ask(kept) == (200, "close")
+    for path in ("/livez", "/metrics", "/languages", "/nowhere"):
+        assert httpx.get(pod.url + path).headers["connection"] == "close"
+    refused = httpx.post(f"{pod.url}/translate", json={})
+    assert (refused.status_code, refused.headers.get_list("connection")) == (422, ["close"])
+    assert ask(idle) == (200, "close"), "an idle connection is kept to the end of the lame duck"
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.process.wait(30) == 0

@@ -16,6 +16,11 @@ MOST_ROUTERS = 256
 """So many are remembered: who asks a pod can make names up."""
 
 
+DIRECT_SEEN_S = 10.0
+"""A client that came by no router for so long is not expected back. Longer than a kube-proxy takes to hear of an
+endpoint's end, and than the pauses of a client with steady load on a kept connection."""
+
+
 FETCH_S = 12.0
 """A result that nobody has fetched for so long is no reason to stay: DeepL's clients look every five seconds."""
 
@@ -89,32 +94,39 @@ class Seen:
         return self.drained_s is not None and self.heard_s <= self.drained_s + ON_THE_WAY_S
 
 
-def may_stop(routers: Collection[Seen], now_s: float) -> bool:
+def may_stop(routers: Collection[Seen], now_s: float, direct_s: float = float("-inf")) -> bool:
     """Whether a pod that was told to end may stop serving before its time as a lame duck is up.
 
     Args:
         routers: All that it knows.
         now_s: Monotonic seconds.
+        direct_s: When the last request came that came by no router, in monotonic seconds.
 
     Returns:
-        True once each router heard from lately has confirmed. False where none is known: who else asks the pod
-        never confirms.
+        True once each router heard from lately has confirmed. False where none is known, or where a client asks the
+        pod past the routers: it never confirms, and learns of the pod's end through its Service alone.
     """
+    if now_s - direct_s <= DIRECT_SEEN_S:
+        return False
     awaited = [router for router in routers if router.lately(now_s)]
     return all(router.drained for router in awaited) and any(router.drained for router in routers)
 
 
-def lame_duck_s(asked_s: float | None, routers: Collection[Seen], now_s: float) -> float:
+def lame_duck_s(
+    asked_s: float | None, routers: Collection[Seen], now_s: float, direct_s: float = float("-inf")
+) -> float:
     """Longest time in seconds that a pod which was told to end goes on taking requests.
 
     Args:
-        asked_s: What it was set to; None is the contract's time where there are routers, and none elsewhere.
+        asked_s: What it was set to; None is the contract's time where any request came lately, and none elsewhere.
         routers: All that it knows.
         now_s: Monotonic seconds.
+        direct_s: When the last request came that came by no router, in monotonic seconds.
     """
     if asked_s is not None:
         return asked_s
-    return LAME_DUCK_S if any(router.lately(now_s) for router in routers) else 0.0
+    used = now_s - direct_s <= ROUTER_SEEN_S or any(router.lately(now_s) for router in routers)
+    return LAME_DUCK_S if used else 0.0
 
 
 class Routers:
@@ -127,6 +139,11 @@ class Routers:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: dict[str, Seen] = {}
+        self._direct_s = float("-inf")
+
+    def asked_directly(self) -> None:
+        """A request came by no router."""
+        self._direct_s = self._clock()
 
     def heard(self, name: str) -> None:
         """A request came by this router."""
@@ -145,8 +162,8 @@ class Routers:
     @property
     def may_stop(self) -> bool:
         """See the function."""
-        return may_stop(self._seen.values(), self._clock())
+        return may_stop(self._seen.values(), self._clock(), self._direct_s)
 
     def lame_duck_s(self, asked_s: float | None) -> float:
         """See the function."""
-        return lame_duck_s(asked_s, self._seen.values(), self._clock())
+        return lame_duck_s(asked_s, self._seen.values(), self._clock(), self._direct_s)

@@ -106,14 +106,15 @@ class Lifecycle:
         """Go on admitting, and say that this will end soon; before the engine is ready it changes nothing."""
         if self.phase is Phase.READY:
             self._progress = Progress(Phase.LEAVING)
-            self._release()
+            self.release()
 
     def drained(self, router: str) -> None:
         """A router confirms that it sends nothing new; it may do so before this pod is told to end."""
         self.routers.drained(router)
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """End the time as a lame duck where all routers have confirmed and no client asks past them."""
         if self.phase is Phase.LEAVING and self.routers.may_stop:
             self.released.set()
 
@@ -129,7 +130,7 @@ class Lifecycle:
     @property
     def parting_headers(self) -> dict[str, str]:
         """What an answer says beside its own while the pod is about to leave: ask elsewhere next time."""
-        return {"Connection": "close"} if self.phase is Phase.LEAVING else {}
+        return {"Connection": "close"} if self.phase in (Phase.LEAVING, Phase.DRAINING) else {}
 
     @contextmanager
     def admit(self) -> Iterator[None]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman_contract.glossaries import MOST_PACKED_BYTES
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_service.errors import BodyTooLargeError
 from dragoman_service.exchange import ClientGoneError, read_body
@@ -15,8 +17,15 @@ from dragoman_service.lifecycle import Lifecycle
 _ROUTER = ROUTER_HEADER.lower().encode()
 
 
+NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
+"""Asked by kubelets, monitoring and routers themselves."""
+
+
 class RouterWatch:
-    """Tells the lifecycle which router each request came by.
+    """Tells the lifecycle which router each request came by, or that it came by none.
+
+    While the pod is about to leave, every answer closes its connection: through a Service alone a kept one would lead
+    its client back here, to a refusal, for as long as it is used; its next one leads to another pod.
 
     Args:
         app: What answers.
@@ -29,11 +38,22 @@ class RouterWatch:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Note the router, and have the request answered."""
-        if scope["type"] == "http" and scope["path"] != DRAINED_PATH:
-            for name, value in scope["headers"]:
-                if name == _ROUTER and value:
-                    self._lifecycle.routers.heard(value.decode("latin-1"))
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if scope["path"] not in NOT_CLIENTS and not scope["path"].startswith(HELD_GLOSSARIES_PATH):
+            router = next((value for name, value in scope["headers"] if name == _ROUTER and value), None)
+            if router is None:
+                self._lifecycle.routers.asked_directly()
+            else:
+                self._lifecycle.routers.heard(router.decode("latin-1"))
+
+        async def parting(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._lifecycle.parting_headers:
+                MutableHeaders(scope=message).update(self._lifecycle.parting_headers)
+            await send(message)
+
+        await self._app(scope, receive, parting)
 
 
 def router_routes(lifecycle: Lifecycle, held: HeldGlossaries) -> APIRouter:

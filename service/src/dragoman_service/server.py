@@ -26,6 +26,9 @@ KEEP_ALIVE_S = 75
 """Longer than what clients and proxies in front of a pod (60 s as a rule) keep an idle connection, so that
 it is they who close it and no request meets a closing one."""
 
+RELEASE_S = 0.5
+"""How often a pod that is about to leave looks whether clients have ceased to come."""
+
 CLOSING_S = 5
 """What requests get to write their last answer once the drain is over."""
 
@@ -83,7 +86,7 @@ class Pod:
         lifecycle: Told about every step.
         drain_timeout_s: Seconds that requests in flight get on SIGTERM.
         lame_duck_s: Seconds before that in which requests are still taken, unless all routers confirm earlier;
-            None: as long as the contract says where a router has been heard from, else not at all.
+            None: as long as the contract says where any request came lately, else not at all.
     """
 
     def __init__(
@@ -175,12 +178,19 @@ class Pod:
             log.info("leaving within %g s, or once all routers have confirmed", limit_s)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limit_s):
-                    await self._lifecycle.released.wait()
+                    # That no client asks past the routers any longer sets no event.
+                    while not self._lifecycle.released.is_set():
+                        self._lifecycle.release()
+                        with contextlib.suppress(TimeoutError):
+                            await asyncio.wait_for(self._lifecycle.released.wait(), RELEASE_S)
 
     async def _drain(self) -> None:
         if self._lifecycle.phase is not Phase.FAILED:
             log.info("draining; %d requests in flight", self._lifecycle.in_flight)
         self._lifecycle.drain()
+        # Kept connections that asked nothing as long as every answer closed its own: idle ones close now.
+        for connection in list(self._server.server_state.connections):
+            connection.shutdown()
         loop = asyncio.get_running_loop()
         end_s = loop.time() + self._drain_timeout_s
         if not await self._lifecycle.until_idle(self._drain_timeout_s):

@@ -7,6 +7,7 @@ from dragoman_service.answering import refusal
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
 from dragoman_service.dialects.native import Native
 from dragoman_service.draining import (
+    DIRECT_SEEN_S,
     FETCH_S,
     MOST_ROUTERS,
     ON_THE_WAY_S,
@@ -165,3 +166,13 @@ async def test_the_last_fetch_ends_the_wait() -> None:
     await asyncio.sleep(0)
     unfetched.forget()
     assert await asyncio.wait_for(waiting, 5)
+
+
+def test_a_client_that_came_by_no_router_lately_keeps_a_pod_that_all_routers_have_confirmed() -> None:
+    confirmed = [Seen(heard_s=100, drained_s=100)]
+    assert may_stop(confirmed, 101)
+    assert not may_stop(confirmed, 101, direct_s=101 - DIRECT_SEEN_S)
+    assert may_stop(confirmed, 101, direct_s=100.9 - DIRECT_SEEN_S)
+    assert lame_duck_s(None, [], 101, direct_s=100) == LAME_DUCK_S
+    assert lame_duck_s(None, [], 1000, direct_s=100) == 0
+    assert lame_duck_s(7, [], 101, direct_s=100) == 7

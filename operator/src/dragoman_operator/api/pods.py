@@ -33,7 +33,8 @@ class Rollout(SpecModel):
     lame_duck: Duration | None = Field(
         None,
         description="Longest that a pod goes on taking requests after SIGTERM, while unready, for load balancers "
-        "that are slow to notice; routers cut it short. 5s where a router asks the pod, else none, where unset.",
+        "that are slow to notice; routers cut it short where all requests come by them. 5s where any came in the "
+        "last minute, else none, where unset.",
     )
     start_timeout: Duration = Field(
         "30m", description="Longest that a pod may download, load and compile before it is restarted."

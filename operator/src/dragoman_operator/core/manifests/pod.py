@@ -84,7 +84,8 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
 
 def _grace_s(td: TranslationDeployment) -> int:
     rollout = td.spec.rollout
-    return LAME_DUCK_S + seconds(rollout.lame_duck or "0s") + seconds(rollout.drain_timeout) + STOP_MARGIN_S
+    lame_duck_s = LAME_DUCK_S if rollout.lame_duck is None else seconds(rollout.lame_duck)
+    return LAME_DUCK_S + lame_duck_s + seconds(rollout.drain_timeout) + STOP_MARGIN_S
 
 
 def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
