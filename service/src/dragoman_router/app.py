@@ -38,7 +38,13 @@ from dragoman_router.dialects.paths import (
     refined,
 )
 from dragoman_router.dialects.uploads import UploadForm
-from dragoman_router.errors import DefectError, InvalidFieldError, KeyMissingError, RefusedError
+from dragoman_router.errors import (
+    DefectError,
+    DrainingError,
+    InvalidFieldError,
+    KeyMissingError,
+    RefusedError,
+)
 from dragoman_router.fetching import fetch, owner
 from dragoman_router.fleet import Fleet
 from dragoman_router.gate import Gate
@@ -111,7 +117,8 @@ class State:
         detect: Finds out languages.
         chance: Of trace ids.
         glossaries: Those that this router keeps for callers; None where pods do.
-        draining: Whether this router is about to leave.
+        draining: Whether this router terminates.
+        drained: Whether the time to finish requests is over; those that are cancelled from then on are refused.
         active: Requests that are not answered.
     """
 
@@ -125,6 +132,7 @@ class State:
     chance: Random
     glossaries: Glossaries | None = None
     draining: bool = False
+    drained: bool = False
     active: int = 0
 
     async def idle(self, hurry: asyncio.Event) -> None:
@@ -169,8 +177,9 @@ class App:
         except ExchangeError:
             connection.abort()
         except asyncio.CancelledError:
-            # The client left, which the connection said by cancelling; nothing is there to answer.
+            # The client left, which the connection said by cancelling; or the drain is over, in the middle of an answer.
             self._state.metrics.gone.inc()
+            connection.abort()
         except Exception:
             # Part of an answer has left, or even the refusal failed: the client must not take it for a whole one.
             self._report()
@@ -210,6 +219,12 @@ class App:
             answer = (dialect or family(request)).refuse(error)
         except (ClientGoneError, ExchangeError):
             raise
+        except asyncio.CancelledError:
+            if not self._state.drained or exchange.disconnected or exchange.response_started:
+                raise
+            answer = (dialect or family(request)).refuse(
+                DrainingError("this router terminates and could not finish the request; send it again")
+            )
         except Exception:
             if exchange.response_started:
                 raise

@@ -148,6 +148,12 @@ class GlossariesUnavailableError(CapacityError):
     code = "glossaries_unavailable"
 
 
+class DrainingError(CapacityError):
+    """This router terminates, and the request did not finish in time."""
+
+    code = "draining"
+
+
 class NoReplicaError(CapacityError):
     """No replica could take the request for as long as it may wait."""
 

@@ -214,3 +214,6 @@ class Router:
                 await self._state.idle(self._hurry)
         if self._state.active:
             log.warning("%d requests did not finish in time", self._state.active)
+            self._state.drained = True
+            for task in list(self._server.server_state.tasks):
+                task.cancel()

@@ -116,6 +116,40 @@ async def test_a_drain_finishes_what_is_in_flight(start: Any, start_upstream: An
     assert "Traceback" not in router.log.read_text()
 
 
+async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
+    start: Any, start_upstream: Any, until: Any
+) -> None:
+    one = await start_upstream()
+
+    async def never(exchange: Any) -> None:
+        await asyncio.Event().wait()
+
+    one.script = never
+    flags = ("--drain-notice-s=0", "--drain-timeout-s=0.5")
+    router = start([f"127.0.0.1:{one.port}"], *flags)
+    await router.until("/readyz", 200)
+    async with aiohttp.ClientSession() as http:
+
+        async def translate() -> tuple[int, str | None, str | None, Any]:
+            async with http.post(f"http://127.0.0.1:{router.port}/translate", json=BODY) as answer:
+                headers = answer.headers
+                return (
+                    answer.status,
+                    headers.get("Retry-After"),
+                    headers.get("Connection"),
+                    await answer.json(),
+                )
+
+        waiting = asyncio.ensure_future(translate())
+        await until(lambda: one.asked)
+        router.process.send_signal(signal.SIGTERM)
+        status, retry_after, connection, body = await waiting
+    assert (status, retry_after, connection) == (503, "1", "close")
+    assert body["error"]["code"] == "draining"
+    assert await router.ended() == 0
+    assert "1 requests did not finish in time" in router.log.read_text()
+
+
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
