@@ -177,7 +177,7 @@ class App:
         except ExchangeError:
             connection.abort()
         except asyncio.CancelledError:
-            # The client left, which the connection said by cancelling; or the drain is over, in the middle of an answer.
+            # The client left, or the drain ended in the middle of an answer.
             self._state.metrics.gone.inc()
             connection.abort()
         except Exception:

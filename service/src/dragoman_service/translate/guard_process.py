@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import pickle
+import signal
 import sys
 from contextlib import suppress
 from typing import Any
@@ -95,7 +97,8 @@ class GuardProcess:
             self._into = self.pid = None
             self._forget()
             with suppress(ProcessLookupError):
-                process.kill()
+                # Not `process.kill`: it polls first, and takes the exit status that asyncio's watcher waits for.
+                os.kill(process.pid, signal.SIGKILL)
             status = await process.wait()
         return status
 
