@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from dragoman_local.lifecycle import bring_up, take_down
+from dragoman_local.options import ClusterOptions
 from dragoman_local.servers.choice import BINARIES, find_binaries
 
 MISSING = [name for name in BINARIES if name not in find_binaries(os.environ)]
@@ -33,3 +36,26 @@ def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
     assert result["api"] == api
     assert result["replicas_max"] >= 2
     assert result["lost"] == 0
+
+
+@pytest.mark.vllm
+@pytest.mark.cluster
+@pytest.mark.timeout(620)
+def test_the_demo_uses_the_cluster_of_a_kubeconfig_and_leaves_nothing_in_it(tmp_path: Path) -> None:
+    options = ClusterOptions(dir=tmp_path / "cluster", api="embedded", gpus=0)
+    bring_up(options)
+    try:
+        kubeconfig = str(options.dir / "kubeconfig")
+        demo = subprocess.run(
+            [sys.executable, "-m", "dragoman", "demo", "--kubeconfig", kubeconfig],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert demo.returncode == 0, demo.stdout + demo.stderr
+        result = json.loads(demo.stdout.splitlines()[-1])
+        assert result["exact"] >= 0.95 * result["translations"]
+        assert result["lost"] == 0
+        assert "local cluster" not in demo.stdout
+    finally:
+        take_down(options.dir)

@@ -78,21 +78,20 @@ class Cluster:
 
     async def status(self, name: str, namespace: str) -> dict[str, Any]:
         """The object's status; empty before the operator has seen it."""
-        found = await self._objects.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+        found: Any = await self._objects.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
         status: dict[str, Any] = found.get("status", {})
         return status
 
     async def pods(self, name: str, namespace: str) -> list[client.V1Pod]:
         """The engine pods of one TranslationDeployment."""
         found = await self._core.list_namespaced_pod(namespace, label_selector=f"{LABEL_DEPLOYMENT}={name}")
-        pods: list[client.V1Pod] = found.items
-        return pods
+        return found.items
 
     async def loading(self, name: str, namespace: str) -> list[str]:
         """What each pod that is not ready yet says of its start; empty where pods cannot be reached."""
         phases = []
         for pod in await self.pods(name, namespace):
-            if pod.status.pod_ip is None:
+            if pod.metadata is None or pod.status is None or pod.status.pod_ip is None:
                 continue
             url = f"http://{pod.status.pod_ip}:{ENGINE_PORT}{STARTUP_PATH}"
             try:
@@ -108,7 +107,8 @@ class Cluster:
         """Where this machine reaches the Service, which the local cluster publishes; None elsewhere."""
         if (namespace, name) not in self._urls:
             service = await self._core.read_namespaced_service(name, namespace)
-            address = (service.metadata.annotations or {}).get(LOCAL_ADDRESS)
+            annotations = (service.metadata and service.metadata.annotations) or {}
+            address = annotations.get(LOCAL_ADDRESS)
             self._urls[namespace, name] = f"http://{address}:{ENGINE_PORT}" if address else None
         return self._urls[namespace, name]
 
@@ -127,15 +127,11 @@ class Cluster:
         else:
             path = f"/api/v1/namespaces/{namespace}/services/{name}:{ENGINE_PORT_NAME}/proxy{TRANSLATE_PATH}"
             headers = {"Content-Type": "application/json"}
-            response = await self._api.call_api(
-                path,
-                "POST",
-                header_params=headers,
-                body=request,
-                auth_settings=["BearerToken"],
-                _preload_content=False,
+            proxied = await self._api.param_serialize(
+                "POST", path, header_params=headers, body=request, auth_settings=["BearerToken"]
             )
-            status, body = response.status, await response.read()
+            answer = await self._api.call_api(*proxied)
+            status, body = answer.status, await answer.read()
         if status != 200:
             refusal = RefusedForLoad if is_for_load(status, body) else RuntimeError
             raise refusal(f"{status}: {body.decode('utf-8', 'replace')[:500]}")

@@ -80,7 +80,10 @@ class LocalCluster:
 
     async def client(self) -> ApiClient:
         """A client of the package `kubernetes.aio` with the administrator's rights; close it after use."""
-        return await config.new_client_from_config(config_file=str(self.kubeconfig), persist_config=False)
+        client: ApiClient = await config.new_client_from_config(
+            config_file=str(self.kubeconfig), persist_config=False
+        )
+        return client
 
     async def __aenter__(self) -> Self:
         self.options.dir.mkdir(parents=True, exist_ok=True)
