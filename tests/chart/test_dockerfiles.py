@@ -1,6 +1,10 @@
+import importlib.metadata
 import re
 
+import grimp
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 DOCKERFILES = [
     "operator/Dockerfile",
@@ -8,6 +12,8 @@ DOCKERFILES = [
     "service/Dockerfile.cpu",
     "service/Dockerfile.router",
 ]
+NOT_ON_CPU = {"torchvision", "torchaudio", "torchcodec", "triton"}
+"""What `make lock` leaves out: their only builds are for CUDA."""
 
 
 @pytest.fixture(params=DOCKERFILES)
@@ -51,3 +57,40 @@ def test_build_context_holds_what_the_dockerfiles_copy(root):
     folders = set(re.findall(r'"(\w+)/src/', packages))
     assert folders | {"pyproject.toml", "README.md", "LICENSE", "requirements", "examples"} == carried
     assert all((root / name).exists() for name in carried)
+
+
+def test_engine_image_installs_all_that_its_packages_require(root):
+    locked = {
+        canonicalize_name(line.partition("==")[0])
+        for line in (root / "requirements/cpu.txt").read_text().split()
+    }
+    required = {
+        canonicalize_name(requirement.name)
+        for name in locked
+        for requirement in map(Requirement, importlib.metadata.requires(name) or ())
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    }
+    assert required - locked == NOT_ON_CPU
+    assert not locked & {"kopf", "kubernetes", "dragoman"}
+
+
+def test_router_image_copies_what_the_router_imports_and_nothing_else(root):
+    dockerfile = (root / "service/Dockerfile.router").read_text()
+    copied = set(re.findall(r"\$\{ENGINE\}/(\S+\.py)", dockerfile))
+    graph = grimp.build_graph(
+        "dragoman_router", "dragoman_service", "dragoman_contract", exclude_type_checking_imports=True
+    )
+    needed: set[str] = set()
+    todo = {module for module in graph.modules if module.startswith("dragoman_router")}
+    while todo:
+        module = todo.pop()
+        needed.add(module)
+        # The package itself imports its provider when that is first asked of it, which the router does not.
+        imported = set() if module == "dragoman_service" else graph.find_modules_directly_imported_by(module)
+        todo |= ({module.rpartition(".")[0]} | imported) - needed - {""}
+    service = root / "service/src/dragoman_service"
+    paths = [
+        service.joinpath(*module.split(".")[1:]) for module in needed if module.startswith("dragoman_service")
+    ]
+    files = [path / "__init__.py" if path.is_dir() else path.with_suffix(".py") for path in paths]
+    assert {str(path.relative_to(service)) for path in files} == copied
