@@ -20,7 +20,6 @@ from kubernetes.aio.client import (
     AppsV1Api,
     CoreV1Api,
     CustomObjectsApi,
-    V1Pod,
 )
 
 from dragoman_bench.line import Line
@@ -32,8 +31,11 @@ NAME = "demo"
 MODEL = {"uri": "file:///opt/dragoman/examples/demo-model", "promptFamily": "chatml-generic"}
 MERGE = "application/merge-patch+json"
 
+Pod = Any
+"""A pod as the client reads it: `V1Pod` declares every field optional, and the API always sends these."""
 
-def staying(pods: Iterable[V1Pod]) -> dict[str, tuple[str, bool]]:
+
+def staying(pods: Iterable[Pod]) -> dict[str, tuple[str, bool]]:
     """The pods that nobody has deleted: a deleted one lives on for as long as its preStop takes.
 
     Returns:
@@ -156,17 +158,19 @@ class World:
             found = await self.apps.read_namespaced_deployment(name, "default")
         except Exception:  # Not made yet.
             return False
-        status = found.status
+        metadata, spec, status = found.metadata, found.spec, found.status
+        if metadata is None or spec is None or status is None:
+            return False
         wanted = found.spec.replicas if replicas is None else replicas
-        counts = (status.replicas, status.updated_replicas, status.available_replicas, found.spec.replicas)
-        observed = (status.observed_generation or 0) >= found.metadata.generation
+        counts = (status.replicas, status.updated_replicas, status.available_replicas, spec.replicas)
+        observed = (status.observed_generation or 0) >= (metadata.generation or 0)
         return observed and all((count or 0) == wanted for count in counts)
 
     async def pods(self, name: str = NAME) -> dict[str, tuple[str, bool]]:
         """The pods that stay; see `staying`."""
         return staying(await self.all_pods(name))
 
-    async def all_pods(self, name: str = NAME) -> list[V1Pod]:
+    async def all_pods(self, name: str = NAME) -> list[Pod]:
         """The pods of an object, those that are leaving included."""
         selector = f"dragoman.io/deployment={name}"
         found = await self.core.list_namespaced_pod("default", label_selector=selector)
@@ -179,7 +183,8 @@ class World:
 
         async def done() -> bool:
             service = await self.core.read_namespaced_service(name, "default")
-            return turn.items() <= (service.metadata.annotations or {}).items()
+            annotations = (service.metadata and service.metadata.annotations) or {}
+            return turn.items() <= annotations.items()
 
         await self.until(done)
 

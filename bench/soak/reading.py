@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import aiohttp
 from faults.processes import main_process
-from faults.world import World
-from kubernetes.aio.client import V1Pod
+from faults.world import Pod, World
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
 from dragoman_local.state import born
@@ -127,12 +126,12 @@ class Reader:
             if router.poll() is None
         ]
 
-    async def pods(self) -> list[V1Pod]:
+    async def pods(self) -> list[Pod]:
         """Those of all objects that have an address."""
         found = [pod for name in self._names for pod in await self._world.all_pods(name)]
         return [pod for pod in found if pod.status.pod_ip]
 
-    def processes(self, pods: Iterable[V1Pod]) -> list[Process]:
+    def processes(self, pods: Iterable[Pod]) -> list[Process]:
         """All that run, with those of the pods."""
         found = [Process("other", name, pid) for name, pid in self._others.items()]
         operator = self._world.operator
@@ -164,7 +163,7 @@ class Reader:
                 lifetime.rss_mb.append(rss_mb)
                 lifetime.fds.append(fds)
 
-    async def held(self, pods: Iterable[V1Pod]) -> dict[str, dict[str, float]]:
+    async def held(self, pods: Iterable[Pod]) -> dict[str, dict[str, float]]:
         """What each router and each pod that answers holds, by its name."""
         table = connections()
         routers = self.routers()
