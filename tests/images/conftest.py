@@ -176,8 +176,14 @@ class Builder:
         self.run("commit", "--quiet", "--rm", container, BASE)
         shutil.rmtree(tree)
 
-    def build(self, dockerfile: str, tag: str) -> Image:
-        """Build, mount and measure one image; with a kept store, only what is not there yet."""
+    def build(self, dockerfile: str, tag: str, *options: str) -> Image:
+        """Build, mount and measure one image; with a kept store, only what is not there yet.
+
+        Args:
+            dockerfile: Its path.
+            tag: Name and tag.
+            options: More of `buildah build`, such as `--target`.
+        """
         self.base()
         began = time.monotonic()
         name = f"localhost/{tag}"
@@ -185,7 +191,7 @@ class Builder:
         if not kept:
             self.run(
                 "build", "--isolation", "chroot", "--format", "docker", "--ignorefile", ".dockerignore",
-                "--build-arg", f"PYTHON={BASE}", *self._pip(), "--file", dockerfile, "--tag", name, ".",
+                "--build-arg", f"PYTHON={BASE}", *self._pip(), *options, "--file", dockerfile, "--tag", name, ".",
             )  # fmt: skip
         took_s = time.monotonic() - began
         container = self.run("from", "--pull-never", name)
@@ -265,6 +271,11 @@ def router_image(builder: Builder) -> Image:
 @pytest.fixture(scope="session")
 def engine_image(builder: Builder) -> Image:
     return builder.build("service/Dockerfile.cpu", "dragoman-engine:test")
+
+
+@pytest.fixture(scope="session")
+def gpu_build_stage(builder: Builder) -> Image:
+    return builder.build("service/Dockerfile", "dragoman-engine-wheel:test", "--target", "build")
 
 
 @pytest.fixture

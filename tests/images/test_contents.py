@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import zipfile
 
 import pytest
 
@@ -44,3 +45,11 @@ def test_router_image_imports_everything_that_it_carries(router_image):
     )
     python = ["chroot", str(router_image.files), "/opt/venv/bin/python", "-c", everything]
     assert subprocess.check_output(python, text=True).strip() == "fr"
+
+
+@pytest.mark.timeout(1800)
+def test_wheel_of_the_gpu_image_holds_only_its_part(gpu_build_stage):
+    # The stage before vLLM's base of several GB, which is not fetched here.
+    (wheel,) = (gpu_build_stage.files / "wheels").glob("*.whl")
+    names = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == {"dragoman_service"} | COMMAND
