@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_service.admission import Admission, Reason
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import CapacityError, OverloadedError, ServiceError
+from dragoman_service.errors import CapacityError, CrowdedOutError, OverloadedError, ServiceError
 from dragoman_service.languages import Pair
 from dragoman_service.lifecycle import Lifecycle, Phase
 from dragoman_service.loop_lag import LoopLag
@@ -152,7 +152,7 @@ class Metrics:
             dialect: The API it came by.
         """
         self._requests.labels(self._model_name, *self._labels(pair, dialect), error.code).inc()
-        if isinstance(error, CapacityError):
+        if isinstance(error, CapacityError) and not isinstance(error, CrowdedOutError):
             reason = error.reason if isinstance(error, OverloadedError) else error.code
             self._refusals.labels(self._model_name, reason).inc()
 
