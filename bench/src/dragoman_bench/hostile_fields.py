@@ -109,7 +109,7 @@ def _native() -> Iterator[Field]:
 
 def _libretranslate() -> Iterator[Field]:
     api, path, upload = "libretranslate", "/translate", {"source": "en", "target": "de"}
-    fields = {
+    fields: Body = {
         name: LIBRETRANSLATE | {name: HERE} for name in ("q", "source", "target", "format", "alternatives")
     }
     fields |= {
@@ -310,7 +310,7 @@ def _azure() -> Iterator[Field]:
         "profanityMarker",
         "deploymentName",
     )
-    fields = {
+    fields: Body = {
         f"targets[0].{name}": {"inputs": [AZURE_ITEM | {"targets": [target | {name: HERE}]}]}
         for name in names
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +28,7 @@ from dragoman_service.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.lifecycle import Lifecycle
 from dragoman_service.translate import Translator
-from dragoman_service.work import EVENT_STREAM, Dialect, Refusing, Work
+from dragoman_service.work import EVENT_STREAM, Dialect, Refusing, Work, in_thread_if_long
 
 CLIENT_CLOSED_REQUEST = 499
 """What nginx logs for a client that left; nobody receives it."""
@@ -106,7 +107,7 @@ class Answering:
                 dialect = choose(request, body)
                 account.received(dialect.name)
                 held.enter_context(self.lifecycle.admit())
-                read = dialect.read(request, body)
+                read = await in_thread_if_long(len(body), partial(dialect.read, request, body))
                 work = await read if isinstance(read, Awaitable) else read
                 check_left(request.headers, work.characters)
                 held.enter_context(work.reserve())

@@ -19,6 +19,7 @@ from dragoman_service.dialects.deepl.usage import Usage
 from dragoman_service.dialects.google.routes import google_routes
 from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
 from dragoman_service.dialects.openai.routes import openai_routes
+from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.environment import usable_cpus
 from dragoman_service.engine.protocol import Engine
@@ -87,6 +88,7 @@ def create_app(
     shown = Exposition(registry, BY_TOKEN if settings.whole_answers else frozenset())
     app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
+    app.add_middleware(BoundedQuery)
     held = HeldGlossaries()
     app.include_router(router_routes(lifecycle, held))
     accounting = Accounting(metrics, tracing, shortest)

@@ -11,7 +11,7 @@ from functools import lru_cache
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
-from dragoman_contract.languages import ANY, Languages, is_tag, serves
+from dragoman_contract.languages import ANY, MOST_TAG_CHARS, Languages, is_tag, serves
 from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
 
 CHINESE = frozenset({"zh", "cmn"})
@@ -62,12 +62,8 @@ def language(tag: str) -> Language:
     Raises:
         UnknownLanguageError: It is no such tag, or names no language.
     """
-    if not is_tag(tag):
-        raise UnknownLanguageError(
-            f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de" or "pt-BR"'
-        )
     try:
-        known = langcodes.Language.get(tag)
+        known = _parsed(tag)
         english = known.display_name("en")
     except (LanguageTagError, LookupError) as error:
         raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
@@ -90,15 +86,31 @@ def primary(tag: str) -> str:
     Raises:
         UnknownLanguageError: It is no BCP-47 tag, or names no language.
     """
-    if not is_tag(tag):
-        raise UnknownLanguageError(f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de"')
     try:
-        known = langcodes.Language.get(tag)
+        known = _parsed(tag)
     except (LanguageTagError, LookupError) as error:
         raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
     if known.language is None or not known.is_valid():
         raise UnknownLanguageError(f"{tag!r} names no language that is known")
     return known.language
+
+
+def _parsed(tag: str) -> langcodes.Language:
+    """What langcodes reads in a tag.
+
+    Raises:
+        UnknownLanguageError: It has not the form of one, or is too long.
+        LanguageTagError: Its parts do not go together.
+    """
+    if len(tag) > MOST_TAG_CHARS:
+        raise UnknownLanguageError(
+            f"a language tag has at most {MOST_TAG_CHARS} characters; {tag[:40]!r}… has {len(tag)}"
+        )
+    if not is_tag(tag):
+        raise UnknownLanguageError(
+            f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de" or "pt-BR"'
+        )
+    return langcodes.Language.get(tag)
 
 
 def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...]) -> Pair:

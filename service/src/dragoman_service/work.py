@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,6 +22,22 @@ EVENT_STREAM = "text/event-stream"
 
 MOST_REQUESTS_SIDE_BY_SIDE = 8
 """Of one call: each may have many texts in the engine at once."""
+
+INLINE_CHARS = 20_000
+"""Longer requests are read, and longer answers rendered, in a thread: this many take a millisecond or two."""
+
+Value = TypeVar("Value")
+
+
+async def in_thread_if_long(size: int, work: Callable[[], Value]) -> Value:
+    """What `work` gives, made in a thread where it takes long.
+
+    Args:
+        size: Of what it works on, in characters or bytes.
+        work: Linear in `size`.
+    """
+    return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
+
 
 Results = Sequence[Sequence[TranslationResult]]
 """For each translation request of a call, its texts' results."""
@@ -106,7 +122,7 @@ class Call:
 
     Args:
         requests: What the core is asked for: one, or one for each target language, done side by side.
-        render: Makes the answer of their results.
+        render: Makes the answer of their results; in a thread, where they are long.
         events: Set where the one request's translations are to be streamed.
         charged: Characters, where they are not those of the requests: texts that are not translated count too.
         reserve: See `Work.reserve`.
@@ -147,7 +163,7 @@ class Call:
     async def answer(self, translator: Translator) -> Response:
         """All requests side by side; the first failure ends the others."""
         if len(self.requests) == 1:
-            return self.render([await translator.translate(self.requests[0])])
+            return await self._rendered([await translator.translate(self.requests[0])])
         places = asyncio.Semaphore(MOST_REQUESTS_SIDE_BY_SIDE)
 
         async def in_turn(asked: TranslationRequest) -> list[TranslationResult]:
@@ -159,7 +175,11 @@ class Call:
                 tasks = [group.create_task(in_turn(asked)) for asked in self.requests]
         except ExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        return self.render([task.result() for task in tasks])
+        return await self._rendered([task.result() for task in tasks])
+
+    async def _rendered(self, results: Results) -> Response:
+        chars = sum(len(result.text) for each in results for result in each)
+        return await in_thread_if_long(chars, lambda: self.render(results))
 
     async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
         """The first request's translations as the dialect's events."""

@@ -6,14 +6,27 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, FailFast, TypeAdapter, ValidationError
 
 from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
 
 MOST_COMPLAINTS = 5
 """A list of wrong items must not make an answer as long as the request."""
 
+MOST_PROBLEMS = 500
+"""More are counted and not read, which would take a microsecond or two each."""
+
 MOST_CHARS_QUOTED = 40
+
+
+class FirstProblem(FailFast):
+    """Ends the validation of a list with its first wrong item: each is an object, and there may be very many."""
+
+    __hash__ = object.__hash__
+    """Members of unions have to have one."""
+
+
+FIRST_PROBLEM = FirstProblem()
 
 Shape = TypeVar("Shape")
 
@@ -58,6 +71,10 @@ def refusal(error: ValidationError, shape: type[Any]) -> CallerError:
         error: As pydantic raised it.
         shape: What was validated; an object's required fields are named where something else was sent.
     """
+    if error.error_count() > MOST_PROBLEMS:
+        return InvalidFieldError(
+            f"{error.error_count()} fields are unknown or wrong; send at most {MOST_PROBLEMS}"
+        )
     problems = error.errors(include_url=False, include_input=False)
     if problems[0]["type"] == "json_invalid":
         return MalformedRequestError(f"the body is not JSON: {problems[0]['ctx']['error']}")

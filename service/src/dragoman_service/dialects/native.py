@@ -10,7 +10,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dragoman_service.dialects.bodies import read_json
+from dragoman_service.dialects.bodies import FIRST_PROBLEM, read_json
 from dragoman_service.dialects.events import event
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.errors import (
@@ -27,7 +27,7 @@ from dragoman_service.errors import (
     TruncatedOutputError,
     UnreliableTranslationError,
 )
-from dragoman_service.text.glossary import Term
+from dragoman_service.text.glossary import MOST_TERM_CHARS, Term
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import (
     Delta,
@@ -65,8 +65,12 @@ class NativeTerm(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    source: str = Field(min_length=1, pattern=r"\S", description="as it stands in the text")
-    target: str = Field(min_length=1, pattern=r"\S", description="its one right translation")
+    source: str = Field(
+        min_length=1, max_length=MOST_TERM_CHARS, pattern=r"\S", description="as it stands in the text"
+    )
+    target: str = Field(
+        min_length=1, max_length=MOST_TERM_CHARS, pattern=r"\S", description="its one right translation"
+    )
     case_sensitive: bool = Field(False, description="whether the source is matched only as it is written")
 
 
@@ -75,18 +79,24 @@ class TranslateRequest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    text: str | list[str] = Field(description="one text, or several")
+    text: str | Annotated[list[str], FIRST_PROBLEM] = Field(description="one text, or several")
     target_lang: Tag = Field(description='BCP-47 tag of the translation, such as "de" or "zh-Hant"')
     source_lang: Tag | None = Field(
         None, description='BCP-47 tag of the text, such as "en"; left out or "auto": detected, text by text'
     )
     format: Format = Field(Format.PLAIN, description="how the text is written")
-    terms: list[NativeTerm] = Field(default_factory=list, description="glossary of this request")
+    terms: Annotated[list[NativeTerm], FIRST_PROBLEM] = Field(
+        default_factory=list, description="glossary of this request"
+    )
     formality: Formality = Field(Formality.DEFAULT, description="tone, where the language has one")
     context: str = Field("", description="text that helps to understand and is not translated")
-    instructions: list[str] = Field(default_factory=list, description="wishes in words")
+    instructions: Annotated[list[str], FIRST_PROBLEM] = Field(
+        default_factory=list, description="wishes in words"
+    )
     alternatives: int = Field(0, ge=0, le=9, description="further translations of each text")
-    ignore_tags: list[str] = Field(default_factory=list, description="elements that are not translated")
+    ignore_tags: Annotated[list[str], FIRST_PROBLEM] = Field(
+        default_factory=list, description="elements that are not translated"
+    )
     split: Split | None = Field(None, description="what may end a segment; default: as the pod is set up")
     ignore_unsupported: bool = Field(
         False, description="drop, with a warning, a wish that the model cannot fulfil, rather than refuse"

@@ -9,7 +9,7 @@ from functools import lru_cache
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
-from dragoman_contract.languages import ANY, Languages
+from dragoman_contract.languages import ANY, Languages, is_tag
 
 _COMMON = (
     "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu ha he hi hr hu hy id ig is it "
@@ -69,7 +69,6 @@ def offered(served: tuple[Languages, ...]) -> Offered:
     return Offered(tuple(source for source in targets if targets[source]), targets)
 
 
-@lru_cache(maxsize=8192)
 def name_in(tag: str, locale: str) -> str:
     """A language's name, in English where the locale is none.
 
@@ -77,6 +76,11 @@ def name_in(tag: str, locale: str) -> str:
         tag: BCP-47 tag of the language.
         locale: BCP-47 tag of the language that the name is in, from anywhere.
     """
+    return _name_in(tag, locale if is_tag(locale) else "en")
+
+
+@lru_cache(maxsize=8192)
+def _name_in(tag: str, locale: str) -> str:
     language = langcodes.Language.get(tag)
     try:
         return str(language.display_name(locale))

@@ -17,7 +17,7 @@ from dragoman_service.text.preparation import Format
 MOST_TEXT_BYTES = 8 * 1024 * 1024
 """Of XML, which takes ten times as much as a tree: several books."""
 
-WORD_PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\d*\.xml")
+WORD_PARTS = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
 POWERPOINT_PARTS = re.compile(
     r"ppt/(slides/slide|notesSlides/notesSlide|diagrams/data|comments/comment)\d+\.xml"
 )

@@ -44,7 +44,8 @@ class Paragraph:
     def written(self) -> str:
         """As text with tags; characters that XML reserves are escaped."""
         self._marked = []
-        return "".join(self._write(piece, self._common().look) for piece in self.pieces)
+        common = self._common().look
+        return "".join(self._write(piece, common) for piece in self.pieces)
 
     def replace(self, translation: str) -> bool:
         """Put a translation in the place of the text.

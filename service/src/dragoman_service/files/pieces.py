@@ -7,11 +7,13 @@ Source: ECMA-376-1:2016, sections 17.3 (WordprocessingML) and 21.1.2 (DrawingML)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
 from lxml import etree  # type: ignore[import-untyped]
+
+from dragoman_service.errors import BrokenFileError
 
 DROPPED = frozenset({"proofErr", "lastRenderedPageBreak"})
 """Notes of the program that wrote the file about the text as it was."""
@@ -22,6 +24,10 @@ BOXES = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt",
 INVISIBLE = frozenset({"lang", "noProof"})
 INVISIBLE_ATTRIBUTES = frozenset({"lang", "altLang", "dirty", "err", "smtClean"})
 """Properties of a run that nobody sees."""
+
+
+MOST_PROPERTIES_BYTES = 16 * 1024
+"""Of a run: they are copied with every piece of its text, and have a few hundred bytes as a rule."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,10 @@ def pieces_of(parent: etree._Element) -> list[Piece]:
     Args:
         parent: `w:p`, `a:p` or a box; it is left as it is.
     """
-    found: list[Piece] = []
+    return _joined(_children(parent))
+
+
+def _children(parent: etree._Element) -> Iterator[Piece]:
     field_depth = 0
     for child in parent:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
@@ -111,12 +120,10 @@ def pieces_of(parent: etree._Element) -> list[Piece]:
         if name != "r" or field_depth or _field_change(child):
             # A field, from its beginning to its end, shows what the program computes.
             box = _box(child) if name in BOXES and not field_depth else None
-            _add(found, box or Fixed((Kept(child),)))
+            yield box or Fixed((Kept(child),))
             field_depth = max(0, field_depth + _field_change(child))
         else:
-            for piece in _run_pieces(child):
-                _add(found, piece)
-    return found
+            yield from _run_pieces(child)
 
 
 def _field_change(element: etree._Element) -> int:
@@ -150,6 +157,10 @@ def _look(properties: etree._Element | None) -> bytes:
         return b""
     seen = deepcopy(properties)
     seen.tail = None
+    if len(etree.tostring(seen)) > MOST_PROPERTIES_BYTES:
+        raise BrokenFileError(
+            f"the file has a run of text whose properties take more than {MOST_PROPERTIES_BYTES} bytes"
+        )
     for child in list(seen):
         if not isinstance(child.tag, str) or etree.QName(child).localname in INVISIBLE:
             seen.remove(child)
@@ -158,18 +169,35 @@ def _look(properties: etree._Element | None) -> bytes:
     return bytes(etree.tostring(seen, method="c14n")) if len(seen) or seen.attrib else b""
 
 
-def _add(found: list[Piece], piece: Piece) -> None:
-    last = found[-1] if found else None
-    if (
-        isinstance(last, Text)
-        and isinstance(piece, Text)
-        and (last.look == piece.look or piece.text.isspace())
-    ):
-        found[-1] = Text(last.text + piece.text, last.look, last.properties)
-    elif isinstance(last, Fixed) and isinstance(piece, Fixed):
-        found[-1] = Fixed((*last.kept, *piece.kept))
-    else:
-        found.append(piece)
+def _joined(found: Iterable[Piece]) -> list[Piece]:
+    """Neighbours of one kind as one piece."""
+    joined: list[Piece] = []
+    texts: list[Text] = []
+    kept: list[Kept] = []
+
+    def end() -> None:
+        if texts:
+            first = texts[0]
+            joined.append(Text("".join(each.text for each in texts), first.look, first.properties))
+        if kept:
+            joined.append(Fixed(tuple(kept)))
+        texts.clear()
+        kept.clear()
+
+    for piece in found:
+        if isinstance(piece, Text):
+            if kept or (texts and texts[0].look != piece.look and not piece.text.isspace()):
+                end()
+            texts.append(piece)
+        elif isinstance(piece, Fixed):
+            if texts:
+                end()
+            kept += piece.kept
+        else:
+            end()
+            joined.append(piece)
+    end()
+    return joined
 
 
 def texts_of(pieces: Sequence[Piece]) -> Iterator[Text]:

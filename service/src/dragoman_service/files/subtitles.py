@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.plain import decoded
+from dragoman_service.text.entities import unescaped
 from dragoman_service.text.preparation import Format
 
 TIMES = re.compile(r"\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}.*")
@@ -29,9 +30,10 @@ SAYS = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
 ENDS = re.compile(r"[.!?…。！？।:♪][\"'”’»)\]]*(?:</[a-z]+>)*\s*$", re.IGNORECASE)
 """How a line ends that the next does not continue."""
 
+MOST_END_CHARS = 200
+"""How much of a line is searched for its end: the search takes time quadratic in it."""
+
 SPACES = re.compile(r"\s+")
-LINE_BREAKS = re.compile(r"\s*[\r\n]\s*")
-"""A model's own would end a cue."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def read_subtitles(content: bytes) -> FileDocument:
     def rebuild(translations: Sequence[str]) -> bytes:
         said: list[str | None] = list(spoken)
         for group, translation in zip(groups, translations, strict=True):
-            lines = _wrapped(_from_html(LINE_BREAKS.sub(" ", translation)), group.after - group.first)
+            lines = _wrapped(_from_html(SPACES.sub(_without_break, translation)), group.after - group.first)
             lines[0] = group.prefix + lines[0]
             left_over = group.after - group.first - len(lines)
             said[group.first : group.after] = [*lines, *[None] * left_over]
@@ -88,7 +90,7 @@ def _groups(lines: Sequence[str]) -> list[_Group]:
             groups[-1] = _Group(groups[-1].first, index + 1, groups[-1].prefix)
         else:
             groups.append(_Group(index, index + 1, _prefix(line)))
-        continues = not ENDS.search(line)
+        continues = not ENDS.search(line.rstrip()[-MOST_END_CHARS:])
     return [group for group in groups if any(map(str.isalpha, _joined(lines, group)))]
 
 
@@ -111,6 +113,11 @@ def _joined(lines: Sequence[str], group: _Group) -> str:
     return " ".join([first.removeprefix(group.prefix), *(line.strip() for line in others)])
 
 
+def _without_break(blank: re.Match[str]) -> str:
+    """A blank in the place of a line break and what is around it: a model's own would end a cue."""
+    return " " if "\n" in blank[0] or "\r" in blank[0] else blank[0]
+
+
 def _as_html(text: str) -> str:
     """Escape all but tags."""
     return "".join(
@@ -120,7 +127,7 @@ def _as_html(text: str) -> str:
 
 def _from_html(text: str) -> str:
     """The way back."""
-    return "".join(part if index % 2 else html.unescape(part) for index, part in enumerate(TAG.split(text)))
+    return "".join(part if index % 2 else unescaped(part) for index, part in enumerate(TAG.split(text)))
 
 
 def _wrapped(text: str, count: int) -> list[str]:

@@ -31,8 +31,8 @@ CHATTER = regex.compile(
 )
 LABEL = regex.compile(rf"^\W*(?:{TRANSLATION})\b|(?:{TRANSLATION})\W*$|^[^\n]{{0,80}}[:：]", regex.IGNORECASE)
 NOTE = regex.compile(
-    r"\n\s*[(*\[]*(?:note|notes|explanation|please note|translator'?s note|alternatively|literal(?:ly)?|let me know|"
-    r"i hope|anmerkung|hinweis|erklärung|remarque|note de|nota|explicación|observação|примечание|пояснение|"
+    r"\n[^\S\n]*+[(*\[]*+(?:note|notes|explanation|please note|translator'?s note|alternatively|literal(?:ly)?|"
+    r"let me know|i hope|anmerkung|hinweis|erklärung|remarque|note de|nota|explicación|observação|примечание|пояснение|"
     r"注|说明|說明|註|備註|注意|補足|解説|참고|설명|टिप्पणी|नोट|ملاحظة)\b?[^\n]{0,40}?(?:[:：]|\b[^\n]*$)",
     regex.IGNORECASE,
 )

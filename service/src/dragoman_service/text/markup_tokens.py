@@ -34,7 +34,7 @@ TAG_START = regex.compile(r"</?(?:[^\W\d]|:)")
 PLAIN_TAG = regex.compile(r"<(?P<close>/)?(?P<name>(?:[^\W\d]|:)[^\s/<>]*+)(?P<attributes>[^<>]*+)>")
 """For the rest of a source in which a tag does not end: looks no further than the next angle bracket."""
 
-ATTRIBUTE = regex.compile(r"""([^\s/>=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+ATTRIBUTE = regex.compile(r"""(?<![^\s/>=])([^\s/>=]++)\s*+=\s*+(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 
 CLOSINGS = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 """How comments, CDATA sections and processing instructions end."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 import regex
@@ -41,19 +42,34 @@ def changed_numbers(source: str, output: str) -> tuple[int, int]:
     `17th century` and `5 miles` as `8 km` compare as numbers; a number that may as well be a word counts only
     where another stands in its place.
     """
-    lost = list(_numbers(source))
+    unmatched = dict(enumerate(_numbers(source)))
+    places: dict[Decimal, deque[int]] = {}
+    for index, number in unmatched.items():
+        for value in number:
+            places.setdefault(value, deque()).append(index)
     invented: list[frozenset[Decimal]] = []
     for number in _numbers(output):
-        match = next((index for index, other in enumerate(lost) if other & number), None)
+        match = min(
+            (index for value in number for index in _first(places.get(value), unmatched)), default=None
+        )
         if match is None:
             invented.append(number)
         else:
-            del lost[match]
-    lost = [number for number in lost if not number & set(_romans(output))]
+            del unmatched[match]
+    romans = set(_romans(output))
+    lost = [number for number in unmatched.values() if not number & romans]
     lost, invented = unexplained(lost, invented, source, output)
     if lost and invented:
         return len(lost), len(invented)
     return _not_words(lost), _not_words(invented)
+
+
+def _first(places: deque[int] | None, unmatched: Mapping[int, object]) -> Iterator[int]:
+    """The first of these that has no match yet, if there is one; those before it are dropped."""
+    while places and places[0] not in unmatched:
+        places.popleft()
+    if places:
+        yield places[0]
 
 
 def _romans(text: str) -> Iterator[Decimal]:

@@ -37,12 +37,13 @@ class Piece:
     kind: str = "text"
     pair: int = 0
 
+    def part(self, start: int, end: int | None = None) -> Piece:
+        """The characters from `start` to `end`; only text that shows as it is has parts."""
+        return replace(self, shown=self.shown[start:end], raw=self.raw[start:end])
+
     def cut(self, length: int) -> tuple[Piece, Piece]:
-        """Text in two, the first of `length` characters; only text that shows as it is can be cut."""
-        return (
-            replace(self, shown=self.shown[:length], raw=self.raw[:length]),
-            replace(self, shown=self.shown[length:], raw=self.raw[length:]),
-        )
+        """Text in two, the first of `length` characters."""
+        return self.part(0, length), self.part(length)
 
 
 def plain_pieces(text: str, style: MarkerStyle, protect: bool) -> list[Piece]:

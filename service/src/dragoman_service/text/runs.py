@@ -84,17 +84,16 @@ def _at(group: Sequence[Piece], lengths: Sequence[int], ends: Sequence[int]) -> 
     position = 0
     current: list[Piece] = []
     for piece, length in zip(group, lengths, strict=True):
-        rest, end = piece, position + length
+        start, end, taken = position, position + length, 0
         while cut < end:
-            if rest.role is None and cut > position:
-                head, rest = rest.cut(cut - position)
-                current.append(head)
-                position = cut
+            if piece.role is None and cut > start + taken:
+                current.append(piece.part(taken, cut - start))
+                taken = cut - start
             if current:
                 yield current
             current = []
             cut = next(cuts)
-        current.append(rest)
+        current.append(piece.part(taken) if taken else piece)
         position = end
     if current:
         yield current

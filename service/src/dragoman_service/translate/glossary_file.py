@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -54,12 +55,23 @@ class Deployed:
 
     entries: tuple[Entry, ...]
 
-    def glossary(self, source_lang: str, target_lang: str) -> Glossary | None:
-        """The terms that hold for a pair; None if there are none."""
+    @cached_property
+    def pairs(self) -> tuple[Languages, ...]:
+        """The pairs that have terms, each once."""
+        named = dict.fromkeys((entry.source, entry.target) for entry in self.entries)
+        return tuple(Languages(source=source, targets=(target,)) for source, target in named)
+
+    def holding(self, source_lang: str, target_lang: str) -> tuple[Languages, ...]:
+        """Those of `pairs` whose terms hold for a pair of languages."""
+        return tuple(each for each in self.pairs if serves((each,), source_lang, target_lang))
+
+    def glossary(self, pairs: tuple[Languages, ...]) -> Glossary | None:
+        """The terms of some of `pairs`; None if there are none."""
+        wanted = {(each.source, each.targets[0]) for each in pairs}
         terms = tuple(
             Term(term, translation, entry.case_sensitive)
             for entry in self.entries
-            if serves((Languages(source=entry.source, targets=(entry.target,)),), source_lang, target_lang)
+            if (entry.source, entry.target) in wanted
             for term, translation in entry.terms.items()
         )
         return Glossary(terms) if terms else None
@@ -118,7 +130,8 @@ class GlossaryFile:
         self._looked_s = clock()
         self._reading = False
         self.problem = ""
-        self._by_pair: dict[tuple[str, str], Glossary | None] = {}
+        self._made: dict[tuple[Languages, ...], Glossary | None] = {}
+        """By the pairs of the file that hold: there are few, whatever tags callers name."""
         self._unusable = ""
         try:
             self._judged = self._state()
@@ -133,10 +146,15 @@ class GlossaryFile:
 
     def of(self, pair: Pair) -> Glossary | None:
         """The terms that hold for a pair; None if there are none."""
-        key = (pair.source.tag, pair.target.tag)
-        if key not in self._by_pair:
-            self._by_pair[key] = self._deployed.glossary(*key)
-        return self._by_pair[key]
+        deployed, made = self._deployed, self._made
+        key = deployed.holding(pair.source.tag, pair.target.tag)
+        if key not in made:
+            made[key] = deployed.glossary(key)
+        return made[key]
+
+    def is_made(self, pair: Pair) -> bool:
+        """Whether `of` has the terms at hand; else it makes them, in seconds where there are very many."""
+        return self._deployed.holding(pair.source.tag, pair.target.tag) in self._made
 
     async def watch(self) -> None:
         """Look again and again until cancelled, so that an edit is heeded, or complained of, without requests."""
@@ -172,7 +190,7 @@ class GlossaryFile:
                 except ValueError as error:
                     self._unusable = _said(error)
                 else:
-                    self._by_pair, self._unusable = {}, ""
+                    self._made, self._unusable = {}, ""
                     log.info("%s: read again, %d terms", self._path, self.terms)
                 self._judged = state
         except OSError as error:

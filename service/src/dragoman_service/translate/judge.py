@@ -16,7 +16,7 @@ from dragoman_service.text.preparation import Segment
 from dragoman_service.translate.guard_process import GuardProcess, GuardsGoneError
 from dragoman_service.translate.judging import Answer, Verdict, expectation, output_of, verdict_of
 
-JUDGED_INLINE_CHARS = 8_000
+JUDGED_INLINE_CHARS = 2_000
 """Longer texts, source and answer together, are judged in a thread: the guards take about 2 µs a character."""
 
 SLICE_S = 0.004

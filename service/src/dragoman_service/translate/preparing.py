@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import regex
 
@@ -94,7 +94,6 @@ class Preparer:
         self._languages = languages
         self._split = asked.split or split
         self._deployed = deployed
-        self._own = Glossary(asked.terms) if asked.terms else None
 
     def text(self, index: int) -> Text:
         """One text as segments with all that their prompts say.
@@ -120,6 +119,10 @@ class Preparer:
                 wishes = replace(wishes, terms=pairs, context=context)
             segments.append(Asked(segment, source.pair, wishes, terms, asked.alternatives))
         return Text(index, source, document, tuple(segments), found.warnings)
+
+    @cached_property
+    def _own(self) -> Glossary | None:
+        return Glossary(self._asked.terms) if self._asked.terms else None
 
     def _source(self, text: str) -> Source:
         asked = self._asked
@@ -158,6 +161,8 @@ class Preparer:
         terms: dict[str, Term] = {}
         for glossary in glossaries:
             for term in glossary.applying(segment.text):
+                if room_tokens <= TERM_TOKENS:
+                    return tuple(terms.values())
                 key = term.source.casefold()
                 tokens = self._engine.count_tokens(f"{term.source} {term.target}") + TERM_TOKENS
                 if key not in terms and tokens <= room_tokens:

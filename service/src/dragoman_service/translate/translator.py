@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -12,10 +13,11 @@ from dataclasses import replace
 from dragoman_contract.languages import Languages
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import DeadlineExceededError, EmptyTextError, ServiceError
-from dragoman_service.languages import UNKNOWN, Pair, pair
+from dragoman_service.languages import UNKNOWN, Pair, language, pair
 from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.text.detection import detect
 from dragoman_service.text.glossary import Glossary
+from dragoman_service.text.guards import Expectation, check
 from dragoman_service.translate.generation import Generator, Outcome, size_bytes
 from dragoman_service.translate.glossary_file import GlossaryFile
 from dragoman_service.translate.guard_process import GuardProcess
@@ -35,6 +37,12 @@ few GPUs."""
 
 PREPARED_INLINE_CHARS = 2000
 """Longer texts are prepared in a thread: this many take about 2 ms."""
+
+TEXT_CHARS = 100
+"""What a text costs beside its characters, in theirs."""
+
+JOINED_INLINE = 200
+"""More segments are put together in a thread: each takes about 10 µs."""
 
 
 class Translator:
@@ -114,7 +122,7 @@ class Translator:
 
     async def warm_up(self) -> None:
         """Load what is loaded on first use, in a thread; a second or so. Called while the model loads."""
-        await asyncio.to_thread(detect, "What is loaded on first use is loaded now.")
+        await asyncio.to_thread(_load)
 
     def check(self, asked: TranslationRequest) -> Pair:
         """The pair asked for; its source is `UNKNOWN` where it is to be detected.
@@ -159,7 +167,11 @@ class Translator:
         every = [part for each in parts.values() for part in each]
         if not _has_any(every):
             raise _first_failure(every)
-        return [result_of(text, parts[text.index], asked.alternatives) for text in texts]
+
+        def results() -> list[TranslationResult]:
+            return [result_of(text, parts[text.index], asked.alternatives) for text in texts]
+
+        return results() if len(every) <= JOINED_INLINE else await asyncio.to_thread(results)
 
     async def stream(self, asked: TranslationRequest) -> AsyncGenerator[Delta]:
         """Translate all texts, giving each segment as soon as it and all before it are done.
@@ -209,9 +221,19 @@ class Translator:
             self._split,
             self._deployed,
         )
-        if sum(map(len, asked.texts)) <= PREPARED_INLINE_CHARS:
+        chars = sum(map(len, asked.texts)) + TEXT_CHARS * len(asked.texts)
+        chars += sum(len(term.source) for term in asked.terms)
+        if chars <= PREPARED_INLINE_CHARS and not self._has_glossary_to_make(asked):
             return [preparer.text(index) for index in range(len(asked.texts))]
         return await asyncio.to_thread(lambda: [preparer.text(index) for index in range(len(asked.texts))])
+
+    def _has_glossary_to_make(self, asked: TranslationRequest) -> bool:
+        """Whether the deployment's terms for a pair may have to be made first, which takes long."""
+        if self.glossary is None:
+            return False
+        if asked.source_lang is None:
+            return True
+        return not self.glossary.is_made(pair(asked.source_lang, asked.target_lang, self.languages))
 
     def _deployed(self, pair: Pair) -> Glossary | None:
         return self.glossary.of(pair) if self.glossary is not None else None
@@ -247,25 +269,35 @@ class Translator:
                 yield each
 
 
+def _load() -> None:
+    """Use what is loaded on first use: models of languages, their names, patterns."""
+    text = "What is loaded on first use is loaded now."
+    detect(text)
+    found = Pair(language("en"), language("de"))
+    check(text, f"Translation: {text}", Expectation(found.source.tag, found.target.tag))
+
+
 async def _deltas(
     found: AsyncGenerator[tuple[Text, Settled]], texts: Sequence[Text], alternatives: int
 ) -> AsyncGenerator[Delta]:
     """Settled segments as pieces of their texts; failures wait until something did not fail."""
-    held: list[Delta] = []
+    held: deque[Delta] = deque()
     every: list[Settled] = []
+    has_any = False
     for text in texts:
         parts: list[Settled] = []
         for number in range(len(text.asked)):
             _, part = await anext(found)
             parts.append(part)
             every.append(part)
+            has_any = has_any or part.failure is None
             held.append(Delta(text.index, text.document.between[number] + part.text))
-            while held and _has_any(every):
-                yield held.pop(0)
+            while held and has_any:
+                yield held.popleft()
         whole = result_of(text, parts, alternatives)
         held.append(Delta(text.index, text.document.between[-1], whole))
-        while held and _has_any(every):
-            yield held.pop(0)
+        while held and (has_any or not every):
+            yield held.popleft()
     if held:
         raise _first_failure(every)
 

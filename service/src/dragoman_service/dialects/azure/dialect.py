@@ -16,9 +16,10 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_service.dialects.azure.errors import AzureRefusal, body_of, number_of
-from dragoman_service.dialects.azure.shapes import Gender, Input, Inputs, Item, Target, TextType, Tone
+from dragoman_service.dialects.azure.shapes import Gender, Input, Inputs, Item, Items, Target, TextType, Tone
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.headers import headers_for
+from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.errors import ServiceError, UnknownLanguageError
 from dragoman_service.languages import language
 from dragoman_service.text.preparation import Format
@@ -73,7 +74,8 @@ def read_v3(query: Any, body: bytes, max_texts: int) -> Rows:
     for name in ("toScript", "profanityAction"):
         if query.get(name) not in (None, "", "NoAction"):
             raise AzureRefusal(400000, f"{name}={query[name][:40]} is not supported here; leave it out")
-    items, targets = read_json(body, list[Item]), query.getlist("to")
+    items: list[Item] = read_json(body, Items)
+    targets = query.getlist("to")
     if not targets:
         raise AzureRefusal(400036, 'the parameter "to" is missing; name the language to translate into')
     check_size(((item.text, len(targets)) for item in items), max_texts)
@@ -267,6 +269,7 @@ def version_of(request: Request) -> str:
     Raises:
         AzureRefusal: None, or one that is not known.
     """
+    bound_fields(request)
     version = request.query_params.get("api-version", "")
     if version not in VERSIONS:
         raise AzureRefusal(400021, f"api-version: expected {' or '.join(VERSIONS)}")

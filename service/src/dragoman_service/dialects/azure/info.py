@@ -14,10 +14,11 @@ from fastapi.responses import JSONResponse
 from dragoman_service.answering import Answering
 from dragoman_service.dialects.azure.dialect import V3, azure, check_size, version_of
 from dragoman_service.dialects.azure.errors import AzureRefusal
-from dragoman_service.dialects.azure.shapes import Item
+from dragoman_service.dialects.azure.shapes import Item, Items
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.offered import name_in, offered
 from dragoman_service.text.detection import detect
+from dragoman_service.work import in_thread_if_long
 
 RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})
 
@@ -79,7 +80,8 @@ async def detection(answering: Answering, request: Request) -> Response:
     async def reply(body: bytes) -> Response:
         if version_of(request) != V3:
             raise AzureRefusal(400021, f"/detect is part of api-version {V3} alone")
-        texts = [item.text for item in read_json(body, list[Item])]
+        items: list[Item] = await in_thread_if_long(len(body), lambda: read_json(body, Items))
+        texts = [item.text for item in items]
         check_size(((text, 1) for text in texts), answering.max_texts)
         sources = offered(answering.translator.languages).sources
         found = await asyncio.to_thread(lambda: [_detected(text, sources) for text in texts])

@@ -7,8 +7,11 @@ the client azure-ai-translation-text, 1.0.1 and 2.0.0.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from dragoman_service.dialects.bodies import FIRST_PROBLEM
 
 
 class TextType(StrEnum):
@@ -44,6 +47,10 @@ class Item(BaseModel):
     text: str = Field(validation_alias=AliasChoices("Text", "text"))
 
 
+Items = Annotated[list[Item], FIRST_PROBLEM]
+"""The body of version 3.0."""
+
+
 class Target(BaseModel):
     """What a text of version 2026-06-06 shall become."""
 
@@ -65,7 +72,7 @@ class Input(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str
-    targets: list[Target] = Field(min_length=1)
+    targets: Annotated[list[Target], FIRST_PROBLEM] = Field(min_length=1)
     language: str | None = None
     script: str | None = None
     textType: TextType = TextType.PLAIN
@@ -74,7 +81,7 @@ class Input(BaseModel):
 class Inputs(BaseModel):
     """The body of version 2026-06-06."""
 
-    inputs: list[Input] = Field(min_length=1)
+    inputs: Annotated[list[Input], FIRST_PROBLEM] = Field(min_length=1)
 
 
 class DetectedLanguage(BaseModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import unescape
 from typing import Any
 
 from fastapi import Request, Response
@@ -26,9 +25,11 @@ from dragoman_service.glossaries.held import HeldGlossaries
 from dragoman_service.glossaries.store import GlossaryStore, canonical_id
 from dragoman_service.glossaries.values import StoredGlossary, terms
 from dragoman_service.languages import language
+from dragoman_service.text.entities import unescaped
+from dragoman_service.text.glossary import Term
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results
+from dragoman_service.work import Call, Results, in_thread_if_long
 
 
 def translations(asked: Asked, results: Sequence[TranslationResult]) -> Iterable[dict[str, Any]]:
@@ -74,7 +75,9 @@ class DeepL:
 
     async def read(self, request: Request, body: bytes) -> Call:
         """See `asked.read_asked`; the terms of its glossaries are looked up."""
-        asked = read_asked(fields_of(request, body), self.served, self.max_texts)
+        asked = await in_thread_if_long(
+            len(body), lambda: read_asked(fields_of(request, body), self.served, self.max_texts)
+        )
         wanted = await self.with_terms(asked, request.headers)
         return Call(
             () if wanted is None else (wanted,),
@@ -105,8 +108,14 @@ class DeepL:
             dictionaries = [glossary.dictionary(*pair) for glossary in found]
         except UnknownDictionaryError as error:
             raise InvalidFieldError(f"Bad request. Reason: {error}") from None
-        seen = [*map(unescape, asked.texts)] if asked.request.format is not Format.PLAIN else asked.texts
-        return replace(asked.request, terms=await asyncio.to_thread(terms, dictionaries, seen))
+
+        is_plain = asked.request.format is Format.PLAIN
+
+        def found_terms() -> tuple[Term, ...]:
+            seen = asked.texts if is_plain else [*map(unescaped, asked.texts)]
+            return terms(dictionaries, seen)
+
+        return replace(asked.request, terms=await asyncio.to_thread(found_terms))
 
     async def _glossary(self, glossary_id: str, kept_by_router: Mapping[str, str]) -> StoredGlossary:
         revision = kept_by_router.get(canonical_id(glossary_id))

@@ -11,6 +11,7 @@ import pydantic_core
 from starlette.requests import Request
 
 from dragoman_service.dialects.deepl.errors import UriTooLongError, missing, unsupported
+from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 
 FORM = "application/x-www-form-urlencoded"
@@ -139,6 +140,7 @@ def fields_of(request: Request, body: bytes) -> Fields:
         MalformedRequestError: The body is not what it says it is.
     """
     if not body:
+        bound_fields(request)
         return _form(request.url.query)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         return _json(body)

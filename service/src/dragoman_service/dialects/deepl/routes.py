@@ -12,6 +12,7 @@ from dragoman_service.dialects.deepl.document_routes import document_routes
 from dragoman_service.dialects.deepl.fields import Fields, bound_query, fields_of
 from dragoman_service.dialects.deepl.glossary_replies import Reply
 from dragoman_service.dialects.deepl.glossary_routes import glossary_routes
+from dragoman_service.work import in_thread_if_long
 
 MOST_BODY_BYTES = 128 * 1024
 """DeepL's own bound for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""
@@ -32,7 +33,8 @@ def deepl_routes(answering: Answering, dialect: DeepL) -> APIRouter:
     async def inform(request: Request, reply: Reply) -> Response:
         async def replied(body: bytes) -> Response:
             bound_query(request)
-            return await reply(request, fields_of(request, body))
+            fields = await in_thread_if_long(len(body), lambda: fields_of(request, body))
+            return await reply(request, fields)
 
         return await answering.inform(request, dialect, replied)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -21,6 +22,9 @@ from dragoman_service.files.kinds import reader_for
 from dragoman_service.text.detection import NOTHING, detect
 
 MOST_FIELDS = 100
+
+SLICE_BYTES = 16 * 1024
+"""Of a body, parsed at a stretch: a millisecond or two at the worst."""
 
 SAMPLED_TEXTS = 200
 """A file's language is detected from its first texts: each alone may be too short to tell."""
@@ -48,7 +52,7 @@ async def read_upload(request: Request, body: bytes) -> Upload:
         MalformedRequestError: The body is no such form.
         InvalidFieldError: There is no file in it, or it has no name.
     """
-    form = MultiPartParser(request.headers, _once(body), max_files=1, max_fields=MOST_FIELDS)
+    form = MultiPartParser(request.headers, _sliced(body), max_files=1, max_fields=MOST_FIELDS)
     try:
         parts = await form.parse()
     except (MultiPartException, KeyError) as error:
@@ -108,5 +112,8 @@ def _detected(texts: tuple[str, ...], served: tuple[Languages, ...]) -> str | No
     return None if found == NOTHING else found.tag
 
 
-async def _once(body: bytes) -> AsyncGenerator[bytes]:
-    yield body
+async def _sliced(body: bytes) -> AsyncGenerator[bytes]:
+    """The body in slices, between which the event loop has its turn."""
+    for start in range(0, len(body), SLICE_BYTES):
+        yield body[start : start + SLICE_BYTES]
+        await asyncio.sleep(0)

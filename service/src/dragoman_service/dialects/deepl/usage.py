@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 
 from dragoman_service.errors import QuotaError
 
@@ -12,7 +13,7 @@ UNLIMITED = 1_000_000_000_000
 
 
 class Usage:
-    """Characters translated since the pod began; used from the event loop alone.
+    """Characters translated since the pod began; may be used from any thread.
 
     Args:
         limit_chars: After how many no more is translated; None is never.
@@ -21,6 +22,7 @@ class Usage:
     def __init__(self, limit_chars: int | None = None) -> None:
         self._limit_chars = limit_chars
         self._used_chars = self._reserved_chars = 0
+        self._adding = Lock()
 
     @contextmanager
     def reserve(self, chars: int) -> Iterator[None]:
@@ -42,7 +44,8 @@ class Usage:
 
     def add(self, chars: int) -> None:
         """So many were translated."""
-        self._used_chars += chars
+        with self._adding:
+            self._used_chars += chars
 
     def answer(self) -> dict[str, int]:
         """The body of `/v2/usage`."""

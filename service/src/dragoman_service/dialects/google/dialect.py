@@ -21,6 +21,7 @@ from dragoman_service.dialects.google.shapes import Detection, GoogleFormat, Tra
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.offered import name_in
 from dragoman_service.dialects.openapi import FORM
+from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.errors import (
     BodyTooLargeError,
     CallerError,
@@ -28,6 +29,7 @@ from dragoman_service.errors import (
     DeadlineExceededError,
     EngineDeadError,
     InvalidFieldError,
+    MalformedRequestError,
     ServiceError,
 )
 from dragoman_service.text.detection import detect
@@ -38,6 +40,9 @@ from dragoman_service.work import Call, Results
 PATH = "/language/translate/v2"
 
 MOST_SEGMENTS = 128
+
+MOST_FIELDS = 1000
+"""Of a query and a form together: eight times as many as there may be texts."""
 
 STATUSES: tuple[tuple[type[ServiceError], int, str, str], ...] = (
     (BodyTooLargeError, 413, "INVALID_ARGUMENT", "uploadTooLarge"),
@@ -83,11 +88,12 @@ def parameters(request: Request, body: bytes, shape: type[Shape], max_texts: int
     Raises:
         CallerError: They are not of that shape, or there are too many texts.
     """
+    bound_fields(request)
     media = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if body and media != FORM:
         found = read_json(body, shape)
     else:
-        given = parse_qs(f"{request.url.query}&{decoded(body)}", keep_blank_values=True)
+        given = _parsed(f"{request.url.query}&{decoded(body)}")
         one = {name: values[-1] for name, values in given.items() if name != "q"}
         try:
             found = shape.model_validate(one | ({"q": given["q"]} if "q" in given else {}))
@@ -97,6 +103,13 @@ def parameters(request: Request, body: bytes, shape: type[Shape], max_texts: int
     if len(found.texts) > most:
         raise InvalidFieldError(f"{len(found.texts)} text segments in one request; send at most {most}")
     return found
+
+
+def _parsed(query: str) -> dict[str, list[str]]:
+    try:
+        return parse_qs(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise MalformedRequestError(f"there are more than {MOST_FIELDS} parameters") from None
 
 
 def tag_of(code: str, known: tuple[str, ...]) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-MARKUP = re.compile(
-    r"""<!--.*?-->|<(script|style)\b.*?</\1\s*>|</?[a-zA-Z!?](?:"[^"]*"|'[^']*'|[^'">])*>""", re.DOTALL | re.I
-)
+from dragoman_service.text.markup_tokens import Kind, tokens
+
 BARE_AMPERSAND = re.compile(r"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 
@@ -16,11 +15,10 @@ def escaped(text: str) -> str:
     Args:
         text: HTML, or what was sent as such.
     """
-    pieces, end = [], 0
-    for tag in MARKUP.finditer(text):
-        pieces += [_escaped_text(text[end : tag.start()]), tag[0]]
-        end = tag.end()
-    return "".join([*pieces, _escaped_text(text[end:])])
+    return "".join(
+        _escaped_text(token.raw) if token.kind is Kind.TEXT else token.raw
+        for token in tokens(text, html=True)
+    )
 
 
 def _escaped_text(text: str) -> str:

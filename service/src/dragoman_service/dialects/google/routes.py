@@ -20,6 +20,7 @@ from dragoman_service.dialects.google.shapes import (
 from dragoman_service.dialects.offered import offered
 from dragoman_service.dialects.openapi import FORM, JSON, errors, in_query, query
 from dragoman_service.dialects.openapi import body as body_of
+from dragoman_service.dialects.queries import bound_fields
 
 
 def google_routes(answering: Answering) -> APIRouter:
@@ -41,8 +42,11 @@ def google_routes(answering: Answering) -> APIRouter:
         """Tell which language texts are in."""
 
         async def reply(body: bytes) -> Response:
-            asked = parameters(request, body, Detection, answering.max_texts)
-            return JSONResponse(await asyncio.to_thread(detections, asked))
+            return JSONResponse(
+                await asyncio.to_thread(
+                    lambda: detections(parameters(request, body, Detection, answering.max_texts))
+                )
+            )
 
         return await answering.inform(request, dialect, reply)
 
@@ -51,6 +55,7 @@ def google_routes(answering: Answering) -> APIRouter:
 
         async def reply(body: bytes) -> Response:
             del body
+            bound_fields(request)
             return JSONResponse(languages(known, request.query_params.get("target")))
 
         return await answering.inform(request, dialect, reply)

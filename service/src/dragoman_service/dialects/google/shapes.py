@@ -6,8 +6,11 @@ Source: https://cloud.google.com/translate/docs/reference/rest/v2/translate
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, Field
+
+from dragoman_service.dialects.bodies import FIRST_PROBLEM
 
 
 class GoogleFormat(StrEnum):
@@ -20,7 +23,7 @@ class GoogleFormat(StrEnum):
 class Detection(BaseModel):
     """The parameters of a detection."""
 
-    q: str | list[str] = Field(description="one text, or several")
+    q: str | Annotated[list[str], FIRST_PROBLEM] = Field(description="one text, or several")
 
     @property
     def texts(self) -> list[str]:

@@ -20,6 +20,7 @@ from dragoman_service.dialects.libretranslate.fields import (
     missing,
     read_fields,
 )
+from dragoman_service.dialects.queries import too_many_fields
 from dragoman_service.errors import (
     CallerError,
     CapacityError,
@@ -85,7 +86,7 @@ def speaks(request: Request, body: bytes) -> bool:
         request: Its query and content type.
         body: All of it, or nothing where that could not be read.
     """
-    if "q" in request.query_params:
+    if too_many_fields(request) or "q" in request.query_params:
         return True
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower().encode("latin-1")
     if not is_json(media, body):

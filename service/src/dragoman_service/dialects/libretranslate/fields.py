@@ -14,6 +14,7 @@ from python_multipart.multipart import Field, File, parse_options_header
 from starlette.requests import Request
 
 from dragoman_service.dialects.bodies import decoded
+from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 
 MULTIPART = b"multipart/form-data"
@@ -21,6 +22,8 @@ URLENCODED = b"application/x-www-form-urlencoded"
 
 MOST_FIELDS = 4096
 """A form with more is no form of these."""
+
+MOST_FILES = 16
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def read_fields(request: Request, body: bytes) -> Fields:
     Raises:
         MalformedRequestError: It cannot be read.
     """
+    bound_fields(request)
     declared = request.headers.get("content-type", "")
     media, _ = parse_options_header(declared.encode("latin-1"))
     if media == MULTIPART:
@@ -150,6 +154,8 @@ def _multipart(declared: str, body: bytes) -> tuple[dict[str, Any], dict[str, Up
     def on_file(found: File) -> None:
         found.file_object.seek(0)
         name = decoded(found.field_name or b"")
+        if len(files) >= MOST_FILES:
+            raise MalformedRequestError(f"the form has more than {MOST_FILES} files")
         files[name] = Upload(decoded(found.file_name or b""), found.file_object.read())
         found.close()
 

@@ -29,6 +29,7 @@ from dragoman_service.errors import CapacityError
 from dragoman_service.files.shelf import Shelf
 from dragoman_service.lifecycle import Phase
 from dragoman_service.text.detection import detect
+from dragoman_service.work import in_thread_if_long
 
 MOST_FILES_AT_ONCE = 8
 """Bounds the memory that files take while they are read and written."""
@@ -73,7 +74,7 @@ def libretranslate_routes(answering: Answering) -> APIRouter:
         """Tell the language of a text."""
 
         async def reply(body: bytes) -> Response:
-            text = asked_text(read_fields(request, body))
+            text = await in_thread_if_long(len(body), lambda: asked_text(read_fields(request, body)))
             return respond(detections(await asyncio.to_thread(detect, text, offer.sources)))
 
         return await answering.inform(request, dialect, reply)

@@ -30,6 +30,9 @@ from dragoman_service.work import Call, Results, Work
 
 AUTO = "auto"
 
+MOST_NAME_CHARS = 100
+"""Of a language. The longest name in English has 60; looking one up takes time quadratic in its length."""
+
 
 def tag_of(name: str) -> str:
     """The BCP-47 tag of a language.
@@ -38,13 +41,17 @@ def tag_of(name: str) -> str:
         name: The tag itself, or the language's English name: `Traditional Chinese`.
 
     Raises:
-        UnknownLanguageError: It is neither.
+        UnknownLanguageError: It is neither, or too long.
     """
     if is_tag(name):
         return name
+    if len(name) > MOST_NAME_CHARS:
+        raise UnknownLanguageError(
+            f"the name of a language has at most {MOST_NAME_CHARS} characters; {name[:40]!r}… has {len(name)}"
+        )
     try:
         return str(langcodes.find(name))
-    except LookupError:
+    except (LookupError, UnicodeEncodeError):
         raise UnknownLanguageError(
             f'{name[:40]!r} is no language; name it in English, or as BCP-47 such as "de"'
         ) from None

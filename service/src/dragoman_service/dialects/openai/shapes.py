@@ -6,9 +6,12 @@ https://www.alibabacloud.com/help/en/model-studio/machine-translation (Qwen-MT).
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from dragoman_service.dialects.bodies import FIRST_PROBLEM
+from dragoman_service.text.glossary import MOST_TERM_CHARS
 
 MOST_STOPS = 16
 
@@ -24,7 +27,7 @@ class Message(BaseModel):
     """A turn of a chat."""
 
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[ContentPart]
+    content: str | Annotated[list[ContentPart], FIRST_PROBLEM]
 
     @property
     def text(self) -> str:
@@ -35,8 +38,8 @@ class Message(BaseModel):
 class TermPair(BaseModel):
     """A text and what it becomes."""
 
-    source: str = Field(min_length=1, pattern=r"\S")
-    target: str = Field(min_length=1, pattern=r"\S")
+    source: str = Field(min_length=1, max_length=MOST_TERM_CHARS, pattern=r"\S")
+    target: str = Field(min_length=1, max_length=MOST_TERM_CHARS, pattern=r"\S")
 
 
 class TranslationOptions(BaseModel):
@@ -46,8 +49,12 @@ class TranslationOptions(BaseModel):
 
     target_lang: str = Field(min_length=1, description="English name or BCP-47 tag of the language")
     source_lang: str = Field("auto", description="the same for the text's language; auto: detected")
-    terms: list[TermPair] = Field(default_factory=list, description="glossary of this request")
-    tm_list: list[TermPair] = Field(default_factory=list, description="translations to take after")
+    terms: Annotated[list[TermPair], FIRST_PROBLEM] = Field(
+        default_factory=list, description="glossary of this request"
+    )
+    tm_list: Annotated[list[TermPair], FIRST_PROBLEM] = Field(
+        default_factory=list, description="translations to take after"
+    )
     domains: str = Field("", description="about the text's field and style, in words")
 
 
@@ -67,13 +74,15 @@ class ChatRequest(BaseModel):
     """The body of `POST /v1/chat/completions`. Other fields of OpenAI's are read over."""
 
     model: str = Field(description="name of the deployment")
-    messages: list[Message] = Field(min_length=1, description="the last one is the user's")
+    messages: Annotated[list[Message], FIRST_PROBLEM] = Field(
+        min_length=1, description="the last one is the user's"
+    )
     translation_options: TranslationOptions | None = Field(None, description="translate rather than chat")
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, gt=0, le=1)
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
-    stop: str | list[str] | None = Field(None, description=f"at most {MOST_STOPS}")
+    stop: str | Annotated[list[str], FIRST_PROBLEM] | None = Field(None, description=f"at most {MOST_STOPS}")
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     presence_penalty: float | None = Field(None, ge=-2, le=2)
     frequency_penalty: float | None = Field(None, ge=-2, le=2)

@@ -1,0 +1,71 @@
+"""How long an event loop stood still at most, told from one process to another through a file."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+TICK_S = 0.001
+
+FORMAT = struct.Struct("ddddQ")
+"""`Stall`, CPU time of the process since its start, number of ticks."""
+
+
+class Stall(NamedTuple):
+    """The longest times between two ticks, in seconds.
+
+    Args:
+        loop_s: CPU time of the loop's own thread: what its callbacks took.
+        process_s: CPU time of all threads: with what threads took that held the interpreter's lock.
+        wall_s: On the clock: with what the machine took for others.
+    """
+
+    loop_s: float
+    process_s: float
+    wall_s: float
+
+
+class Stalls:
+    """What the watched pod and its watcher share.
+
+    Args:
+        path: Of the file; made where it is missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            path.write_bytes(bytes(FORMAT.size))
+        with path.open("r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), FORMAT.size)
+
+    def read(self) -> tuple[Stall, float, int]:
+        """The longest stall since `reset`, the CPU time of the process in seconds, the number of ticks."""
+        loop_s, process_s, wall_s, cpu_s, ticks = FORMAT.unpack(self._shared[:])
+        return Stall(loop_s, process_s, wall_s), cpu_s, ticks
+
+    def write(self, stall: Stall, cpu_s: float, ticks: int) -> None:
+        """See `read`."""
+        self._shared[:] = FORMAT.pack(*stall, cpu_s, ticks)
+
+    def reset(self) -> None:
+        """Forget the longest stalls."""
+        _, cpu_s, ticks = self.read()
+        self.write(Stall(0.0, 0.0, 0.0), cpu_s, ticks)
+
+    def settle(self, deadline_s: float = 60.0) -> tuple[Stall, float]:
+        """The longest stall since `reset`, and the CPU time until now, once a whole tick has passed.
+
+        Raises:
+            TimeoutError: The loop did not tick.
+        """
+        first = self.read()[2]
+        end_s = time.monotonic() + deadline_s
+        while self.read()[2] < first + 2:
+            if time.monotonic() > end_s:
+                raise TimeoutError("the event loop does not tick")
+            time.sleep(TICK_S / 2)
+        stall, cpu_s, _ = self.read()
+        return stall, cpu_s

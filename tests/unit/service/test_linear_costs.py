@@ -1,0 +1,234 @@
+"""What reads callers' values takes time in proportion to their size, whatever they are."""
+
+import io
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
+
+from dragoman_contract.languages import is_tag
+from dragoman_service.dialects.azure.dialect import Azure
+from dragoman_service.dialects.bodies import read_json
+from dragoman_service.dialects.google.dialect import parameters
+from dragoman_service.dialects.google.html import escaped
+from dragoman_service.dialects.google.shapes import Translation
+from dragoman_service.dialects.libretranslate.fields import read_fields
+from dragoman_service.dialects.native import TranslateRequest
+from dragoman_service.dialects.offered import name_in
+from dragoman_service.dialects.openai.dialect import tag_of
+from dragoman_service.dialects.queries import BoundedQuery
+from dragoman_service.errors import BrokenFileError, CallerError, UnknownLanguageError
+from dragoman_service.files.office import WORD_PARTS, read_word
+from dragoman_service.files.subtitles import read_subtitles
+from dragoman_service.languages import language, primary
+from dragoman_service.text.chat import NOTE
+from dragoman_service.text.document import prepare
+from dragoman_service.text.entities import unescaped
+from dragoman_service.text.glossary import Glossary, Term, missing
+from dragoman_service.text.markup_tokens import Kind, Token
+from dragoman_service.text.numbers import changed_numbers
+from dragoman_service.text.preparation import Preparation
+from dragoman_service.text.sentences import SENTENCE_END
+
+ENOUGH_S = 0.1
+"""What takes less is not compared: noise would be."""
+
+WORD = '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:p>{}</w:p></w:document>'
+
+
+def word(paragraph: str) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        archive.writestr("word/document.xml", WORD.format(paragraph))
+    return written.getvalue()
+
+
+def request(query: bytes = b"") -> Request:
+    return Request({"type": "http", "query_string": query, "path": "/", "headers": [], "method": "GET"})
+
+
+def cue(line: str) -> bytes:
+    return f"1\n00:00:01,000 --> 00:00:02,000\n{line}\n".encode()
+
+
+def refused(work: Callable[[], object]) -> None:
+    with suppress(CallerError):
+        work()
+
+
+COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
+    "google html: comments": (4_000, lambda size: lambda: escaped("<!--" * size)),
+    "google html: open tags": (8_000, lambda size: lambda: escaped("<a " * size)),
+    "google html: quotes": (8_000, lambda size: lambda: escaped('<a b="' * size)),
+    "language tag": (8_000, lambda size: lambda: refused(lambda: language("en-" * size + "en"))),
+    "language tag of letters": (8_000, lambda size: lambda: refused(lambda: primary("en" + "-abcde" * size))),
+    "language name": (8_000, lambda size: lambda: refused(lambda: tag_of("x" * size))),
+    "locale": (8_000, lambda size: lambda: name_in("de", "en" + "-en" * size)),
+    "terms of every length": (
+        1_000,
+        lambda size: (
+            lambda: list(
+                Glossary(tuple(Term("字" * at + "x", "b") for at in range(1, min(size, 1_000)))).matches(
+                    "字" * size
+                )
+            )
+        ),
+    ),
+    "terms of every length in capitals": (
+        1_000,
+        lambda size: (
+            lambda: list(
+                Glossary(tuple(Term("A+" * at, "b", True) for at in range(1, 400))).matches("a+" * size)
+            )
+        ),
+    ),
+    "terms that end within words": (
+        1_000,
+        lambda size: (
+            lambda: list(
+                Glossary(tuple(Term("+ab" * at + "+a", "b") for at in range(1, 300))).matches("+ab" * size)
+            )
+        ),
+    ),
+    "terms in a translation": (8_000, lambda size: lambda: missing([Term("x", "a b c")], "a" * size)),
+    "numbers": (2_000, lambda size: lambda: changed_numbers("11 " * size, "12 " * size)),
+    "numbers beside roman ones": (1_000, lambda size: lambda: changed_numbers("11 " * size, "X " * size)),
+    "end of a subtitle": (8_000, lambda size: lambda: read_subtitles(cue("a" + "." * size + "a"))),
+    "break in a subtitle": (
+        8_000,
+        lambda size: lambda: read_subtitles(cue("a")).rebuild(["a" + " " * size + "b"]),
+    ),
+    "names of parts": (8_000, lambda size: lambda: WORD_PARTS.fullmatch("word/header" + "1" * size)),
+    "runs that look different": (
+        500,
+        lambda size: (
+            lambda: read_word(
+                word(
+                    "".join(
+                        f"<w:r><w:rPr><w:sz w:val='{at}'/></w:rPr><w:t>a</w:t></w:r>" for at in range(size)
+                    )
+                )
+            )
+        ),
+    ),
+    "runs without text": (
+        4_000,
+        lambda size: lambda: read_word(word("<w:r><w:t>a</w:t></w:r>" + "<w:r><w:br/></w:r>" * size)),
+    ),
+    "attributes": (
+        8_000,
+        lambda size: lambda: Token(Kind.OPEN, "", "a", " " + "b" * size).attribute("class"),
+    ),
+    "many lines": (50_000, lambda size: lambda: prepare("a\n" * size, Preparation(100))),
+    "blanks after a sentence": (8_000, lambda size: lambda: SENTENCE_END.findall("a" + " " * size + "b")),
+    "line breaks before a note": (8_000, lambda size: lambda: NOTE.search("\n" * size)),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_time_grows_with_the_size_and_no_faster(name: str) -> None:
+    size, make = COSTS[name]
+
+    def least_s(size: int) -> float:
+        work, found = make(size), []
+        for _ in range(3):
+            began_s = time.thread_time()
+            work()
+            found.append(time.thread_time() - began_s)
+            if found[-1] < ENOUGH_S:
+                break
+        return min(found)
+
+    whole_s = least_s(4 * size)
+    assert whole_s < ENOUGH_S or whole_s < 8 * least_s(size)
+
+
+def test_a_language_tag_that_is_too_long_is_refused_with_the_limit() -> None:
+    with pytest.raises(UnknownLanguageError, match="at most 35 characters"):
+        language("en-" * 20 + "en")
+    with pytest.raises(UnknownLanguageError, match="at most 35 characters"):
+        primary("en" + "-abcde" * 20)
+    assert not is_tag("en" + "-abcde" * 20)
+
+
+def test_a_language_name_that_is_too_long_is_refused_with_the_limit() -> None:
+    with pytest.raises(UnknownLanguageError, match="at most 100 characters"):
+        tag_of("German " * 20)
+
+
+def test_a_locale_that_is_too_long_gives_english_names() -> None:
+    assert name_in("de", "fr" + "-abcde" * 20) == "German"
+
+
+def test_google_takes_no_more_parameters_than_its_limit() -> None:
+    form = Request(
+        {
+            "type": "http",
+            "query_string": b"",
+            "path": "/",
+            "method": "POST",
+            "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
+        }
+    )
+    with pytest.raises(CallerError, match="more than 1000 parameters"):
+        parameters(form, b"q=" + b"&q=a" * 2000, Translation)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda asked: Azure("id", "3.0").read(asked, b"[]"),
+        lambda asked: parameters(asked, b"", Translation),
+        lambda asked: read_fields(asked, b""),
+    ],
+)
+async def test_an_address_has_no_more_parameters_than_the_limit(read: Callable[[Request], object]) -> None:
+    seen: list[Request] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(Request(scope))
+
+    scope = request(b"api-version=3.0" + b"&to=de" * 2000).scope
+    await BoundedQuery(app)(scope, None, None)  # type: ignore[arg-type]
+
+    assert len(seen[0].query_params.multi_items()) == 1000
+    with pytest.raises(CallerError, match="has 2001 parameters; send at most 1000"):
+        read(seen[0])
+
+
+def test_a_list_of_wrong_items_is_refused_for_the_first() -> None:
+    body = b'{"text": "a", "target_lang": "de", "instructions": [' + b"1," * 100_000 + b"1]}"
+
+    with pytest.raises(CallerError, match=r"instructions\[0\] must be a string") as refusal:
+        read_json(body, TranslateRequest)
+    assert len(str(refusal.value)) < 200
+
+
+def test_very_many_unknown_fields_are_counted() -> None:
+    body = b'{"text": "a", "target_lang": "de"' + b"".join(b',"k%d": 1' % at for at in range(2000)) + b"}"
+
+    with pytest.raises(CallerError, match="2000 fields are unknown or wrong"):
+        read_json(body, TranslateRequest)
+
+
+def test_a_term_that_is_too_long_is_refused_with_the_limit() -> None:
+    body = b'{"text":"a","target_lang":"de","terms":[{"source":"%s","target":"b"}]}' % (b"a" * 1025)
+
+    with pytest.raises(CallerError, match=r"terms\[0\].source: .*1024"):
+        read_json(body, TranslateRequest)
+
+
+def test_references_to_no_character_stay_as_they_are() -> None:
+    assert unescaped("&#65;&amp;&#x41;") == "A&A"
+    assert unescaped("&#" + "9" * 5000 + ";") == "&#" + "9" * 5000 + ";"
+
+
+def test_properties_of_a_run_are_bounded() -> None:
+    properties = "<w:rPr>" + "<w:b/>" * 5000 + "</w:rPr>"
+
+    with pytest.raises(BrokenFileError, match="properties take more than"):
+        read_word(word(f"<w:r>{properties}<w:t>a</w:t></w:r>"))
