@@ -169,6 +169,8 @@ class Builder:
             check=True,
             stdout=subprocess.DEVNULL,
         )
+        for archive in (tree / "var/cache/apt/archives").glob("*.deb"):
+            archive.unlink()
         (tree / "usr/local/bin/python").symlink_to("/usr/bin/python3.11")
         container = self.run("from", "scratch")
         self.run("copy", "--quiet", container, str(tree), "/")
