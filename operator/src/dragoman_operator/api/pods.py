@@ -19,6 +19,10 @@ class LocalObjectReference(SpecModel):
     name: Name = Field(description="Name of the object.")
 
 
+PROGRESS_MARGIN_S = 300
+"""Added to the time a pod may take to start: scheduling and pulling an image come before it."""
+
+
 class Rollout(SpecModel):
     """How pods are replaced when the spec changes."""
 

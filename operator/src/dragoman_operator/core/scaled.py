@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman_operator.api.fields import seconds
+from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.status import Scaling
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.core.autoscale import Decision, History, Policy, Signals
 from dragoman_operator.core.engine_pods import EnginePod, Starts
-from dragoman_operator.core.manifests.deployment import PROGRESS_MARGIN_S
 from dragoman_operator.core.packing import packed, unpacked
 from dragoman_operator.core.router_load import TotalLoad
 

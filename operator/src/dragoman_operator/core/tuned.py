@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from dragoman_operator.api.fields import seconds
+from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
-from dragoman_operator.core.manifests.deployment import PROGRESS_MARGIN_S
 from dragoman_operator.core.observed import Manifest
 from dragoman_operator.core.tuning.state import State
 from dragoman_operator.core.tuning.step import Facts

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.core.manifests.metadata import metadata, selector
 from dragoman_operator.core.manifests.pod import START_PERIOD_S, pod_template, start_attempts
-
-PROGRESS_MARGIN_S = 300
-"""Added to the time a pod may take to start: scheduling and pulling an image come before it."""
 
 HOLD_S = 86_400
 """For which a rollout that is to be looked at first stops at its first pod, which serves but does not count as
