@@ -175,14 +175,14 @@ def test_google_takes_no_more_parameters_than_its_limit() -> None:
         }
     )
     with pytest.raises(CallerError, match="more than 1000 parameters"):
-        parameters(form, b"q=" + b"&q=a" * 2000, Translation)
+        parameters(form, b"q=" + b"&q=a" * 2000, Translation, 100)
 
 
 @pytest.mark.parametrize(
     "read",
     [
-        lambda asked: Azure("id", "3.0").read(asked, b"[]"),
-        lambda asked: parameters(asked, b"", Translation),
+        lambda asked: Azure("id", "3.0", 100).read(asked, b"[]"),
+        lambda asked: parameters(asked, b"", Translation, 100),
         lambda asked: read_fields(asked, b""),
     ],
 )
