@@ -41,7 +41,7 @@ EDITS: dict[Kind, tuple[dict[str, Any], Any]] = {
         {"spec": {"replicas": 3, "template": {"spec": {"terminationGracePeriodSeconds": 1}}}},
         lambda found: (
             found["spec"]["replicas"] == 0
-            and found["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 22
+            and found["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 27
         ),
     ),
 }
