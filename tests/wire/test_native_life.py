@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -40,7 +41,7 @@ def test_probes_answer_while_the_model_loads(start_scripted: Any) -> None:
     assert 1.5 <= ready["elapsed_s"] < 15
 
 
-def test_sigterm_finishes_what_is_in_flight_and_refuses_the_rest(start_scripted: Any) -> None:
+def test_sigterm_finishes_what_is_in_flight_and_refuses_what_routers_send(start_scripted: Any) -> None:
     pod = start_scripted("--lame-duck-s", "0", first_token_s=2)
     pod.wait_for("/readyz")
     thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=30))
@@ -48,13 +49,33 @@ def test_sigterm_finishes_what_is_in_flight_and_refuses_the_rest(start_scripted:
     pod.process.send_signal(signal.SIGTERM)
     assert pod.wait_for("/readyz", status=503)["phase"] == "draining"
     assert pod.client.get("/livez").status_code == 200
-    refused = pod.translate()
+    refused = pod.client.post("/translate", json=REQUEST, headers=by("r"))
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "draining")
     assert int(refused.headers["retry-after"]) >= 1
     assert (refused.headers["connection"], refused.headers["x-dragoman-refused"]) == ("close", "draining")
     assert pod.process.wait(20) == 0
     thread.join()
     assert results[0].json() == {"translation": "olleH"}
+
+
+def test_a_direct_client_is_never_refused_during_the_drain(start_scripted: Any) -> None:
+    pod = start_scripted("--lame-duck-s", "0", "--request-timeout-s", "60", first_token_s=1)
+    pod.wait_for("/readyz")
+    thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=60))
+    pod.wait_for_metric("dragoman_requests_in_flight", 1)
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "draining"
+    # A new connection, as from a proxy whose endpoints are out of date.
+    late = httpx.post(f"{pod.url}/translate", json=REQUEST | {"text": "later"}, timeout=60)
+    assert (late.status_code, late.headers["connection"]) == (200, "close")
+    assert late.json() == {"translation": "retal"}
+    thread.join()
+    assert results[0].json() == {"translation": "olleH"}
+    # Then it is refused at connect, or reset where the connection was made in the moment of the close.
+    with suppress(httpx.TransportError):
+        while True:
+            assert httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=60).status_code == 200
+    assert pod.process.wait(20) == 0
 
 
 REQUEST = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
@@ -73,6 +94,18 @@ def test_a_drain_ends_at_its_time_limit(start_scripted: Any) -> None:
     thread.join()
     assert (results[0].status_code, results[0].json()["error"]["code"]) == (503, "draining")
     assert "x-dragoman-refused" not in results[0].headers
+
+
+def test_a_second_sigterm_cuts_the_drain_short(start_scripted: Any) -> None:
+    pod = start_scripted("--lame-duck-s", "0", "--request-timeout-s", "300", first_token_s=200)
+    pod.wait_for("/readyz")
+    thread, results = in_thread(lambda: httpx.post(f"{pod.url}/translate", json=REQUEST, timeout=100))
+    pod.wait_for_metric("dragoman_requests_in_flight", 1)
+    pod.process.send_signal(signal.SIGTERM)
+    assert pod.wait_for("/readyz", status=503)["phase"] == "draining"
+    assert pod.end() == 0
+    thread.join()
+    assert (results[0].status_code, results[0].json()["error"]["code"]) == (503, "draining")
 
 
 def test_an_idle_pod_leaves_at_once(start_scripted: Any) -> None:

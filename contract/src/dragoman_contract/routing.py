@@ -6,8 +6,9 @@ How a pod leaves (all of it bounded, and none of it needed where there is no rou
 2. Each router that sees it terminating sends it nothing new from that moment, and tells it so once:
    `POST DRAINED_PATH` with `ROUTER_HEADER`, no body; the pod answers 204.
 3. The pod knows its routers from `ROUTER_HEADER` on requests of the last `ROUTER_SEEN_S` seconds. Once each of
-   them has confirmed and no client asks past the routers, or after `LAME_DUCK_S`, it answers new requests with
-   503 and `REFUSED_HEADER: draining`, finishes what is in flight, and ends. Until then each answer says
+   them has confirmed and no client asks past the routers, or after `LAME_DUCK_S`, it answers new requests that
+   have `ROUTER_HEADER` with 503 and `REFUSED_HEADER: draining`, finishes what is in flight, and ends. Requests
+   without it are served until the pod is idle; then it closes its listener. Until the end each answer says
    `Connection: close`, so that clients of a Service alone, whose kept connections know nothing of its endpoints,
    ask another pod next. A pod that was asked nothing for a minute waits for none.
 4. Translated documents are fetched from a pod for as long as it answers, its drain included: whoever fetches has

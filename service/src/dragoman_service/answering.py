@@ -20,6 +20,7 @@ from dragoman_contract.routing import (
     CHARACTERS_LEFT_HEADER,
     REFUSALS,
     REFUSED_HEADER,
+    ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
 from dragoman_service.accounting import Account, Accounting
@@ -106,7 +107,7 @@ class Answering:
                 body = await read_body(request, max_body_bytes or self.max_body_bytes)
                 dialect = choose(request, body)
                 account.received(dialect.name)
-                held.enter_context(self.lifecycle.admit())
+                held.enter_context(self.lifecycle.admit(direct=not request.headers.get(ROUTER_HEADER)))
                 read = await in_thread_if_long(len(body), partial(dialect.read, request, body))
                 work = await read if isinstance(read, Awaitable) else read
                 check_left(request.headers, work.characters)

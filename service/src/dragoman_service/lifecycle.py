@@ -119,7 +119,7 @@ class Lifecycle:
             self.released.set()
 
     def drain(self) -> None:
-        """Admit nothing from now on."""
+        """Admit nothing from routers from now on."""
         if self.phase is not Phase.FAILED:
             self._progress = Progress(Phase.DRAINING)
 
@@ -133,16 +133,22 @@ class Lifecycle:
         return {"Connection": "close"} if self.phase in (Phase.LEAVING, Phase.DRAINING) else {}
 
     @contextmanager
-    def admit(self) -> Iterator[None]:
-        """Hold one request's place while it is answered.
+    def admit(self, direct: bool = False) -> Iterator[None]:
+        """Count one request as in flight while it is answered.
+
+        Args:
+            direct: It came by no router, and may be served until the drain ends: a router sends a refused request to
+                another replica, a direct client can only report it as failed.
 
         Raises:
             NotReadyError: While the model loads.
-            DrainingError: After `drain`.
+            DrainingError: After `drain`; for a direct request after `give_up`, or if the engine was never ready.
             EngineDeadError: After `fail`.
         """
         match self.phase:
             case Phase.READY | Phase.LEAVING:
+                pass
+            case Phase.DRAINING if direct and self.started and not self.given_up.done():
                 pass
             case Phase.DRAINING:
                 raise DrainingError("this replica is shutting down; ask another one")
@@ -161,13 +167,13 @@ class Lifecycle:
 
     @property
     def given_up(self) -> asyncio.Future[None]:
-        """Done once requests in flight get no more time."""
+        """Done once requests in flight get no more time, and direct ones are refused too."""
         if self._given_up is None:
             self._given_up = asyncio.get_running_loop().create_future()
         return self._given_up
 
     def give_up(self) -> None:
-        """End the requests in flight: the drain took too long."""
+        """End the drain: requests in flight are cut off, new ones are refused."""
         if not self.given_up.done():
             self.given_up.set_result(None)
 
@@ -175,5 +181,7 @@ class Lifecycle:
         """Wait for the last request in flight; False where `timeout_s` seconds were not enough."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                await self._idle.wait()
+                # A new request may be admitted between the end of the last one and this task's turn.
+                while not self._idle.is_set():
+                    await self._idle.wait()
         return self._idle.is_set()  # Also where the last one finished in the turn of the time-out.

@@ -29,6 +29,11 @@ it is they who close it and no request meets a closing one."""
 RELEASE_S = 0.5
 """How often a pod that is about to leave looks whether clients have ceased to come."""
 
+ARRIVAL_S = 1.0
+"""Maximum time for the first request to arrive on a connection that was accepted just before the listener closed."""
+
+ARRIVAL_POLL_S = 0.05
+
 CLOSING_S = 5
 """What requests get to write their last answer once the drain is over."""
 
@@ -52,6 +57,13 @@ def _counting(on_stalled: Callable[[], None]) -> type[HttpToolsProtocol]:
             super().connection_lost(exc)
 
     return Protocol
+
+
+def _awaits_request(connection: asyncio.Protocol) -> bool:
+    """Whether no request has come on a connection yet, or one is not answered."""
+    if not isinstance(connection, HttpToolsProtocol):
+        return False
+    return connection.cycle is None or not connection.cycle.response_complete
 
 
 def listen(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
@@ -165,6 +177,7 @@ class Pod:
     def _end_asked(self) -> None:
         if self._end.is_set():
             self._drain_timeout_s = 0
+            self._lifecycle.give_up()  # Where the drain already waits with the time-out it began with.
             self._lifecycle.released.set()
             self._lifecycle.unfetched.forget()
             self._server.force_exit = True
@@ -185,21 +198,44 @@ class Pod:
                             await asyncio.wait_for(self._lifecycle.released.wait(), RELEASE_S)
 
     async def _drain(self) -> None:
+        """Refuse what routers send and serve direct clients until the pod is idle, then refuse connections.
+
+        The listener stays open until then, because routers fetch documents, send `/drained` and expect a 503, and
+        probes and metrics are read, each on a new connection. A direct client cannot be told apart before its
+        connection is accepted; it is served, because a Service whose endpoints are out of date may still lead it here.
+        """
         if self._lifecycle.phase is not Phase.FAILED:
             log.info("draining; %d requests in flight", self._lifecycle.in_flight)
         self._lifecycle.drain()
-        # Kept connections that asked nothing as long as every answer closed its own: idle ones close now.
-        for connection in list(self._server.server_state.connections):
-            connection.shutdown()
         loop = asyncio.get_running_loop()
         end_s = loop.time() + self._drain_timeout_s
-        if not await self._lifecycle.until_idle(self._drain_timeout_s):
+        # While documents wait to be fetched, direct clients may send more.
+        while await self._lifecycle.until_idle(end_s - loop.time()) and len(self._lifecycle.unfetched):
+            log.info("%d documents wait to be fetched", len(self._lifecycle.unfetched))
+            if not await self._lifecycle.unfetched.until_none(end_s - loop.time()):
+                break
+        await self._stop_listening()
+        if not await self._lifecycle.until_idle(end_s - loop.time()):
             log.warning("%d requests did not finish in time", self._lifecycle.in_flight)
             self._lifecycle.give_up()
             await self._lifecycle.until_idle(CLOSING_S)
-        elif waiting := len(self._lifecycle.unfetched):
-            log.info("%d documents wait to be fetched", waiting)
-            await self._lifecycle.unfetched.until_none(end_s - loop.time())
+        # In the same turn of the event loop, so that no request comes between: the engine closes next.
+        self._lifecycle.give_up()
+        for connection in list(self._server.server_state.connections):
+            connection.shutdown()
+
+    async def _stop_listening(self) -> None:
+        """Refuse new connections, and wait for the requests of those that were accepted, `ARRIVAL_S` at most."""
+        # There are none where the server is still starting.
+        for server in getattr(self._server, "servers", ()):
+            server.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ARRIVAL_S):
+                while True:
+                    # First, because accepted connections become known in the next turns of the event loop.
+                    await asyncio.sleep(ARRIVAL_POLL_S)
+                    if not any(map(_awaits_request, self._server.server_state.connections)):
+                        return
 
     async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
         self._server.should_exit = True

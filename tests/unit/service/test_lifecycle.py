@@ -64,6 +64,40 @@ async def test_a_drain_waits_for_the_last_request_in_flight() -> None:
     assert await waiting
 
 
+async def test_a_drain_admits_what_came_by_no_router_until_its_end() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.ready()
+    lifecycle.drain()
+    with lifecycle.admit(direct=True):
+        assert lifecycle.in_flight == 1
+    with pytest.raises(DrainingError), lifecycle.admit():
+        pass
+    lifecycle.give_up()
+    with pytest.raises(DrainingError), lifecycle.admit(direct=True):
+        pass
+
+
+def test_a_drain_during_the_start_admits_nothing() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.drain()
+    with pytest.raises(DrainingError), lifecycle.admit(direct=True):
+        pass
+
+
+async def test_a_request_that_follows_the_last_one_at_once_is_waited_for_too() -> None:
+    lifecycle = Lifecycle()
+    lifecycle.ready()
+    with lifecycle.admit(direct=True):
+        lifecycle.drain()
+        waiting = asyncio.create_task(lifecycle.until_idle(60))
+        await asyncio.sleep(0)
+    with lifecycle.admit(direct=True):
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not waiting.done()
+    assert await waiting
+
+
 def test_a_failed_request_gives_its_place_back() -> None:
     lifecycle = Lifecycle()
     lifecycle.ready()

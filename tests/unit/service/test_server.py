@@ -23,6 +23,12 @@ def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
         """Nothing to load."""
 
     app = FastAPI()
+
+    @app.get("/admitted")
+    async def admitted() -> str:
+        with lifecycle.admit(direct=True):
+            return "whole"
+
     app.state.warm_up = warm_up
     app.state.client_stalled = lambda: None
     return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
@@ -57,3 +63,27 @@ async def test_without_that_time_a_pod_drains_at_once(seconds: Any) -> None:
         async with asyncio.timeout(10):
             await running
     assert phases == [Phase.LEAVING, Phase.LEAVING]
+
+
+async def test_a_connection_made_before_the_listener_closed_is_answered() -> None:
+    lifecycle = Lifecycle()
+    with listen("127.0.0.1", 0) as listening:
+        address = listening.getsockname()
+        running = asyncio.create_task(make_pod(lifecycle).run(listening))
+        await until(lifecycle, Phase.READY)
+        with lifecycle.admit():
+            reader, writer = await asyncio.open_connection(*address)
+            os.kill(os.getpid(), signal.SIGTERM)
+            await until(lifecycle, Phase.DRAINING)
+        async with asyncio.timeout(10):
+            while listening.fileno() != -1:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(*address)
+            assert lifecycle.phase is Phase.DRAINING
+            writer.write(b"GET /admitted HTTP/1.1\r\nHost: x\r\n\r\n")
+            answer = await reader.read()
+            await running
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.endswith(b'"whole"')

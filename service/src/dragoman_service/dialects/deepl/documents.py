@@ -167,6 +167,7 @@ class Documents:
         with ExitStack() as held:
             account = held.enter_context(answering.accounting.request(self._dialect.name, headers))
             try:
+                # Not in the drain, even from a direct client: the Service would lead its status requests elsewhere.
                 held.enter_context(answering.lifecycle.admit())
                 check_left(headers, document.characters)
                 held.enter_context(self._dialect.usage.reserve(document.characters))
