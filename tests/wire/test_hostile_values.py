@@ -25,8 +25,10 @@ ROUNDS = int(os.environ.get("HOSTILE_ROUNDS", "1"))
 
 CHARS = 32_000
 
-LOOP_S = 0.15
-"""The aim is 0.01 s; what is found here is a hundred times that, and a machine of CI may be slow."""
+LOOP_S = 0.1
+"""The aim is 0.01 s, which a machine of CI may miss; its CPU time is what counts, not the time on the clock."""
+
+LARGE_CHARS = 250_000
 
 CPU_S = 0.5
 """Of all threads, for a value of `CHARS`; where one costs more, its growth decides."""
@@ -154,6 +156,25 @@ def test_what_once_stopped_the_event_loop_does_no_more(
     field = next(field for field in FIELDS if (field.api, field.name) == (api, name))
 
     assert complaint(pod, field, kind) == ""
+
+
+LARGE = (
+    ("libretranslate", "/translate_file file: word paragraphs", "repeated hyphens"),
+    ("native", "/translate text by sentences", "repeated sentences"),
+)
+"""Requests of thousands of texts or segments."""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("api", "name", "kind"), LARGE)
+def test_the_largest_requests_leave_the_event_loop_to_others(
+    pod: WatchedPod, api: str, name: str, kind: str
+) -> None:
+    field = next(field for field in FIELDS if (field.api, field.name) == (api, name))
+    request = field.request(KINDS[kind](LARGE_CHARS))
+
+    # The least of two: once in a minute all objects are looked through, which takes as long as there are many.
+    assert min(pod.cost(request).loop_s for _ in range(2)) <= LOOP_S
 
 
 def test_values_that_are_too_long_are_refused_in_the_words_of_the_api(pod: WatchedPod) -> None:

@@ -29,7 +29,7 @@ from dragoman_service.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.lifecycle import Lifecycle
 from dragoman_service.translate import Translator
-from dragoman_service.work import EVENT_STREAM, Dialect, Refusing, Work, in_thread_if_long
+from dragoman_service.work import EVENT_STREAM, TEXT_CHARS, Dialect, Refusing, Work, in_thread_if_long
 
 CLIENT_CLOSED_REQUEST = 499
 """What nginx logs for a client that left; nobody receives it."""
@@ -105,19 +105,23 @@ class Answering:
             account = held.enter_context(self.accounting.request(dialect.name, request.headers))
             try:
                 body = await read_body(request, max_body_bytes or self.max_body_bytes)
-                dialect = choose(request, body)
+                dialect = await in_thread_if_long(len(body), partial(choose, request, body))
                 account.received(dialect.name)
                 held.enter_context(self.lifecycle.admit(direct=not request.headers.get(ROUTER_HEADER)))
-                read = await in_thread_if_long(len(body), partial(dialect.read, request, body))
+                size = len(body) + len(request.scope["query_string"])
+                read = await in_thread_if_long(size, partial(dialect.read, request, body))
                 work = await read if isinstance(read, Awaitable) else read
-                check_left(request.headers, work.characters)
+                characters = work.characters
+                check_left(request.headers, characters)
                 held.enter_context(work.reserve())
                 time_left_s = self.admission.time_limit_s(
-                    request.headers.get(TIMEOUT_HEADER), work.characters if work.is_file else None
+                    request.headers.get(TIMEOUT_HEADER), characters if work.is_file else None
                 )
-                place = held.enter_context(self.admission.admit(work.cost, time_left_s))
+                size = characters + TEXT_CHARS * len(work.texts)
+                cost = await in_thread_if_long(size, lambda: work.cost)
+                place = held.enter_context(self.admission.admit(cost, time_left_s))
                 account.admitted(place, len(work.texts))
-                account.pair = work.check(self.translator)
+                account.pair = await in_thread_if_long(size, lambda: work.check(self.translator))
                 translator = self.translator.on_behalf_of(
                     account.origin, time_left_s if work.is_file else None
                 )
@@ -138,7 +142,7 @@ class Answering:
                 defect = self.accounting.defect()
                 return refusal(dialect, account.refused(defect))
             account.translated()
-            response.headers[CHARACTERS_HEADER] = str(work.characters)
+            response.headers[CHARACTERS_HEADER] = str(characters)
             return response
 
     async def inform(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
@@ -11,6 +12,7 @@ from starlette.exceptions import HTTPException
 from dragoman_service.accounting import Accounting
 from dragoman_service.admission import Admission, Bounds
 from dragoman_service.answering import Answering
+from dragoman_service.collecting import collect_between_requests
 from dragoman_service.dialects import native, openapi
 from dragoman_service.dialects.azure.routes import azure_routes
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -80,7 +82,11 @@ def create_app(
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
     app.state.client_stalled = metrics.stalled.inc
-    app.state.watches = [lag.watch, *([guards.run] if guards else [])]
+    app.state.watches = [
+        lag.watch,
+        partial(collect_between_requests, lifecycle),
+        *([guards.run] if guards else []),
+    ]
     if glossary := translator.glossary:
         metrics.watch_glossary(glossary)
         app.state.watches.append(glossary.watch)

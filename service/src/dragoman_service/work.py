@@ -26,6 +26,9 @@ MOST_REQUESTS_SIDE_BY_SIDE = 8
 INLINE_CHARS = 20_000
 """Longer requests are read, and longer answers rendered, in a thread: this many take a millisecond or two."""
 
+TEXT_CHARS = 100
+"""What a text costs beside its characters, in theirs."""
+
 Value = TypeVar("Value")
 
 

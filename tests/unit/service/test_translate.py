@@ -49,8 +49,10 @@ async def test_texts_run_side_by_side() -> None:
 async def test_a_long_list_does_not_take_the_whole_engine() -> None:
     translator = make_translator(first_token_s=60, max_num_seqs=1000)
     task = asyncio.create_task(translator.translate(asked(*(f"a{number}b" for number in range(300)))))
-    async with asyncio.timeout(30):  # So many texts are prepared in a thread.
-        while not translator.engine.pulse.generating:  # type: ignore[attr-defined]
+    async with asyncio.timeout(
+        30
+    ):  # So many texts are prepared in a thread, and begun a few at a turn of the loop.
+        while translator.engine.pulse.generating < MOST_SIDE_BY_SIDE:  # type: ignore[attr-defined]
             await settled()
     await settled()
     assert translator.engine.pulse.generating == MOST_SIDE_BY_SIDE  # type: ignore[attr-defined]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +14,10 @@ from dragoman_service.text.guards import Expectation, Finding, check
 from dragoman_service.text.preparation import Segment
 from dragoman_service.translate.guard_process import GuardProcess, GuardsGoneError
 from dragoman_service.translate.judging import Answer, Verdict, expectation, output_of, verdict_of
+from dragoman_service.translate.slices import Slice
 
 JUDGED_INLINE_CHARS = 2_000
 """Longer texts, source and answer together, are judged in a thread: the guards take about 2 µs a character."""
-
-SLICE_S = 0.004
-"""Answers are judged for so long, then the event loop has its turn."""
 
 Findings = tuple[Finding, ...]
 
@@ -71,8 +68,8 @@ class Judge:
         return await found
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        end_s = time.perf_counter() + SLICE_S
-        while self._waiting and time.perf_counter() < end_s:
+        slice_ = Slice()
+        while self._waiting and not slice_.is_over:
             found, source, output, expected = self._waiting.popleft()
             if found.done():
                 # Who asked has left.

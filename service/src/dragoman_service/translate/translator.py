@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -18,6 +18,7 @@ from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.text.detection import detect
 from dragoman_service.text.glossary import Glossary
 from dragoman_service.text.guards import Expectation, check
+from dragoman_service.text.preparation import Format
 from dragoman_service.translate.generation import Generator, Outcome, size_bytes
 from dragoman_service.translate.glossary_file import GlossaryFile
 from dragoman_service.translate.guard_process import GuardProcess
@@ -37,6 +38,9 @@ few GPUs."""
 
 PREPARED_INLINE_CHARS = 2000
 """Longer texts are prepared in a thread: this many take about 2 ms."""
+
+MARKUP_RATIO = 4
+"""What a character of HTML or XML costs, against one of plain text."""
 
 TEXT_CHARS = 100
 """What a text costs beside its characters, in theirs."""
@@ -153,25 +157,27 @@ class Translator:
             UnreliableTranslationError: A guard fired, and the request asked to fail then.
             EngineError: The engine failed, or none of the segments could be translated.
         """
-        self.check(asked)
         limit_s = self._limit_s(asked)
-        parts: dict[int, list[Settled]] = {index: [] for index in range(len(asked.texts))}
         try:
             async with asyncio.timeout(limit_s):
                 texts = await self._prepared(asked)
-                async with aclosing(self._settled(asked, texts)) as found:
-                    async for text, part in found:
-                        parts[text.index].append(part)
+                parts = await self._gathered(asked, texts)
         except TimeoutError:
             raise _late(limit_s) from None
-        every = [part for each in parts.values() for part in each]
-        if not _has_any(every):
-            raise _first_failure(every)
 
         def results() -> list[TranslationResult]:
-            return [result_of(text, parts[text.index], asked.alternatives) for text in texts]
+            if parts and not any(_has_any(each) for each in parts.values()):
+                raise _first_failure([part for each in parts.values() for part in each])
+            made = []
+            # What has been joined is freed here, piece by piece: all of it at once would be the event loop's work.
+            texts.reverse()
+            while texts:
+                text = texts.pop()
+                made.append(result_of(text, parts.pop(text.index, ()), asked.alternatives))
+            return made
 
-        return results() if len(every) <= JOINED_INLINE else await asyncio.to_thread(results)
+        is_short = len(texts) + sum(map(len, parts.values())) <= JOINED_INLINE
+        return results() if is_short else await asyncio.to_thread(results)
 
     async def stream(self, asked: TranslationRequest) -> AsyncGenerator[Delta]:
         """Translate all texts, giving each segment as soon as it and all before it are done.
@@ -183,7 +189,6 @@ class Translator:
         Raises:
             As `translate` does; errors of the request itself come before the first delta.
         """
-        self.check(asked)
         limit_s = self._limit_s(asked)
         end_s = asyncio.get_running_loop().time() + limit_s
         if asked.split is None and self._split is None:
@@ -222,10 +227,17 @@ class Translator:
             self._deployed,
         )
         chars = sum(map(len, asked.texts)) + TEXT_CHARS * len(asked.texts)
+        if asked.format is not Format.PLAIN:
+            chars *= MARKUP_RATIO
         chars += sum(len(term.source) for term in asked.terms)
-        if chars <= PREPARED_INLINE_CHARS and not self._has_glossary_to_make(asked):
+
+        def prepared() -> list[Text]:
+            self.check(asked)
             return [preparer.text(index) for index in range(len(asked.texts))]
-        return await asyncio.to_thread(lambda: [preparer.text(index) for index in range(len(asked.texts))])
+
+        if chars <= PREPARED_INLINE_CHARS and not self._has_glossary_to_make(asked):
+            return prepared()
+        return await asyncio.to_thread(prepared)
 
     def _has_glossary_to_make(self, asked: TranslationRequest) -> bool:
         """Whether the deployment's terms for a pair may have to be made first, which takes long."""
@@ -237,6 +249,14 @@ class Translator:
 
     def _deployed(self, pair: Pair) -> Glossary | None:
         return self.glossary.of(pair) if self.glossary is not None else None
+
+    async def _gathered(self, asked: TranslationRequest, texts: Sequence[Text]) -> dict[int, list[Settled]]:
+        """The segments of each text that has any, by its index."""
+        parts: defaultdict[int, list[Settled]] = defaultdict(list)
+        async with aclosing(self._settled(asked, texts)) as found:
+            async for text, part in found:
+                parts[text.index].append(part)
+        return parts
 
     async def _settled(
         self, asked: TranslationRequest, texts: Sequence[Text]
@@ -263,7 +283,7 @@ class Translator:
                 self._observer.untouched(self._origin)
             return text, part
 
-        places = [(text, number) for text in texts for number in range(len(text.asked))]
+        places = ((text, number) for text in texts for number in range(len(text.asked)))
         async with aclosing(in_order(places, work, self._side_by_side)) as found:
             async for each in found:
                 yield each

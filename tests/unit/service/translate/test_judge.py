@@ -8,6 +8,7 @@ import pytest
 
 from dragoman_service.text.guards import Expectation
 from dragoman_service.translate import judge as judge_module
+from dragoman_service.translate import slices
 from dragoman_service.translate.judge import Judge
 
 MANY = 200
@@ -43,9 +44,9 @@ async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
 
 async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    monkeypatch.setattr(judge_module.time, "perf_counter", lambda: next(clock) / 2)
+    monkeypatch.setattr(slices.time, "perf_counter", lambda: next(clock) / 2)
     judged(str.upper)
-    monkeypatch.setattr(judge_module, "SLICE_S", 1.0)
+    monkeypatch.setattr(slices, "SLICE_S", 1.0)
     judge = Judge()
     all_found = [found(judge, "a") for _ in range(MANY)]
     between = 0

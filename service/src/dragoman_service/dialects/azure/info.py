@@ -48,7 +48,9 @@ async def languages(answering: Answering, request: Request, model: str) -> Respo
         offer = offered(answering.translator.languages).all_languages
         content: dict[str, Any] = {scope: [model] if scope == "models" else {} for scope in scopes}
         if "translation" in scopes:
-            content["translation"] = {tag: _described(tag, locale, version, model) for tag in offer}
+            content["translation"] = await asyncio.to_thread(
+                lambda: {tag: _described(tag, locale, version, model) for tag in offer}
+            )
         tag = f'"{hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]}"'
         headers = {"ETag": tag, "X-RequestId": dialect.request_id}
         if request.headers.get("If-None-Match") == tag:

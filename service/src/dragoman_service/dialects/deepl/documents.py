@@ -172,14 +172,20 @@ class Documents:
                 check_left(headers, document.characters)
                 held.enter_context(self._dialect.usage.reserve(document.characters))
                 limit_s = answering.admission.time_limit_s(None, document.characters)
-                place = held.enter_context(answering.admission.admit(asked.cost, limit_s))
+                cost = await asyncio.to_thread(lambda: asked.cost)
+                place = held.enter_context(answering.admission.admit(cost, limit_s))
                 account.admitted(place, 0 if wanted is None else len(wanted.texts))
-                account.pair = None if wanted is None else answering.translator.check(wanted)
+                if wanted is not None:
+                    account.pair = await asyncio.to_thread(answering.translator.check, wanted)
                 taken.set_result(None)
                 translator = answering.translator.on_behalf_of(account.origin, limit_s)
                 results = [] if wanted is None else await translator.translate(wanted)
-                whole = [result.text for result in put_back(asked.texts, results, None)]
-                content = await asyncio.to_thread(file.rebuild, whole if file.texts else ())
+
+                def rebuilt() -> bytes:
+                    whole = [result.text for result in put_back(asked.texts, results, None)]
+                    return file.rebuild(whole if file.texts else ())
+
+                content = await asyncio.to_thread(rebuilt)
             except ServiceError as error:
                 account.refused(error)
                 if not taken.done():

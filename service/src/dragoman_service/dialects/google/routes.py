@@ -56,7 +56,8 @@ def google_routes(answering: Answering) -> APIRouter:
         async def reply(body: bytes) -> Response:
             del body
             bound_fields(request)
-            return JSONResponse(languages(known, request.query_params.get("target")))
+            target = request.query_params.get("target")
+            return JSONResponse(await asyncio.to_thread(languages, known, target))
 
         return await answering.inform(request, dialect, reply)
 

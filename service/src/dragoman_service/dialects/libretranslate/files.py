@@ -88,8 +88,13 @@ class FileWork:
     async def answer(self, translator: Translator) -> Response:
         """Translate the file and say where it waits."""
         results = await translator.translate(self.asked) if self.asked else []
-        translations = [result.text for result in put_back(self.document.texts, results, None)]
-        content = await asyncio.to_thread(self.document.rebuild, translations)
+
+        def rebuilt() -> bytes:
+            return self.document.rebuild(
+                [result.text for result in put_back(self.document.texts, results, None)]
+            )
+
+        content = await asyncio.to_thread(rebuilt)
         key = f"{new_document_id(self.tag)}.{self.name}"
         self.shelf.put(key, self.name, content)
         self.unfetched.put(key)

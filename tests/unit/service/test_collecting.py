@@ -1,0 +1,75 @@
+"""The garbage collector looks through all objects while no caller waits for it."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from dragoman_service import collecting
+from dragoman_service.lifecycle import Lifecycle
+
+
+class Collections:
+    """Stands for the collector: counts what is collected, and says how often the young objects were."""
+
+    def __init__(self) -> None:
+        self.young = self.all = 0
+
+    def collect(self) -> None:
+        self.all += 1
+        self.young = 0
+
+    def count(self) -> tuple[int, int, int]:
+        return 0, 0, self.young
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Collections:
+    found = Collections()
+    monkeypatch.setattr(collecting, "EVERY_S", 0)
+    monkeypatch.setattr(collecting.gc, "collect", found.collect)
+    monkeypatch.setattr(collecting.gc, "get_count", found.count)
+    return found
+
+
+@pytest.fixture
+async def lifecycle(seen: Collections) -> AsyncIterator[Lifecycle]:
+    usual = gc.get_threshold()
+    lifecycle = Lifecycle()
+    task = asyncio.create_task(collecting.collect_between_requests(lifecycle))
+    await turns()
+    assert gc.get_threshold() == usual
+    lifecycle.ready()
+    await turns()
+    assert gc.get_threshold() == (*usual[:2], collecting.NEVER)
+    yield lifecycle
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert gc.get_threshold() == usual
+
+
+async def test_all_objects_are_collected_between_requests(lifecycle: Lifecycle, seen: Collections) -> None:
+    with lifecycle.admit():
+        seen.young = 3
+        await turns()
+        assert not seen.all
+    await turns()
+    assert seen.all == 1
+
+
+async def test_a_pod_without_a_pause_collects_all_the_same(
+    lifecycle: Lifecycle, seen: Collections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collecting, "MOST_S", 0.0)
+    with lifecycle.admit():
+        seen.young = 3
+        await turns()
+        assert seen.all == 1
