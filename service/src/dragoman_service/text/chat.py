@@ -29,7 +29,9 @@ CHATTER = regex.compile(
     r"|^\W*(?:here(?:'s| is| you go)|hier ist|voici|aquí (?:está|tiene)|ecco)\b[^\n:：]{0,80}[:：]\s",
     regex.IGNORECASE,
 )
-LABEL = regex.compile(rf"^\W*(?:{TRANSLATION})\b|(?:{TRANSLATION})\W*$|^[^\n]{{0,80}}[:：]", regex.IGNORECASE)
+LABEL = regex.compile(rf"^\W*(?:{TRANSLATION})\b|(?:{TRANSLATION})\W*$", regex.IGNORECASE)
+COLON = regex.compile(r"(?<!\d)[:：]|[:：](?!\d)")
+"""Of a label; none between the digits of a time."""
 NOTE = regex.compile(
     r"\n[^\S\n]*+[(*\[]*+(?:note|notes|explanation|please note|translator'?s note|alternatively|literal(?:ly)?|"
     r"let me know|i hope|anmerkung|hinweis|erklärung|remarque|note de|nota|explicación|observação|примечание|пояснение|"
@@ -90,9 +92,9 @@ def has_preamble(source: str, output: str, target_lang: str) -> bool:
     if ":" in head or "：" in head:
         if CHATTER.search(head) and not LABEL.search(source[:300]) and _colons(output) > _colons(source):
             return True
-        if _names_target(head, target_lang) and ":" not in source[:80] and "：" not in source[:80]:
+        if _names_target(head, target_lang) and not COLON.search(source[:80]):
             return True
-    if "\n" in output and "\n" not in source.strip() and NOTE.search(output):
+    if "\n" in output.strip() and "\n" not in source.strip() and NOTE.search(output):
         return True
     if REFUSAL.match(head) and not SORRY.search(source):
         return True
@@ -117,7 +119,7 @@ def weight(text: str) -> float:
 
 
 def _colons(text: str) -> int:
-    return text.count(":") + text.count("：")
+    return sum(1 for _ in COLON.finditer(text))
 
 
 def _is_demanded(source: str, output: str) -> bool:

@@ -11,7 +11,7 @@ import regex
 
 from dragoman_service.text.chat import weight
 from dragoman_service.text.detection import label
-from dragoman_service.text.placeholders import placeholders
+from dragoman_service.text.placeholders import numbered, placeholders
 from dragoman_service.text.scripts import chinese_script, scripts_of_language, scripts_of_text
 
 LOOP_CHARS = 800
@@ -30,6 +30,9 @@ UNSPACED = KANA | {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
 """Scripts that write no space between words."""
 MOST_UNSPACED_LETTERS = 4
 """A name in such a script may have so many; a sentence has more."""
+
+MOST_SEARCHED = 20
+"""Placeholders that are looked for among letters; of more, some are lost."""
 
 SURELY_NOT = 0.001
 """Right answers of the corpus have 0.4 and more, wrong ones less than 0.0001."""
@@ -172,10 +175,22 @@ def runs_away(source: str, output: str) -> bool:
 
 
 def changed_placeholders(source: str, output: str) -> tuple[int, int]:
-    """How many placeholders were lost and how many invented."""
-    before = Counter(found.text for found in placeholders(source))
-    after = Counter(found.text for found in placeholders(output))
-    return (before - after).total(), (after - before).total()
+    """How many placeholders were lost and how many invented.
+
+    `%2$s %1$s` is `%s %s` in another order, and `{1} {0}` is `{} {}`.
+    """
+    first, second = list(placeholders(source)), list(placeholders(output))
+    if Counter(numbered(first)) == Counter(numbered(second)):
+        return 0, 0
+    before, after = (Counter(found.text for found in each) for each in (first, second))
+    return _rarer(before - after, source, output), _rarer(after - before, output, source)
+
+
+def _rarer(missing: Counter[str], text: str, other: str) -> int:
+    """How many of these `other` lacks: `%s` is a placeholder in `%s바이트`, and in `%sB` it is there all the same."""
+    if len(missing) > MOST_SEARCHED:
+        return missing.total()
+    return sum(times for each, times in missing.items() if text.count(each) > other.count(each))
 
 
 def _folded(text: str) -> str:

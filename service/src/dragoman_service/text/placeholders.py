@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import regex
@@ -12,15 +12,20 @@ NAMES = (
     # Ends before closing punctuation and before scripts that write no space behind an address.
     (
         "url",
-        r"(?:(?:https?|ftps?|wss?|file)://|(?<![\w.])www\.)"
+        r"(?:(?:https?|ftps?|wss?|file)://|(?<![\w.--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]])www\.)"
         r"[\w\-.~:/?#\[\]@!$&'()*+,;=%--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]]*"
         r"[\w/#=&~\-$%+--[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]]",
     ),
     (
         "email",
-        r"(?<![\w.%+\-])[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}+@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}",
+        r"(?<![\w.%+\---[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}]])[A-Za-z0-9][A-Za-z0-9._%+\-]{0,63}+@(?:[A-Za-z0-9\-]{1,63}\.){1,8}[A-Za-z]{2,24}",
     ),
-    ("code", r"(?<!`)(?P<ticks>`{1,3}+)(?!`)[^`\n]{1,1000}+(?P=ticks)(?!`)"),
+    # GNU's quotes, "`read' or `skip'", are none.
+    (
+        "code",
+        r"(?<!`)(?P<ticks>`{1,3}+)(?!`)(?![^`'\n]{1,200}+'(?!\p{Latin})[^`\n]{0,1000}+(?<=[\s(/,\p{Lo}]))"
+        r"[^`\n]{1,1000}+(?P=ticks)(?!`)",
+    ),
     (
         "mustache",
         r"\{\{\{?[^{}\n]{1,200}+\}\}\}?|\{%(?:(?!%\})[^{}\n]){1,200}+%\}|<%(?:(?!%>)[^<>\n]){1,200}+%>",
@@ -29,7 +34,8 @@ NAMES = (
     # the space flag is left out, for "100 % sure" is more common than "% d".
     (
         "printf",
-        r"%%|%(?:\d{1,2}\$)?(?:\([\w.\- ]{1,64}\))?[\-+#0]{0,3}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*)?)?"
+        r"%%|%(?:\d{1,2}\$)?(?:\([\w.\- ]{1,64}\))?[\-+#0]{0,3}(?:\d{1,4}|\*(?:\d{1,2}\$)?)?"
+        r"(?:\.(?:\d{1,4}|\*(?:\d{1,2}\$)?)?)?"
         r"(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcsp@](?![A-Za-z0-9])",
     ),
     ("brace", r"[$#%@]?\{"),
@@ -41,6 +47,9 @@ SIGNS = re.compile(r"[{%`@]|://|www\.")
 
 ARGUMENT = regex.compile(r"\{\s*(?:[\w.$\-]|\[\w*\]){0,100}+(?:![rsa])?(?::[^{}\s]{0,40})?\s*\}")
 """`{}`, `{0}`, `{user.name!r:>10}`. Source: https://docs.python.org/3/library/string.html#format-string-syntax"""
+
+UNNUMBERED = regex.compile(r"%(?!\d{1,2}\$|[(%])|\{(?=[!:}])")
+"""Begins what is filled by its order; the value of `%(name)s` has a name."""
 
 ICU = regex.compile(
     r"\{\s*[\w.\-]{1,100}+\s*,"
@@ -90,6 +99,24 @@ def placeholders(text: str) -> Iterator[Placeholder]:
             continue
         yield Placeholder(text[start:end], kind, start)
         position = end
+
+
+def numbered(found: Iterable[Placeholder]) -> Iterator[str]:
+    """Their texts, with a number for what is filled by its order: `%1$s` for the first `%s`, `{0}` for the first `{}`."""
+    values = fields = 0
+    for each in found:
+        text = each.text
+        if each.kind == "printf" and UNNUMBERED.match(text):
+            start, *widths = text[1:].split("*")
+            for width in widths:
+                values += 1
+                start += f"*{values}${width}"
+            values += 1
+            text = f"%{values}${start}"
+        elif each.kind == "brace" and UNNUMBERED.match(text):
+            text = f"{{{fields}{text[1:]}"
+            fields += 1
+        yield text
 
 
 def _argument_end(text: str, brace: int, ends: dict[int, int]) -> int:
