@@ -15,7 +15,7 @@ import random
 from collections import defaultdict
 from dataclasses import astuple
 from pathlib import Path
-from statistics import median
+from statistics import median, pstdev
 from typing import Any
 
 import langcodes
@@ -33,7 +33,11 @@ LEAST_CHARS = 40
 """Of the English texts that densities are taken from."""
 LEAST_TEXTS = 15
 """Of a corpus that says anything of a language."""
-FALSE_ALARMS = 0.004
+LEAST_WIDTH = 1.05
+"""Of a language that is listed as a wide one."""
+USUAL_PAIRS = 100
+"""Pairs that a language's width is mixed with, all of the usual width."""
+FALSE_ALARMS = 0.006
 """Share of whole translations that the bias lets above 0."""
 
 
@@ -53,7 +57,7 @@ def densities(texts: list[dict[str, str]]) -> dict[str, float]:
             continue
         own, latin = len("".join(other.split())), 0
         if "Latin" not in scripts_of_language(tag):
-            latin = sum(map(len, completeness.ASCII_WORD.findall(other)))
+            latin = sum(map(len, completeness.ASCII.findall(other)))
         rest = len("".join(english.split())) - latin
         if rest > LEAST_CHARS / 2 and own > latin:
             ratios[tag][text["origin"].partition("/")[0]].append(math.log((own - latin) / rest))
@@ -70,6 +74,29 @@ def densities(texts: list[dict[str, str]]) -> dict[str, float]:
     return found | {tag: found[same] for tag, same in SAME.items() if same in found}
 
 
+def widths(texts: list[dict[str, str]]) -> dict[str, float]:
+    """How widely the lengths of whole translations vary, by language; languages of the usual width are left out.
+
+    The mean of the standard deviation and of the robust one (by the median of the distances from the median).
+    """
+    deviations: dict[str, list[float]] = defaultdict(list)
+    for text in texts:
+        first, second = text["source_lang"], text["target_lang"]
+        before, after = completeness.size(text["source"], first), completeness.size(text["target"], second)
+        if before >= completeness.LEAST_SIZE:
+            deviation = math.log((after + 1) / (before + 1)) / completeness.spread(before)
+            deviations[first].append(deviation)
+            deviations[second].append(deviation)
+    found: dict[str, float] = {}
+    for tag, values in deviations.items():
+        middle = median(values)
+        found[tag] = (pstdev(values) + 1.4826 * median(abs(value - middle) for value in values)) / 2
+    usual = median(found.values())
+    for tag, values in deviations.items():
+        found[tag] = (found[tag] / usual * len(values) + USUAL_PAIRS) / (len(values) + USUAL_PAIRS)
+    return {tag: round(value, 2) for tag, value in sorted(found.items()) if value >= LEAST_WIDTH}
+
+
 def by_script(found: dict[str, float]) -> dict[str, float]:
     """The middle of the languages of each script, by ISO 15924."""
     scripts: dict[str, list[float]] = defaultdict(list)
@@ -78,7 +105,7 @@ def by_script(found: dict[str, float]) -> dict[str, float]:
     return {script: round(median(values), 2) for script, values in sorted(scripts.items())}
 
 
-def table(found: dict[str, float]) -> str:
+def table(found: dict[str, float], wide: dict[str, float]) -> str:
     """The module."""
 
     def lines(values: dict[str, float]) -> str:
@@ -104,12 +131,17 @@ from __future__ import annotations
 DENSITY: dict[str, float] = {{
 {lines(found)}
 }}
-"""By BCP-47 tag. Blanks do not count, nor do Latin letters and digits in other scripts."""
+"""By BCP-47 tag. Blanks do not count, nor does ASCII in other scripts."""
 
 SCRIPT_DENSITY: dict[str, float] = {{
 {lines(by_script(found))}
 }}
 """By ISO 15924, the middle of its languages: for languages that are not in `DENSITY`."""
+
+WIDTH: dict[str, float] = {{
+{lines(wide)}
+}}
+"""How widely lengths of translations from and into a language vary, where it is more than the usual 1.0."""
 # fmt: on
 '''
 
@@ -135,10 +167,15 @@ def main() -> None:
     arguments = parser.parse_args()
     texts = pairs(arguments.out / "fit.jsonl")
     found = densities(texts + pairs(arguments.out / "declarations.jsonl"))
-    if arguments.write:
-        TABLE.write_text(table(found), "utf-8")
     verbosity.DENSITY.clear()
     verbosity.DENSITY.update(found)
+    completeness.density.cache_clear()
+    wide = {tag: value for tag, value in widths(texts).items() if tag in found}
+    verbosity.WIDTH.clear()
+    verbosity.WIDTH.update(wide)
+    completeness.width.cache_clear()
+    if arguments.write:
+        TABLE.write_text(table(found, wide), "utf-8")
     chance = random.Random(0)
     features, labels, sizes, kinds = [], [], [], []
     passed: list[tuple[float, str]] = []

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dragoman_service.text.completeness import density, lacks, size
+from dragoman_service.text.completeness import density, evidence, lacks, size, width
 from dragoman_service.text.guards import Expectation, Guard, check
 
 WHOLE = {
@@ -110,6 +110,10 @@ def test_half_an_answer_is_found(source: str, output: str, source_lang: str, tar
         ("Install PostgreSQL, RabbitMQ and Elasticsearch on server DB-01, then restart Kubernetes.",
          "在服务器 DB-01 上安装 PostgreSQL、RabbitMQ 和 Elasticsearch，然后重启 Kubernetes。", "en", "zh-Hans"),
         ("https://example.org/a/very/long/address/that/stays/as/it/is", "https://example.org/a/very/long/address/that/stays/as/it/is", "en", "ja"),
+        # signs of ASCII in other scripts, too, and numbers of arguments do not count
+        ("來源列表 %2$s 中的第 %1$u 行的格式錯誤（類型）", "Malformed line %u in source list %s (type)", "zh-Hant", "en"),
+        ("地址条目“%2$s”中有未支持的键“%1$s”", "Unsupported key “%s” in address entry “%s”", "zh-Hans", "en"),
+        ("이름 바꾸기가 실패했습니다. %s (%s -> %s).", "rename failed, %s (%s -> %s).", "ko", "en"),
         # languages that the table does not have
         ("The council will publish the results of the survey next month.", "Il cunsegl publitgescha ils resultats da la retschertga il proxim mais.", "en", "rm"),
         ("", "", "en", "de"),
@@ -134,6 +138,17 @@ def test_an_unknown_language_is_as_dense_as_its_script() -> None:
     assert density("no") == density("nb")
     assert 1.0 < density("nds") < 1.2
     assert density("lzh") < 0.5
+
+
+def test_a_short_answer_says_less_where_lengths_vary_widely() -> None:
+    assert width("en") == width("en-US") == 1.0
+    assert width("tlh") > 1.0
+    assert width("sw") == width("sw-KE") > 1.3
+
+    half_in_swahili, half_in_danish = (evidence(WHOLE["en"], "a" * 65, "en", tag) for tag in ("sw", "da"))
+    assert half_in_swahili is not None
+    assert half_in_danish is not None
+    assert half_in_swahili.length > half_in_danish.length
 
 
 def test_time_grows_linearly() -> None:

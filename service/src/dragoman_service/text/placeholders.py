@@ -102,7 +102,7 @@ def placeholders(text: str) -> Iterator[Placeholder]:
 
 
 def numbered(found: Iterable[Placeholder]) -> Iterator[str]:
-    """Their texts, with a number for what is filled by its order: `%1$s` for the first `%s`, `{0}` for the first `{}`."""
+    """Their texts, with a number for what is filled by its order: the first `%s` is `%1$s`, the first `{}` is `{0}`."""
     values = fields = 0
     for each in found:
         text = each.text
