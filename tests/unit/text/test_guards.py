@@ -14,6 +14,7 @@ from dragoman_service.text.fidelity import changed_placeholders
 from dragoman_service.text.guards import Expectation, Guard, check, cleaned
 from dragoman_service.text.markers import X_TAGS
 from dragoman_service.text.numbers import changed_numbers
+from dragoman_service.text.placeholders import placeholders
 
 RATES = Path(__file__).parents[3] / "bench" / "guards" / "rates.py"
 
@@ -162,6 +163,20 @@ def test_talk_around_a_translation(source: str, output: str, talks: bool) -> Non
 )
 def test_placeholders_get_the_same_values(source: str, output: str, changed: tuple[int, int]) -> None:
     assert changed_placeholders(source, output) == changed
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("メーリングリストdebian-devel@lists.debian.orgで", ["email"]),
+        ("请看www.example.org。", ["url"]),
+        ("use `read' or `skip'", []),
+        ("`a` and `b c` and `变量`", ["code", "code", "code"]),
+        ("%2$.*1$s", ["printf"]),
+    ],
+)
+def test_what_is_a_placeholder(text: str, kinds: list[str]) -> None:
+    assert [found.kind for found in placeholders(text)] == kinds
 
 
 def test_many_placeholders_are_compared_in_time() -> None:
