@@ -36,7 +36,7 @@ Pod = Any
 
 
 def staying(pods: Iterable[Pod]) -> dict[str, tuple[str, bool]]:
-    """The pods that nobody has deleted: a deleted one lives on for as long as its preStop takes.
+    """The pods without a deletion timestamp: a deleted one lives on for as long as its preStop takes.
 
     Returns:
         By name the id of its container, new with each start, and whether it is ready; without a container none.

@@ -45,7 +45,7 @@ async def watch(path: Path) -> None:
 
 
 def main(path: Path, argv: list[str]) -> int:
-    """Run the router until it is told to end."""
+    """Run the router until SIGTERM."""
     run = router._run
 
     async def watched(settings: Settings) -> None:

@@ -14,7 +14,11 @@ OPERATOR_HEALTH_PORT = 8081
 OPERATOR_METRICS_PORT = 9090
 
 WRITE_TIMEOUT_S = 30.0
-"""Default of routers and pods: a client that takes no byte of its answer for so long is disconnected."""
+"""Default of routers and pods: a client that takes no byte of its answer for so long is disconnected.
+
+Set as TCP_USER_TIMEOUT (RFC 5482; tcp(7)) on the listening socket, from which accepted ones inherit it: only the
+kernel sees the progress of what it has buffered.
+"""
 
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"

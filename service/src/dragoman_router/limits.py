@@ -65,7 +65,7 @@ class Bucket:
 class Account:
     """What one key has used: `characters` and `requests` of this period, at all routers as far as they tell.
 
-    `reserved` are the characters of requests that are under way here: nobody is charged for them yet.
+    `reserved` are the characters of requests that are under way here: they are not charged yet.
 
     Args:
         limits: What it may.

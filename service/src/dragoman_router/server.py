@@ -55,9 +55,7 @@ def bound(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> soc
     Args:
         host: Address.
         port: TCP port; 0 picks one.
-        write_timeout_s: Its connections end once their client has acknowledged nothing, or has had no room, for
-            so long while there is something to send. The kernel measures it, because only the kernel sees the
-            progress of what it has buffered (RFC 5482; tcp(7), TCP_USER_TIMEOUT); accepted sockets inherit it.
+        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
 
     Raises:
         SettingsError: The address cannot be had.

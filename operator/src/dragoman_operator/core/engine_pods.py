@@ -93,7 +93,7 @@ def _seconds(stamp: str) -> float:
 
 
 def by_deployment(pods: Iterable[Manifest]) -> dict[Key, list[Manifest]]:
-    """The pods by the TranslationDeployment that their label names, whoever created them."""
+    """The pods by the TranslationDeployment that their label names, whatever their owner."""
     found: dict[Key, list[Manifest]] = {}
     for pod in pods:
         metadata = pod.get("metadata") or {}

@@ -38,7 +38,7 @@ def own_replica_sets(
     """Those of our Deployment.
 
     Args:
-        deployment: The Deployment of our name, whoever created it; None where there is none.
+        deployment: The Deployment of the object's name, whatever its owner; None if absent.
         replica_sets: Any.
         uid: Of the TranslationDeployment.
     """

@@ -19,7 +19,7 @@ from dragoman_operator.core.packing import packed, unpacked
 from dragoman_operator.core.router_load import TotalLoad
 
 CLOCKS_DIFFER_S = 60.0
-"""By which the clock of the operator before may be ahead of ours."""
+"""Maximum by which the previous operator's clock may be ahead."""
 
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0

@@ -38,7 +38,7 @@ def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[Scali
 
 
 def _read(entry: object) -> ScalingChange | None:
-    """A stored change; None where it is not one of ours."""
+    """A stored change; None if it is malformed."""
     try:
         return ScalingChange.model_validate(entry)
     except ValidationError:
