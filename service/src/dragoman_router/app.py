@@ -295,7 +295,8 @@ class App:
             glossaries = await state.glossaries.named(ask.glossary_ids)
         timeout_s = settings.file_timeout_s if action is Action.UPLOAD else settings.request_timeout_s
         own_s = _time_limit_s(request.header(TIMEOUT))
-        deadline_s = self._loop.time() + min(own_s, timeout_s)
+        budget_s = min(own_s, timeout_s)
+        deadline_s = self._loop.time() + budget_s
         if action is Action.FETCH:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
             placement = Placement((backend.deployment.key,), DOCUMENT)
@@ -305,7 +306,7 @@ class App:
         if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = self._head(request, placement, glossaries, charge.left)
-        job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries)
+        job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries, budget_s)
         job.named = action is Action.UPLOAD
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)

@@ -12,6 +12,7 @@ from dragoman_router.pool import Pool
 from dragoman_router.routing import health as healths
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.routing.health import HEALTHY, Health
+from dragoman_router.routing.pace import Pace
 from dragoman_router.routing.replicas import choose, weight
 
 BACK_OFF_S = 0.25
@@ -111,6 +112,7 @@ class Backend:
         self.endpoints: dict[str, Endpoint] = {}
         self.by_tag: dict[str, Endpoint] = {}
         self.queue: HoldQueue[Place] = HoldQueue(limits)
+        self._pace = Pace()
         self.in_flight = 0
         self.label = deployment.key.encode()
         self._open: list[Endpoint] = []
@@ -203,9 +205,14 @@ class Backend:
         if self.queue:
             self.dispatch()
 
-    def hold(self, held: Held[Place]) -> Held[Place] | None:
-        """Let a request wait; the one that has no place, if any."""
-        pushed_out = self.queue.add(held)
+    def hold(self, held: Held[Place], left_s: float = float("inf")) -> Held[Place] | None:
+        """Let a request wait; the one that has no place, if any.
+
+        Args:
+            held: The request.
+            left_s: Seconds until it is given up; infinite where a start of a replica is waited for.
+        """
+        pushed_out = self.queue.add(held, self._pace.room(left_s, self.in_flight))
         self._changed()
         self.dispatch()
         return pushed_out
@@ -213,6 +220,8 @@ class Backend:
     def leave(self, held: Held[Place]) -> None:
         """A request no longer waits."""
         if self.queue.remove(held):
+            if not self.queue:
+                self._pace.restart()
             self._changed()
 
     def dispatch(self) -> None:
@@ -228,7 +237,9 @@ class Backend:
             if held is None:
                 self.release(endpoint)
             else:
+                self._pace.took(self._loop.time())
                 held.request.set_result(endpoint)
+        self._pace.restart()
 
     def rest(self, endpoint: Endpoint, for_s: float = BACK_OFF_S) -> None:
         """Leave a replica alone that is overloaded."""

@@ -69,14 +69,18 @@ class HoldQueue(Generic[T]):
         """When the one that waits longest came; None where none waits."""
         return min((line[0].since_s for line in self._lines.values()), default=None)
 
-    def add(self, held: Held[T]) -> Held[T] | None:
+    def add(self, held: Held[T], room: float = float("inf")) -> Held[T] | None:
         """Put one at the end of its caller's line.
+
+        Args:
+            held: The request.
+            room: Requests that may wait now, where that is less than `HoldLimits.count`.
 
         Returns:
             None where there was room; else the one that has no place: one that was pushed out for it, or itself.
         """
         pushed_out: Held[T] | None = None
-        if self._count >= self.limits.count or self._bytes + held.size_bytes > self.limits.bytes:
+        if self._count >= min(self.limits.count, room) or self._bytes + held.size_bytes > self.limits.bytes:
             pushed_out = self._makes_room(held)
             if pushed_out is held:
                 return held

@@ -22,7 +22,7 @@ class Pool:
         port: TCP port.
     """
 
-    __slots__ = ("_busy", "_closed", "_idle", "_loop", "host", "port")
+    __slots__ = ("_answered_s", "_busy", "_closed", "_idle", "_loop", "host", "port")
 
     def __init__(self, host: str, port: int) -> None:
         self.host, self.port = host, port
@@ -30,6 +30,7 @@ class Pool:
         self._busy: set[Connection] = set()
         self._closed = False
         self._loop = asyncio.get_running_loop()
+        self._answered_s = float("-inf")
 
     async def ask(
         self, head: bytes, body: bytes, deadline_s: float, *, fresh: bool = False
@@ -54,11 +55,25 @@ class Pool:
             connection = await self._connect()
         self._busy.add(connection)
         try:
-            return await connection.ask(head, body, deadline_s), connection
+            reply = await connection.ask(head, body, deadline_s)
         except BaseException:
             self._busy.discard(connection)
             connection.abort()
             raise
+        self._answered_s = self._loop.time()
+        return reply, connection
+
+    def silent_s(self) -> float:
+        """Seconds for which a request has waited here while no other was answered either; 0 where none waits."""
+        asked_s = min((each.asked_s for each in self._busy if each.waiting), default=float("inf"))
+        return max(0.0, self._loop.time() - max(asked_s, self._answered_s))
+
+    def give_up(self, message: str) -> int:
+        """End all requests that wait for an answer, with an error that says why; their number."""
+        waiting = [each for each in self._busy if each.waiting]
+        for connection in waiting:
+            connection.fail(message)
+        return len(waiting)
 
     def release(self, connection: Connection) -> None:
         """Keep a connection whose answer has ended; close one that cannot serve again."""

@@ -42,6 +42,9 @@ REPLICA = REPLICA_HEADER.lower().encode()
 TIMEOUT = TIMEOUT_HEADER.lower().encode()
 LEAST_LEFT_S = 0.05
 """A request with less left is not sent: no replica could answer it."""
+WHOLE_SHARE = 0.9
+"""A replica that got less than this share of a request's time is not the reason that it was late."""
+TIMED_OUT = 504
 ANSWER_S = 1.0
 """A replica gives a request up at its deadline; so much later its own word of that has arrived."""
 BUSY = (429, 503)
@@ -73,6 +76,7 @@ class Job:
         deadline_s: When it is given up; time in which its deployment has no open replica is added.
         own_limit: Whether its client set that; nothing is added then.
         glossaries: What its head names, for replicas that lack it.
+        budget_s: Seconds that it had when it came.
         tried: Replicas that were asked since it was last held.
         broken: Attempts that broke off.
         attempts: All attempts.
@@ -87,6 +91,7 @@ class Job:
     caller: str
     deadline_s: float
     glossaries: tuple[Packed, ...] = ()
+    budget_s: float = 0.0
     tried: list[Endpoint] = field(default_factory=list)
     broken: int = 0
     attempts: int = 0
@@ -170,6 +175,7 @@ class Proxy:
         left_s = job.deadline_s - self._loop.time()
         if left_s < LEAST_LEFT_S:
             raise self._too_late(backend)
+        cut_short = left_s < WHOLE_SHARE * job.budget_s
         head = _telling(job.head, left_s, endpoint.tag if job.named else None)
         try:
             reply, connection = await endpoint.pool.ask(
@@ -178,6 +184,8 @@ class Proxy:
         except ExchangeError as error:
             if error.timed_out:
                 self._note(backend, endpoint, Failure.TIMED_OUT)
+                if cut_short:
+                    raise self._too_late(backend, job.held_s) from None
                 raise UpstreamTimeoutError("the replica did not answer in time; send less text") from None
             failure = Failure.BROKEN if error.connected else Failure.UNREACHED
             self._again(job, backend, endpoint, failure, str(error))
@@ -192,6 +200,9 @@ class Proxy:
             rests = refusal in ("overloaded", GLOSSARY_MISSING)
             self._again(job, backend, endpoint, Failure.REFUSED, f"it is {refusal}", rests=rests)
             return None
+        if reply.status == TIMED_OUT and cut_short:
+            endpoint.pool.release(connection)
+            raise self._too_late(backend, job.held_s)
         if reply.status >= 500 and reply.status not in BUSY:
             backend.erred(endpoint)
         else:
@@ -239,17 +250,19 @@ class Proxy:
         began_s = self._loop.time()
         place: Place = self._loop.create_future()
         held = Held(job.caller, len(job.body), began_s, place)
-        pushed_out = backend.hold(held)
+        # Busy replicas: the queue is part of the budget. No replica: it is not, for a start takes minutes.
+        waking = not backend.open and not job.own_limit
+        pushed_out = backend.hold(held, float("inf") if waking else job.deadline_s - began_s)
         if pushed_out is held:
             raise QueueFullError(
-                f"{len(backend.queue)} requests wait for {backend.deployment.key} already", 2
+                f"{len(backend.queue)} requests wait for {backend.deployment.key} already, as many as can be answered"
+                " in time or may wait",
+                RETRY_AFTER_HELD_S,
             )
         if pushed_out is not None and not pushed_out.request.done():
             pushed_out.request.set_exception(
                 RateLimitedError("too many requests of yours wait, and others want in", RETRY_AFTER_HELD_S)
             )
-        # Busy replicas: the queue is part of the budget. No replica: it is not, for a start takes minutes.
-        waking = not backend.open and not job.own_limit
         age_s = backend.queue.limits.age_s - job.held_s
         if not waking:
             age_s = min(age_s, job.deadline_s - began_s - LEAST_LEFT_S)
@@ -278,7 +291,7 @@ class Proxy:
     @staticmethod
     def _too_late(backend: Backend, waited_s: float = 0.0) -> NoReplicaError:
         return NoReplicaError(
-            f"no replica of {backend.deployment.key} could take the request in its time"
+            f"no replica of {backend.deployment.key} could answer the request in its time"
             + (f"; it was queued for {waited_s:.1f} s" if waited_s else ""),
             RETRY_AFTER_HELD_S,
         )

@@ -1,4 +1,4 @@
-"""What goes on beside the requests: probing ejected replicas, confirming drains, closing idle connections."""
+"""What goes on beside requests: probing ejected and silent replicas, confirming drains, closing connections."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 PROBE_TIMEOUT_S = 2.0
+SILENT_S = 2.0
+"""After so long without any answer while requests wait, a replica's readiness probe is asked: the replica may be
+computing, or its process is stopped, or its node is gone."""
+SILENT_PROBES = 2
+"""So many without an answer of any status, and its requests go elsewhere."""
 CONFIRM_ATTEMPTS = 3
 CONFIRM_PAUSE_S = 0.3
 
@@ -34,6 +39,7 @@ class Tender:
         self._router = router_id
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._examined: set[Endpoint] = set()
         fleet.on_ejected = lambda backend, endpoint: self._start(self._probe(backend, endpoint))
         fleet.on_leaving = lambda backend, endpoint: self._start(self._confirm(backend, endpoint))
         self._start(self._sweep())
@@ -58,6 +64,35 @@ class Tender:
             backend.probed(endpoint, await self._ask(endpoint, "GET", READY_PATH) == 200)
         if not endpoint.health.ejected:
             log.info("%s: %s is back", backend.deployment.key, endpoint.label.decode())
+
+    async def _examine(self, endpoint: Endpoint, backend: Backend | None) -> None:
+        """Probe a silent replica; where that is not answered either, its requests go elsewhere.
+
+        Args:
+            endpoint: The replica.
+            backend: Its deployment; None where the replica is gone from it.
+        """
+        try:
+            for _ in range(SILENT_PROBES):
+                if await self._ask(endpoint, "GET", READY_PATH) is not None:
+                    return
+            if not endpoint.pool.silent_s():
+                return
+            if backend is not None:
+                backend.refused(endpoint)
+            moved = endpoint.pool.give_up("the replica does not respond")
+            log.warning(
+                "%s answers neither requests nor its readiness probe; %d requests go elsewhere",
+                endpoint.label.decode(),
+                moved,
+            )
+        finally:
+            self._examined.discard(endpoint)
+
+    def _examine_if_silent(self, endpoint: Endpoint, backend: Backend | None) -> None:
+        if endpoint.in_flight and endpoint not in self._examined and endpoint.pool.silent_s() >= SILENT_S:
+            self._examined.add(endpoint)
+            self._start(self._examine(endpoint, backend))
 
     async def _confirm(self, backend: Backend, endpoint: Endpoint) -> None:
         """Tell a terminating replica that nothing new will come; it may know nothing of this, or be gone."""
@@ -92,6 +127,7 @@ class Tender:
             await asyncio.sleep(SWEEP_S)
             for gone in list(self._fleet.departed):
                 gone.pool.sweep()
+                self._examine_if_silent(gone, None)
                 if not gone.in_flight:
                     self._fleet.departed.discard(gone)
             for backend in list(self._fleet.backends.values()):
@@ -100,4 +136,5 @@ class Tender:
                     if endpoint.weight < 1:
                         endpoint.weigh(now_s)
                     endpoint.pool.sweep()
+                    self._examine_if_silent(endpoint, backend)
                 await asyncio.sleep(0)  # Ten thousand replicas at once would hold up requests.

@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_bodyless", "_error", "_head", "_head_size", "_keep", "_length", "_loop", "_parser", "_paused", "_reply",
-        "_transport", "closed", "deadline_s", "idle_since_s",
+        "_transport", "asked_s", "closed", "deadline_s", "idle_since_s",
     )  # fmt: skip
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -130,6 +130,7 @@ class Connection(asyncio.Protocol):
         self._bodyless = False
         self._paused = False
         self.closed = False
+        self.asked_s = 0.0
         self.deadline_s = 0.0
         self.idle_since_s = 0.0
 
@@ -146,7 +147,7 @@ class Connection(asyncio.Protocol):
         """
         if self._transport is None or self.closed:
             raise ExchangeError("the connection is closed", connected=False)
-        self.deadline_s = deadline_s
+        self.asked_s, self.deadline_s = self._loop.time(), deadline_s
         self._reply = Reply(self)
         self._head_size, self._length, self._keep = 0, -1, False
         self._bodyless = head.startswith(b"HEAD ")
@@ -162,9 +163,18 @@ class Connection(asyncio.Protocol):
         """Whether the exchange has ended so that another may follow."""
         return self._reply is None and self._keep and not self.closed
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a request was sent and no part of its answer was handed on."""
+        return self._head is not None and not self._head.done()
+
     def expire(self) -> None:
         """Give up what is under way: its deadline has passed."""
         self._fail("no answer in time", timed_out=True)
+
+    def fail(self, message: str) -> None:
+        """Give up what is under way: the replica does not respond."""
+        self._fail(message)
 
     def abort(self) -> None:
         """Close at once; a replica notices that its client has gone."""

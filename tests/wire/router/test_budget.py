@@ -128,3 +128,89 @@ async def test_a_refusal_for_load_is_learned_from(router: Any, start_upstream: A
     assert {status for status, _, _ in answers} == {200}
     (endpoint,) = router.state.fleet.backends["default/one"].endpoints.values()
     assert 1 <= endpoint.limit < 20
+
+
+async def test_overload_is_refused_at_once(start_router: Any, start_upstream: Any) -> None:
+    router, one = await start_router(request_timeout_s=4.0), await start_upstream()
+    loop = asyncio.get_running_loop()
+
+    async def slow(exchange: Any) -> None:
+        await asyncio.sleep(0.1)
+        await exchange.answer({})
+
+    one.script = slow
+    router.serve("one", one.replica(), max_in_flight=2)
+    took: list[tuple[int, float]] = []
+
+    async def ask() -> None:
+        began_s = loop.time()
+        status, _, headers = await router.translate()
+        assert status == 200 or int(headers["retry-after"]) >= 1
+        took.append((status, loop.time() - began_s))
+
+    # Twenty a second are answered, fifty arrive.
+    async with asyncio.TaskGroup() as asked:
+        for _ in range(300):
+            asked.create_task(ask())
+            await asyncio.sleep(0.02)
+
+    refused = sorted(seconds for status, seconds in took if status == 503)
+    assert {status for status, _ in took} == {200, 503}
+    assert refused[len(refused) // 2] < 0.5
+    assert max(seconds for status, seconds in took if status == 200) < 4.5
+
+
+@pytest.mark.parametrize("queued", [True, False])
+async def test_a_time_out_is_the_queues_where_the_request_was_queued(
+    start_router: Any, start_upstream: Any, until: Any, queued: bool
+) -> None:
+    router, one = await start_router(request_timeout_s=3.0), await start_upstream()
+
+    async def late(exchange: Any) -> None:
+        if exchange.headers.get("x-first"):
+            await asyncio.sleep(1.0)
+            await exchange.answer({})
+        else:
+            await exchange.answer({"error": {"code": "timeout", "message": "send less text"}}, 504)
+
+    one.script = late
+    router.serve("one", one.replica(), max_in_flight=1)
+    backend = router.state.fleet.backends["default/one"]
+    first = asyncio.create_task(router.translate(headers={"X-First": "1"}))
+    await until(lambda: backend.in_flight)
+    if not queued:
+        await first
+    status, answer, headers = await router.translate()
+
+    if queued:
+        assert (status, answer["error"]["code"]) == (503, "no_replica")
+        assert "queued for" in answer["error"]["message"]
+        assert int(headers["retry-after"]) >= 1
+    else:
+        assert (status, answer["error"]["code"]) == (504, "timeout")
+    await first
+
+
+async def test_a_replica_that_answers_too_late_because_of_the_queue_is_no_time_out(
+    start_router: Any, start_upstream: Any, until: Any
+) -> None:
+    router, one = await start_router(request_timeout_s=1.0), await start_upstream()
+    finish = asyncio.Event()
+
+    async def once(exchange: Any) -> None:
+        if exchange.headers.get("x-first"):
+            await asyncio.sleep(0.5)
+        elif exchange.target == "/translate":
+            await finish.wait()
+        await exchange.answer({})
+
+    one.script = once
+    router.serve("one", one.replica(), max_in_flight=1)
+    backend = router.state.fleet.backends["default/one"]
+    first = asyncio.create_task(router.translate(headers={"X-First": "1"}))
+    await until(lambda: backend.in_flight)
+    status, answer, _ = await router.translate()
+
+    assert (status, answer["error"]["code"]) == (503, "no_replica")
+    finish.set()
+    await first

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from dragoman_router import tending
+
 
 async def refuse_connections(upstream: Any) -> None:
     await upstream.stop()
@@ -96,6 +98,90 @@ async def test_the_only_replica_dies_and_its_successor_answers(
     for status, body, headers in await asyncio.gather(*asking):
         assert (status, body) == (200, {"by": "second"})
         assert "held=" in headers["X-Dragoman-Route"]
+
+
+@pytest.fixture
+def soon_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tending, "SWEEP_S", 0.05)
+    monkeypatch.setattr(tending, "SILENT_S", 0.1)
+    monkeypatch.setattr(tending, "PROBE_TIMEOUT_S", 0.1)
+
+
+async def nothing(exchange: Any) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_requests_of_a_replica_that_stops_to_respond_go_to_another(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    stopped, good = await start_upstream("stopped"), await start_upstream("good")
+    router.serve("a", stopped.replica(), good.replica())
+    stopped.script = nothing
+
+    answers = await asyncio.gather(*(router.translate() for _ in range(20)))
+
+    assert [(status, body) for status, body, _ in answers] == [(200, {"by": "good"})] * 20
+    assert stopped.translations
+    backend = router.state.fleet.backends["default/a"]
+    assert backend.open_count == 1
+    stopped.script = None
+    await until(lambda: backend.open_count == 2)
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_requests_of_the_only_replica_wait_until_it_responds_again(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    only = await start_upstream("only")
+    router.serve("a", only.replica())
+    only.script = nothing
+    asked = asyncio.ensure_future(router.translate())
+    await until(lambda: len(router.state.fleet.backends["default/a"].queue) == 1)
+
+    only.script = None
+
+    assert (await asked)[:2] == (200, {"by": "only"})
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_requests_of_a_silent_replica_that_left_the_deployment_go_to_another(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    stopped, good = await start_upstream("stopped"), await start_upstream("good")
+    router.serve("a", stopped.replica())
+    stopped.script = nothing
+    asked = asyncio.ensure_future(router.translate())
+    await until(lambda: stopped.translations)
+
+    router.serve("a", good.replica())
+
+    assert (await asked)[:2] == (200, {"by": "good"})
+
+
+@pytest.mark.usefixtures("soon_silent")
+async def test_a_replica_that_answers_its_probe_keeps_its_slow_requests(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
+    slow, other = await start_upstream("slow"), await start_upstream("other")
+    router.serve("a", slow.replica())
+    finish = asyncio.Event()
+
+    async def script(exchange: Any) -> None:
+        if exchange.target != "/readyz":
+            await finish.wait()
+            await exchange.answer({"by": "slow"})
+        else:
+            await exchange.answer({}, 503)  # Not ready is an answer.
+
+    slow.script = script
+    asked = asyncio.ensure_future(router.translate())
+    await until(lambda: [each.target for each in slow.asked].count("/readyz") >= 3)
+    router.serve("a", slow.replica(), other.replica())
+    finish.set()
+
+    assert (await asked)[:2] == (200, {"by": "slow"})
+    assert len(slow.translations) == 1
 
 
 async def test_an_error_of_the_replica_is_handed_on_and_not_retried(router: Any, start_upstream: Any) -> None:
