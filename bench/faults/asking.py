@@ -14,7 +14,10 @@ from faults.client import Answer, BrokenError, Client, GarbledError
 from faults.questions import Question
 
 PATH = "/translate"
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
+"""A client that follows Retry-After for ten minutes: overload lasts for minutes here, and its end decides."""
+ATTEMPT_S = 90.0
+"""An attempt has 30 s at a router; what takes so long hangs."""
 BACK_OFF_S = 0.05
 """Before the second attempt at another router; each further one waits as much longer, up to a second."""
 
@@ -25,11 +28,13 @@ class Patience:
 
     Args:
         seconds: Deadline of the request, retries included.
+        attempt_s: Deadline of each attempt.
         attempts: Connections that may be refused or break before an answer.
         waits: Whether 429 and 503 with Retry-After are retried after that time, where the deadline allows.
     """
 
     seconds: float = PATIENCE_S
+    attempt_s: float = ATTEMPT_S
     attempts: int = 10_000
     waits: bool = True
 
@@ -80,7 +85,8 @@ async def ask(
                 note = f"{time.perf_counter() - began_s:.1f} s :{port}"
                 problem = "waiting for the answer"
                 try:
-                    answer = await client.post(port, PATH, question.body, stall_s=stall_s)
+                    async with asyncio.timeout(patience.attempt_s):
+                        answer = await client.post(port, PATH, question.body, stall_s=stall_s)
                 except BrokenError as error:
                     outcome.reconnected += 1
                     outcome.way.append(f"{note} {error}")
@@ -104,7 +110,8 @@ async def ask(
     except GarbledError as error:
         outcome.wrong, outcome.cut = f"{question.text[:80]!r}: {error}", True
     except TimeoutError:
-        outcome.lost = f"{question.text[:80]!r}: no answer in {patience.seconds:g} s; {problem}"
+        waited_s = time.perf_counter() - began_s
+        outcome.lost = f"{question.text[:80]!r}: no answer after {waited_s:.0f} s; {problem}"
     outcome.seconds = time.perf_counter() - began_s
     return outcome
 

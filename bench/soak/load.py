@@ -171,7 +171,7 @@ class Load:
     async def _slow(self, question: Question, stall_s: float) -> None:
         at_s = self.now_s
         self.counts.sent += 1
-        patience = Patience(PATIENCE.seconds + stall_s)
+        patience = Patience(PATIENCE.seconds + stall_s, PATIENCE.attempt_s + stall_s)
         outcome = await ask(self._client, question, self._order(), patience, stall_s=stall_s)
         if outcome.cut:
             self.counts.slow_cut += 1

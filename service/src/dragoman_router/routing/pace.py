@@ -1,4 +1,4 @@
-"""How fast the replicas of a deployment take queued requests, and how many may wait so that all are answered in time."""
+"""How fast the replicas of a deployment take queued requests, and how many may wait to be answered in time."""
 
 from __future__ import annotations
 
