@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import sys
 from collections.abc import Coroutine
@@ -12,7 +13,7 @@ from typing import Any
 import uvloop
 
 from dragoman_contract.tracebacks import SparseTracebacks
-from dragoman_router import watching
+from dragoman_router import detecting, watching
 from dragoman_router.admin import admin_app, served
 from dragoman_router.assembly import assemble
 from dragoman_router.errors import RouterError, SettingsError
@@ -60,6 +61,10 @@ def _first(error: Exception) -> Exception:
 
 
 async def _run(settings: Settings) -> None:
+    detecting.load()
+    # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
+    gc.collect()
+    gc.freeze()
     ring = None if settings.keys_dir is None else KeyRing(settings.keys_dir, asyncio.get_running_loop().time)
     certificates = None if settings.tls_cert is None else Certificates(settings)
     app, state = assemble(settings, ring)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import TypeVar
 
 from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
@@ -24,7 +22,6 @@ from dragoman_contract.routing import (
     SOURCE_LANG_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_router.dialects import names
 from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage, first
 from dragoman_router.dialects.paths import (
     DEEPL,
@@ -63,7 +60,6 @@ from dragoman_router.upstream import ExchangeError, Headers, Reply
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
@@ -213,7 +209,7 @@ class App:
                 await self._pass_on(request, dialect, action, began_s, exchange)
                 return
             else:
-                answer = await _with_names(lambda: self._local(request, dialect, action))
+                answer = self._local(request, dialect, action)
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
@@ -268,7 +264,7 @@ class App:
         self, request: Request, dialect: Dialect, action: Action, began_s: float, exchange: Exchange
     ) -> None:
         state = self._state
-        ask = await _with_names(lambda: dialect.read(request)) if action in READ else Ask()
+        ask = dialect.read(request) if action in READ else Ask()
         exempt = state.gate.asks_for_keys and not needs_key(dialect, action)
         caller, charge = (request.client, Charge()) if exempt else state.gate.admit(request, ask)
         characters = 0
@@ -412,15 +408,6 @@ def charged(reply: Reply, ask: Ask) -> int:
         if name == _CHARACTERS and value.removeprefix(b"-").isdigit():
             return int(value)
     return ask.characters
-
-
-async def _with_names(work: Callable[[], T]) -> T:
-    """Do it, and again once the names of languages are loaded where it needs them."""
-    try:
-        return work()
-    except names.NotLoadedError:
-        await asyncio.to_thread(names.load)
-        return work()
 
 
 def _time_limit_s(asked: bytes | None) -> float:

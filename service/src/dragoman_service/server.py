@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.errors import ServiceError, StartError
+from dragoman_service.inbound import bounded
 from dragoman_service.lifecycle import Lifecycle, Phase, Progress
 
 log = logging.getLogger(__name__)
@@ -45,18 +46,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the pod."""
         yield
-
-
-def _counting(on_stalled: Callable[[], None]) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, which also calls `on_stalled` for each client that did not read its answer."""
-
-    class Protocol(HttpToolsProtocol):
-        def connection_lost(self, exc: Exception | None) -> None:
-            if isinstance(exc, TimeoutError):  # ETIMEDOUT: see `listen`.
-                on_stalled()
-            super().connection_lost(exc)
-
-    return Protocol
 
 
 def _awaits_request(connection: asyncio.Protocol) -> bool:
@@ -116,7 +105,7 @@ class Pod:
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http=_counting(app.state.client_stalled),
+                http=bounded(app.state.client_stalled),
                 ws="none",
                 lifespan="off",
                 access_log=False,

@@ -23,8 +23,8 @@ EVENT_STREAM = "text/event-stream"
 MOST_REQUESTS_SIDE_BY_SIDE = 8
 """Of one call: each may have many texts in the engine at once."""
 
-INLINE_CHARS = 20_000
-"""Longer requests are read, and longer answers rendered, in a thread: this many take a millisecond or two."""
+INLINE_CHARS = 4_000
+"""Longer requests are read, and longer answers rendered, in a thread: this many take 4 ms, markup in answers too."""
 
 TEXT_CHARS = 100
 """What a text costs beside its characters, in theirs."""

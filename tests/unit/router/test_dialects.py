@@ -19,11 +19,6 @@ UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _names() -> None:
-    names.load()
-
-
 def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = Request("POST", path, query.encode(), list(headers), content)
@@ -254,3 +249,8 @@ def test_documents_are_asked_for_by_id(method: str, path: str, found: str | None
 def test_documents_are_asked_for_in_one_way(method: str, path: str) -> None:
     with pytest.raises(errors.UnknownPathError, match="use "):
         recognise(Request(method, path, b"", []))
+
+
+@pytest.mark.parametrize("name", ["\0", "\0" * 13, "German\0", "ger\0man", "abc\0\0\0\0\0"])
+def test_names_that_langcodes_reads_beyond_its_data_for_name_no_language(name: str) -> None:
+    assert names.named(name) is None

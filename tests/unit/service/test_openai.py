@@ -169,6 +169,12 @@ def test_languages_go_by_tag_or_english_name() -> None:
         tag_of("no such language")
 
 
+@pytest.mark.parametrize("name", ["\0", "\0" * 13, "German\0", "ger\0man", "abc\0\0\0\0\0", "\ud800"])
+def test_names_that_langcodes_reads_beyond_its_data_for_are_refused(name: str) -> None:
+    with pytest.raises(UnknownLanguageError):
+        tag_of(name)
+
+
 def test_the_last_turn_of_a_chat_must_be_the_users() -> None:
     class Core:
         class family:

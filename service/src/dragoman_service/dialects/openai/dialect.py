@@ -50,6 +50,9 @@ def tag_of(name: str) -> str:
             f"the name of a language has at most {MOST_NAME_CHARS} characters; {name[:40]!r}… has {len(name)}"
         )
     try:
+        # With NUL, which separates keys and values in langcodes' data, it reads beyond their ends.
+        if "\0" in name:
+            raise LookupError(name)
         return str(langcodes.find(name))
     except (LookupError, UnicodeEncodeError):
         raise UnknownLanguageError(
