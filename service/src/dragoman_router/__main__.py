@@ -13,9 +13,10 @@ from typing import Any
 import uvloop
 
 from dragoman_contract.tracebacks import SparseTracebacks
-from dragoman_router import detecting, watching
+from dragoman_router import watching
 from dragoman_router.admin import admin_app, served
 from dragoman_router.assembly import assemble
+from dragoman_router.dialects import names
 from dragoman_router.errors import RouterError, SettingsError
 from dragoman_router.fleet import Fleet
 from dragoman_router.keys import KeyRing
@@ -61,7 +62,7 @@ def _first(error: Exception) -> Exception:
 
 
 async def _run(settings: Settings) -> None:
-    detecting.load()
+    names.load()  # On first use this would hold up the event loop.
     # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
     gc.collect()
     gc.freeze()

@@ -6,7 +6,6 @@ with a bundled model of 4.6 MB (lingua's wheel has 96 MB; gcld3 has no wheel), 0
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,10 +14,6 @@ from typing import Any
 import regex
 
 from dragoman_service.text.scripts import chinese_script, scripts_of_text
-
-# numpy, which the model needs, takes 16 MB for each core of the machine when it is imported, in threads of OpenBLAS.
-# The model's products have a few hundred numbers.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 MOST_CHARS = 1000
 """More text does not change the answer."""
@@ -120,7 +115,7 @@ def detect(text: str, among: Iterable[str] = ()) -> Detection:
 
 @cache
 def _identifier() -> Any:
-    """The model; loading it takes up to a second, so it is loaded on first use."""
+    """The model; loading it takes a second and 90 MB, so it is loaded on first use."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # type: ignore[import-untyped]
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
