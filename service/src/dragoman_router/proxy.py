@@ -315,9 +315,10 @@ class Proxy:
         job.broken += failure is Failure.BROKEN
         if not rests:
             self._note(backend, endpoint, failure)
-        if not may_retry(failure, job.broken, self._budget, self._loop.time(), job.deadline_s):
-            if failure is Failure.REFUSED:
-                raise self._too_late(backend)
+        now_s = self._loop.time()
+        if not may_retry(failure, job.broken, self._budget, now_s, job.deadline_s):
+            if failure is Failure.REFUSED or now_s >= job.deadline_s:
+                raise self._too_late(backend, job.held_s)
             raise UpstreamError(f"{job.attempts} attempts failed, the last one because {why}")
 
     def _note(self, backend: Backend, endpoint: Endpoint, failure: Failure) -> None:

@@ -13,9 +13,9 @@ from dragoman_router.errors import NoReplicaError, RefusedError, UnknownDeployme
 from dragoman_router.fleet import Fleet
 from dragoman_router.hold import HoldLimits
 from dragoman_router.metrics import Metrics
-from dragoman_router.proxy import Answered, Job, Proxy
+from dragoman_router.proxy import ANSWER_S, Answered, Job, Proxy
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.upstream import Connection, Reply
+from dragoman_router.upstream import Connection, ExchangeError, Reply
 
 KEY = "default/one"
 
@@ -34,6 +34,18 @@ class Answers:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+class Fails(Answers):
+    """A pool whose replica fails a request once its time is over."""
+
+    def __init__(self, connected: bool) -> None:
+        self._connected = connected
+
+    async def ask(self, _head: bytes, _body: bytes, deadline_s: float, **_: Any) -> tuple[Reply, Connection]:
+        while asyncio.get_running_loop().time() < deadline_s - ANSWER_S:
+            await asyncio.sleep(0.01)
+        raise ExchangeError("no connection in time", connected=self._connected)
 
 
 def full_backend(age_s: float) -> tuple[Proxy, Backend, Endpoint]:
@@ -108,4 +120,19 @@ async def test_a_deployment_that_goes_ends_its_waits() -> None:
     with pytest.raises(UnknownDeploymentError):
         await asked
     backend.release(endpoint)
+    assert_idle(backend, endpoint)
+
+
+@pytest.mark.parametrize("connected", [False, True])
+async def test_a_request_whose_time_ends_at_a_replica_that_fails_may_be_sent_again(connected: bool) -> None:
+    proxy, backend, endpoint = full_backend(age_s=60)
+    backend.release(endpoint)
+    endpoint.pool = Fails(connected)  # type: ignore[assignment]
+    job = make_job()
+    job.deadline_s = asyncio.get_running_loop().time() + 0.2
+
+    with pytest.raises(NoReplicaError) as refused:
+        await proxy.answer(job)
+
+    assert refused.value.retry_after_s >= 1
     assert_idle(backend, endpoint)
