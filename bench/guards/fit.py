@@ -37,7 +37,7 @@ LEAST_WIDTH = 1.05
 """Of a language that is listed as a wide one."""
 USUAL_PAIRS = 100
 """Pairs that a language's width is mixed with, all of the usual width."""
-FALSE_ALARMS = 0.006
+FALSE_ALARMS = 0.004
 """Share of whole translations that the bias lets above 0."""
 
 

@@ -157,11 +157,12 @@ class Reader:
             with suppress(OSError):
                 if start is None:
                     continue
-                rss_mb, fds = resident_mb(pid), len(descriptors(pid))
+                rss_mb, open_files = resident_mb(pid), descriptors(pid)
                 lifetime = self.lifetimes.setdefault((pid, start), Lifetime(role, name))
                 lifetime.at_s.append(round(at_s, 1))
                 lifetime.rss_mb.append(rss_mb)
-                lifetime.fds.append(fds)
+                lifetime.fds.append(len(open_files))
+                lifetime.sockets.append(sum(each.startswith("socket:") for each in open_files))
 
     async def held(self, pods: Iterable[Pod]) -> dict[str, dict[str, float]]:
         """What each router and each pod that answers holds, by its name."""

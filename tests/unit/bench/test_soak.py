@@ -95,6 +95,19 @@ def test_a_leak_of_file_descriptors():
     assert any(each.startswith("router-0: fds grew from") for each in grown([process])[1])
 
 
+def test_the_connections_of_a_load_are_no_growth():
+    process = lifetime(noisy(360, 60))
+    process.sockets = [10.0] * 200 + [900.0] * 160
+    process.fds = [20 + sockets for sockets in process.sockets]
+    process.rss_mb = [
+        value + 0.02 * sockets for value, sockets in zip(process.rss_mb, process.sockets, strict=True)
+    ]
+    assert grown([process])[1] == []
+    process.fds = [sockets + number for number, sockets in enumerate(process.sockets)]
+    process.rss_mb = [value + number / 10 for number, value in enumerate(process.rss_mb)]
+    assert len([each for each in grown([process])[1] if each.startswith("router-0:")]) == 2
+
+
 def test_a_small_leak_in_many_short_lives():
     # Each grows by less than one process may.
     lives = [lifetime(noisy(60, 60, 0.2), name=f"router-{number}") for number in range(12)]

@@ -43,8 +43,7 @@ class Fails(Answers):
         self._connected = connected
 
     async def ask(self, _head: bytes, _body: bytes, deadline_s: float, **_: Any) -> tuple[Reply, Connection]:
-        while asyncio.get_running_loop().time() < deadline_s - ANSWER_S:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(max(0.0, deadline_s - ANSWER_S - asyncio.get_running_loop().time()))
         raise ExchangeError("no connection in time", connected=self._connected)
 
 
