@@ -12,8 +12,9 @@ WARM_UP_S = 120.0
 """Of a process's life: caches fill, connections and threads come."""
 SHORTEST_S = 240.0
 """Of its life after that: what lives for less says nothing about growth."""
-SHORTEST_SUM_H = 0.25
-"""Hours that all processes of one role are watched, before their growth by the hour means something."""
+SHORTEST_SUM_H = 0.75
+"""Hours that all processes of one role are watched, before their growth by the hour means something: a pod's memory
+rises by steps of a few MB in its first ten minutes, with the first large answers, and stays there."""
 CONNECTION_MB = 0.025
 """Memory that a connection brings and the allocator keeps: a router with 900 of them has 18 MB more than with 50, and
 no more for the next 900. A process may keep that of the highest number that it had."""

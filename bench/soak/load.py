@@ -159,9 +159,8 @@ class Load:
         return Question(plain.text, plain.source, plain.target, plain.expected, copies, stream)
 
     def _order(self) -> list[int]:
-        """The routers' ports, another one first each time."""
-        self._ports.append(self._ports.pop(0))
-        return self._ports.copy()
+        """The routers' ports in random order: in turn, each would get the texts of one pair, which alternate."""
+        return self._chance.sample(self._ports, len(self._ports))
 
     async def _one(self, question: Question, load: str) -> None:
         at_s = self.now_s
