@@ -27,7 +27,10 @@ def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
     """
     chance = Random()
     clock = asyncio.get_running_loop().time
-    fleet = Fleet(HoldLimits(settings.max_held, settings.max_held_bytes, settings.max_held_s), chance)
+    limits = HoldLimits(
+        settings.max_held, settings.max_held_bytes, settings.max_held_s, settings.request_timeout_s
+    )
+    fleet = Fleet(limits, chance)
     metrics = Metrics(fleet, dict if ring is None else ring.characters)
     state = State(
         fleet=fleet,

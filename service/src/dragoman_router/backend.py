@@ -212,7 +212,8 @@ class Backend:
             held: The request.
             left_s: Seconds until it is given up; infinite where a start of a replica is waited for.
         """
-        pushed_out = self.queue.add(held, self._pace.room(left_s, self.in_flight))
+        time_s = max(left_s, self.queue.limits.time_s)
+        pushed_out = self.queue.add(held, self._pace.room(time_s, self.in_flight))
         self._changed()
         self.dispatch()
         return pushed_out

@@ -21,11 +21,14 @@ class HoldLimits:
         count: Requests.
         bytes: Of their bodies together.
         age_s: Seconds that one may wait.
+        time_s: Seconds that a request has, its answer included: while replicas are busy, so many wait as are answered
+            in it. Not less for a request whose client allows less: it would push out others.
     """
 
     count: int = 1000
     bytes: int = 64 * 1024 * 1024
     age_s: float = 120.0
+    time_s: float = 30.0
 
 
 class Held(Generic[T]):

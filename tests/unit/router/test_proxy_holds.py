@@ -104,6 +104,27 @@ async def test_a_slot_granted_in_the_turn_of_time_out_and_cancellation_is_given_
     assert_idle(backend, endpoint)
 
 
+async def test_a_client_that_allows_little_time_pushes_out_no_other() -> None:
+    proxy, backend, endpoint = full_backend(age_s=60)
+    greedy = [asyncio.create_task(proxy.answer(make_job())) for _ in range(8)]
+    await asyncio.sleep(0)
+    # One a second is answered: in 30 s all of them, in one second none.
+    for second in range(10):
+        backend._pace.took(float(second))
+    hurried = make_job()
+    hurried.caller, hurried.deadline_s = "other", asyncio.get_running_loop().time() + 0.1
+
+    with pytest.raises(NoReplicaError):
+        await proxy.answer(hurried)
+
+    assert len(backend.queue) == len(greedy)
+    for each in greedy:
+        each.cancel()
+    await asyncio.gather(*greedy, return_exceptions=True)
+    backend.release(endpoint)
+    assert_idle(backend, endpoint)
+
+
 async def test_a_wait_in_vain_ends_with_its_reason() -> None:
     proxy, backend, endpoint = full_backend(age_s=0)
     with pytest.raises(NoReplicaError):
