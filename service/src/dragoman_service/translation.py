@@ -58,8 +58,6 @@ class TranslationRequest:
         ignore_tags: Elements that are not translated.
         splitting_tags: Elements that always end a segment.
         non_splitting_tags: Elements that never end one.
-        keep_whitespace: Whether the caller wants layout and casing left as they are. Nothing reads it yet:
-            blanks always come back, and no family has words for the rest.
         ignore_unsupported: Whether a wish that the model's family cannot fulfil is dropped with a warning
             rather than refused.
         on_finding: See there.
@@ -80,7 +78,6 @@ class TranslationRequest:
     ignore_tags: frozenset[str] = frozenset()
     splitting_tags: frozenset[str] = frozenset()
     non_splitting_tags: frozenset[str] = frozenset()
-    keep_whitespace: bool = False
     ignore_unsupported: bool = False
     on_finding: OnFinding = OnFinding.FLAG
     timeout_s: float | None = None

@@ -66,7 +66,6 @@ def test_each_field_reaches_the_core() -> None:
         ignore_tags=frozenset("xyz"),
         splitting_tags=frozenset({"p", "li"}),
         non_splitting_tags=frozenset("i"),
-        keep_whitespace=True,
     )
 
 
@@ -78,10 +77,11 @@ def test_sentences_are_split_as_asked(sent: object, split: Split | None) -> None
 
 
 @pytest.mark.parametrize(
-    ("sent", "kept"), [(True, True), ("1", True), (1, True), ("false", False), (None, False)]
+    ("sent", "is_on"), [(True, True), ("1", True), (1, True), ("false", False), (None, False)]
 )
-def test_yes_and_no_come_in_many_forms(sent: object, kept: bool) -> None:
-    assert wanted(preserve_formatting=sent).keep_whitespace is kept
+def test_yes_and_no_come_in_many_forms(sent: object, is_on: bool) -> None:
+    fields = fields_of(make_request(), json.dumps({"preserve_formatting": sent}).encode())
+    assert bool(fields.flag("preserve_formatting")) is is_on
 
 
 def test_a_form_says_the_same_as_json() -> None:
@@ -105,7 +105,6 @@ def test_a_form_says_the_same_as_json() -> None:
         "en-GB",
         split=Split.NONE,
         ignore_tags=frozenset("xy"),
-        keep_whitespace=True,
         ignore_unsupported=True,
     )
 

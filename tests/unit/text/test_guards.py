@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dragoman_service.text.fidelity import changed_placeholders
 from dragoman_service.text.guards import Expectation, Guard, check, cleaned
-from dragoman_service.text.markers import X_TAGS
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.placeholders import placeholders
 
@@ -199,7 +198,7 @@ def test_thoughts_are_cleaned_away() -> None:
 
 
 def test_markers_are_no_words_of_the_text() -> None:
-    expected = Expectation("en", "ne", style=X_TAGS)
+    expected = Expectation("en", "ne", markers=True)
 
     assert check("The <x1>big</x1> house <x25/>.", "<x1>ठूलो</x1> घर <x25/>।", expected) == ()
 

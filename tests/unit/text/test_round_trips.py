@@ -9,13 +9,12 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from dataclasses import replace
 
-import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman_service.text.document import Document, prepare
-from dragoman_service.text.markers import STYLES, MarkerStyle
+from dragoman_service.text.markers import PATTERN
 from dragoman_service.text.markup_tokens import Kind, tokens
 from dragoman_service.text.preparation import Format, Preparation
 from dragoman_service.text.restoring import restore, verify
@@ -88,7 +87,6 @@ ways = st.builds(
     by_line=st.booleans(),
     by_sentence=st.booleans(),
     protect_placeholders=st.booleans() | st.just(True),
-    style=st.sampled_from(list(STYLES.values())),
     ignore_tags=st.sampled_from([frozenset(), frozenset({"x"})]),
 )
 
@@ -155,25 +153,24 @@ def test_placeholders_survive_any_answer(source: str, how: Preparation, seed: in
     chance = random.Random(seed)
     document = prepare(source, with_format(how, Format.PLAIN))
     for segment in document.segments:
-        answer = spoiled(segment.text, segment.style.pattern, chance)
+        answer = spoiled(segment.text, PATTERN, chance)
         if not verify(segment, answer):
             raws = [piece.raw for piece in segment.pieces if piece.role]
             result = restore(segment, answer)
             assert all(result.count(raw) >= raws.count(raw) for raw in raws)
 
 
-@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
-def test_answers_that_break_a_document_exist(style: MarkerStyle) -> None:
+def test_answers_that_break_a_document_exist() -> None:
     """The properties above would hold of a model that never errs; this one does err."""
     chance = random.Random(7)
     segment = prepare(
         "<p>One <b>two</b> {three} four</p>",
-        Preparation(100, format=Format.HTML, style=style),
+        Preparation(100, format=Format.HTML),
     ).segments[0]
     faults = Counter(
         problem.fault.value
         for _ in range(300)
-        for problem in verify(segment, spoiled(segment.text, segment.style.pattern, chance))
+        for problem in verify(segment, spoiled(segment.text, PATTERN, chance))
     )
 
     assert set(faults) == {"lost", "duplicated", "invented", "reordered", "emptied"}
@@ -183,7 +180,7 @@ def answers(document: Document, chance: random.Random) -> list[str]:
     """What the core makes of a model that spoils most of what it is given."""
     restored = []
     for segment in document.segments:
-        answer = spoiled(segment.text, segment.style.pattern, chance)
+        answer = spoiled(segment.text, PATTERN, chance)
         restored.append(segment.source if verify(segment, answer) else restore(segment, answer))
     return restored
 

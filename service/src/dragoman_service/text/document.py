@@ -61,7 +61,7 @@ def prepare(text: str, how: Preparation) -> Document:
 
 def _parts(text: str, how: Preparation) -> Iterable[Segment | str]:
     if how.format is Format.PLAIN:
-        yield from segments_of(plain_pieces(text, how.style, how.protect_placeholders), how)
+        yield from segments_of(plain_pieces(text, how.protect_placeholders), how)
         return
     rules = MarkupRules(
         how.format is Format.HTML, how.ignore_tags, how.splitting_tags, how.non_splitting_tags
@@ -73,7 +73,7 @@ def _parts(text: str, how: Preparation) -> Iterable[Segment | str]:
             yield chunk.raw
             run = []
         elif chunk.kind == "text":
-            run += markup_pieces(chunk.raw, how.style, how.protect_placeholders, html=rules.html)
+            run += markup_pieces(chunk.raw, how.protect_placeholders, html=rules.html)
         else:
             _add_tag(run, chunk)
     yield from segments_of(run, how)

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 
 import regex
 
-from dragoman_service.text.markers import MarkerStyle, Role, compiled
+from dragoman_service.text.markers import MARKER, RESERVED, Role
 from dragoman_service.text.placeholders import placeholders
 
 ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z_:][\w.:\-]{0,63}+);")
+
+SIGN = regex.compile(rf"{ENTITY.pattern}|[{regex.escape(''.join(sorted(RESERVED)))}]")
+"""What cannot stand in a segment as it is: entities, and what markers are made of."""
 
 XML_ENTITIES = frozenset({"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"})
 
@@ -46,27 +49,26 @@ class Piece:
         return self.part(0, length), self.part(length)
 
 
-def plain_pieces(text: str, style: MarkerStyle, protect: bool) -> list[Piece]:
+def plain_pieces(text: str, protect: bool) -> list[Piece]:
     """The pieces of plain text; what reads as a marker becomes one, so that none is mistaken for ours."""
     pieces: list[Piece] = []
     for piece in _placeholder_pieces(text) if protect else [Piece(text, text)]:
-        pieces += [piece] if piece.role else _around(piece.raw, compiled(style.pattern), "marker")
+        pieces += [piece] if piece.role else _around(piece.raw, MARKER, "marker")
     return pieces
 
 
-def markup_pieces(raw: str, style: MarkerStyle, protect: bool, *, html: bool) -> list[Piece]:
+def markup_pieces(raw: str, protect: bool, *, html: bool) -> list[Piece]:
     """The pieces of text in markup: entities show as their characters, or stay as markers.
 
     Args:
         raw: Text between tags.
-        style: Its characters become markers where they stand in the text.
         protect: Whether placeholders become markers.
         html: Whether HTML's named entities hold.
     """
     pieces: list[Piece] = []
     for piece in _placeholder_pieces(raw) if protect else [Piece(raw, raw)]:
-        for part in [piece] if piece.role else _around(piece.raw, compiled(style.pattern), "marker"):
-            pieces += [part] if part.role else _entity_pieces(part.raw, style, html)
+        for part in [piece] if piece.role else _around(piece.raw, MARKER, "marker"):
+            pieces += [part] if part.role else _entity_pieces(part.raw, html)
     return pieces
 
 
@@ -135,9 +137,8 @@ def _around(text: str, pattern: regex.Pattern[str], kind: str) -> Iterator[Piece
         yield Piece(text[position:], text[position:])
 
 
-def _entity_pieces(raw: str, style: MarkerStyle, html: bool) -> Iterator[Piece]:
-    signs = compiled(rf"{ENTITY.pattern}|[{regex.escape(''.join(sorted(style.reserved | {'<', '>'})))}]")
-    for piece in _around(raw, signs, "entity"):
+def _entity_pieces(raw: str, html: bool) -> Iterator[Piece]:
+    for piece in _around(raw, SIGN, "entity"):
         shown = _character(piece.raw, html) if piece.role else None
         yield Piece(shown, piece.raw, None, "entity") if shown else piece
 

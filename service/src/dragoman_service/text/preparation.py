@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dragoman_service.text.markers import X_TAGS, MarkerStyle
 from dragoman_service.text.pieces import Piece
 from dragoman_service.text.segments import CountTokens
 
@@ -43,7 +42,6 @@ class Preparation:
     by_line: bool = True
     by_sentence: bool = False
     protect_placeholders: bool = True
-    style: MarkerStyle = X_TAGS
     ignore_tags: frozenset[str] = frozenset()
     splitting_tags: frozenset[str] = frozenset()
     non_splitting_tags: frozenset[str] = frozenset()
@@ -57,12 +55,10 @@ class Segment:
         text: What the model sees.
         source: The part of the source that it stands for.
         pieces: The source as text and markers, numbered as in `text`.
-        style: How its markers are written.
         format: Of the source.
     """
 
     text: str
     source: str
     pieces: tuple[Piece, ...] = field(repr=False)
-    style: MarkerStyle = field(default=X_TAGS, repr=False)
     format: Format = Format.PLAIN

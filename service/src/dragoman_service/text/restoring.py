@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import regex
 
+from dragoman_service.text import markers
 from dragoman_service.text.markers import Marker, Role
 from dragoman_service.text.pieces import Piece
 from dragoman_service.text.preparation import Format, Segment
@@ -59,18 +60,18 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
         segment: What was asked for.
         answer: What the model wrote.
     """
-    expected = list(segment.style.read(segment.text))
-    found = list(segment.style.read(answer))
+    expected = list(markers.read(segment.text))
+    found = list(markers.read(answer))
     keys = {(marker.role, marker.number) for marker in expected}
     times: dict[tuple[Role, int], int] = {}
     for marker in found:
         times[marker.role, marker.number] = times.get((marker.role, marker.number), 0) + 1
     problems = [
-        _problem(segment, Fault.LOST if key not in times else Fault.DUPLICATED, *key)
+        _problem(Fault.LOST if key not in times else Fault.DUPLICATED, *key)
         for key in sorted(keys)
         if times.get(key, 0) != 1
     ]
-    problems += [_problem(segment, Fault.INVENTED, *key) for key in sorted(times.keys() - keys)]
+    problems += [_problem(Fault.INVENTED, *key) for key in sorted(times.keys() - keys)]
     return tuple(problems or _misplaced(segment, expected, found, answer))
 
 
@@ -94,7 +95,7 @@ def restore(segment: Segment, answer: str) -> str:
     }
     parts: list[str] = []
     position = 0
-    for marker in segment.style.read(answer):
+    for marker in markers.read(answer):
         parts.append(_escaped(answer[position : marker.start], segment.format, written))
         parts.append(raws[marker.role, marker.number].raw)
         position = marker.end
@@ -104,8 +105,8 @@ def restore(segment: Segment, answer: str) -> str:
 
 def _raws(segment: Segment) -> dict[tuple[Role, int], Piece]:
     pieces = [piece for piece in segment.pieces if piece.role]
-    markers = segment.style.read(segment.text)
-    return {(marker.role, marker.number): piece for marker, piece in zip(markers, pieces, strict=True)}
+    found = markers.read(segment.text)
+    return {(marker.role, marker.number): piece for marker, piece in zip(found, pieces, strict=True)}
 
 
 def _escaped(text: str, form: Format, written: dict[str, str]) -> str:
@@ -116,8 +117,8 @@ def _escaped(text: str, form: Format, written: dict[str, str]) -> str:
     return "".join(written.get(character) or ESCAPES.get(character, character) for character in clean)
 
 
-def _problem(segment: Segment, fault: Fault, role: Role, number: int) -> MarkerProblem:
-    return MarkerProblem(fault, segment.style.written(role, number))
+def _problem(fault: Fault, role: Role, number: int) -> MarkerProblem:
+    return MarkerProblem(fault, markers.written(role, number))
 
 
 def _misplaced(
@@ -128,14 +129,14 @@ def _misplaced(
     parents = _parents(expected, raws)
     after = _parents(found, raws)
     if after is None or parents is None:
-        return [_problem(segment, Fault.REORDERED, found[0].role, found[0].number)]
+        return [_problem(Fault.REORDERED, found[0].role, found[0].number)]
     moved = [key for key, parent in parents.items() if after[key] != parent]
-    problems = [_problem(segment, Fault.REORDERED, *key) for key in moved]
+    problems = [_problem(Fault.REORDERED, *key) for key in moved]
     if _positional(expected, raws) != _positional(found, raws):
         first = _positional(expected, raws)[0]
-        problems.append(_problem(segment, Fault.REORDERED, Role.ALONE, first))
+        problems.append(_problem(Fault.REORDERED, Role.ALONE, first))
     emptied = _blank_pairs(found, answer) - _blank_pairs(expected, segment.text)
-    problems += [_problem(segment, Fault.EMPTIED, Role.OPEN, number) for number in sorted(emptied)]
+    problems += [_problem(Fault.EMPTIED, Role.OPEN, number) for number in sorted(emptied)]
     return problems
 
 

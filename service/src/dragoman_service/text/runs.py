@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dragoman_service.text.markers import MarkerStyle, Role
+from dragoman_service.text import markers
+from dragoman_service.text.markers import Role
 from dragoman_service.text.pieces import Piece, trimmed
 from dragoman_service.text.preparation import Format, Preparation, Segment
 from dragoman_service.text.segments import has_letters, split
@@ -49,7 +50,7 @@ def _between_boundaries(run: Sequence[Piece]) -> Iterable[Sequence[Piece]]:
 def _fitting(group: Sequence[Piece], how: Preparation) -> Iterable[Sequence[Piece]]:
     if not group:
         return
-    shown = _shown(group, how.style)
+    shown = _shown(group)
     segments = split(
         "".join(shown),
         how.budget_tokens,
@@ -57,7 +58,7 @@ def _fitting(group: Sequence[Piece], how: Preparation) -> Iterable[Sequence[Piec
         lang=how.lang,
         by_line=how.by_line and how.format is Format.PLAIN,
         by_sentence=how.by_sentence,
-        atom=how.style.pattern,
+        atom=markers.PATTERN,
         translatable=bool,
     )
     if len(segments.texts) <= 1:
@@ -99,7 +100,7 @@ def _at(group: Sequence[Piece], lengths: Sequence[int], ends: Sequence[int]) -> 
         yield current
 
 
-def _shown(group: Sequence[Piece], style: MarkerStyle) -> list[str]:
+def _shown(group: Sequence[Piece]) -> list[str]:
     """What the model sees of each piece; markers are numbered from 1."""
     numbers: dict[int, int] = {}
     shown: list[str] = []
@@ -115,7 +116,7 @@ def _shown(group: Sequence[Piece], style: MarkerStyle) -> list[str]:
             number = count
             if piece.pair:
                 numbers[piece.pair] = number
-        shown.append(style.written(piece.role, number))
+        shown.append(markers.written(piece.role, number))
     return shown
 
 
@@ -124,8 +125,8 @@ def _segment(group: Sequence[Piece], how: Preparation) -> Segment | str:
     source = _raw(group)
     if not any(piece.role is None and has_letters(piece.shown) for piece in group):
         return source
-    text = "".join(_shown(group, how.style))
+    text = "".join(_shown(group))
     expected = [piece.role for piece in group if piece.role is not None]
-    if [marker.role for marker in how.style.read(text)] != expected:
+    if [marker.role for marker in markers.read(text)] != expected:
         return source  # something in the source reads as a marker: better untouched than mistaken
-    return Segment(text, source, tuple(group), how.style, how.format)
+    return Segment(text, source, tuple(group), how.format)

@@ -50,7 +50,6 @@ class Asked:
         return (
             self.segment.text,
             self.segment.source,
-            self.segment.style.name,
             self.segment.format,
             self.pair.source.tag,
             self.pair.target.tag,

@@ -49,7 +49,7 @@ class Judge:
             terms: Those that apply to the segment.
         """
         output = output_of(segment, answer)
-        found = await self.findings(segment.text, output, expectation(segment, answer, pair))
+        found = await self.findings(segment.text, output, expectation(answer, pair))
         return verdict_of(segment, answer, terms, output, found)
 
     async def findings(self, source: str, output: str, expected: Expectation) -> Findings:

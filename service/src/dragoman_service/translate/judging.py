@@ -82,9 +82,9 @@ def output_of(segment: Segment, answer: Answer) -> str:
     return cleaned(answer.text) if ours else answer.text.strip()
 
 
-def expectation(segment: Segment, answer: Answer, pair: Pair) -> Expectation:
-    """What the guards are told beside the texts."""
-    return Expectation(pair.source.tag, pair.target.tag, answer.finish, segment.style)
+def expectation(answer: Answer, pair: Pair) -> Expectation:
+    """What the quality checks need beside the texts."""
+    return Expectation(pair.source.tag, pair.target.tag, answer.finish, markers=True)
 
 
 def verdict_of(

@@ -15,7 +15,7 @@ from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.prompts.wishes import Wishes
 from dragoman_service.text.document import Document, prepare
 from dragoman_service.text.glossary import Glossary, Term
-from dragoman_service.text.markers import compiled
+from dragoman_service.text.markers import MARKER
 from dragoman_service.text.preparation import Preparation, Segment
 from dragoman_service.translate.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.translate.generation import Asked
@@ -182,7 +182,7 @@ class Preparer:
 
 def _end_of(segment: Segment) -> str:
     """The last words of a segment, without markers."""
-    text = " ".join(compiled(segment.style.pattern).sub(" ", segment.text).split())
+    text = " ".join(MARKER.sub(" ", segment.text).split())
     if len(text) <= CONTEXT_CHARS:
         return text
     return text[-CONTEXT_CHARS:].partition(" ")[2] or text[-CONTEXT_CHARS:]

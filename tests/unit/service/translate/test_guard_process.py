@@ -10,13 +10,12 @@ from typing import Any, cast
 import pytest
 
 from dragoman_service.text.guards import Expectation, Guard, check
-from dragoman_service.text.markers import X_TAGS
 from dragoman_service.translate import guard_process as guard_process_module
 from dragoman_service.translate.guard_process import GuardProcess, GuardsGoneError
 from dragoman_service.translate.judge import Judge
 
 START_S = 60
-EXPECTED = Expectation("en", "de", "stop", X_TAGS)
+EXPECTED = Expectation("en", "de", "stop", markers=True)
 SOURCE = "The report of 14 May lists 3 faults in the pumps of the northern plant."
 ANSWERS = (
     "Der Bericht vom 14. Mai nennt 3 Fehler in den Pumpen des nördlichen Werks.",

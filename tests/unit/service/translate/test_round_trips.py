@@ -17,7 +17,7 @@ from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted import Script, ScriptedEngine
 from dragoman_service.errors import EmptyOutputError, TruncatedOutputError
 from dragoman_service.prompts import prompt_family
-from dragoman_service.text.markers import X_TAGS
+from dragoman_service.text.markers import PATTERN
 from dragoman_service.text.markup_tokens import Kind, tokens
 from dragoman_service.text.preparation import Format
 from dragoman_service.translate import Translator
@@ -70,7 +70,7 @@ class Model(ScriptedEngine):
 
 
 def spoiled(text: str, chance: random.Random) -> str:
-    units = [found[0] for found in regex.finditer(rf"{X_TAGS.pattern}|\w+|\W", text)]
+    units = [found[0] for found in regex.finditer(rf"{PATTERN}|\w+|\W", text)]
     for _ in range(chance.randint(0, 3)):
         place = chance.randrange(len(units) + 1)
         units[place : place + chance.randrange(2)] = [

@@ -101,6 +101,7 @@ def read_asked(fields: Fields, served: tuple[Languages, ...], max_texts: int) ->
     tag_handling = fields.choice("tag_handling", ("xml", "html"))
     version = fields.choice("tag_handling_version", ("v1", "v2"))
     fields.flag("outline_detection")
+    fields.flag("preserve_formatting")  # Layout and casing are kept in any case.
     fields.flag("show_billed_characters")
     request = TranslationRequest(
         texts=not_blank(texts),
@@ -114,7 +115,6 @@ def read_asked(fields: Fields, served: tuple[Languages, ...], max_texts: int) ->
         ignore_tags=frozenset(fields.names("ignore_tags")),
         splitting_tags=frozenset(fields.names("splitting_tags")),
         non_splitting_tags=frozenset(fields.names("non_splitting_tags")),
-        keep_whitespace=fields.flag("preserve_formatting") or False,
         # A context is a hint; what is asked for in so many words is done or refused.
         ignore_unsupported=not (glossary_ids or instructions or formality in FIRM),
     )
