@@ -26,10 +26,6 @@ class Registry:
         """The kind served at a group, version and plural name."""
         return self._kinds.get((group, version, plural))
 
-    def of_resource(self, resource: str) -> Kind | None:
-        """Any served version of a stored resource such as `deployments.apps`."""
-        return next((kind for kind in self._kinds.values() if kind.resource == resource), None)
-
     def of_kind(self, api_version: str, name: str) -> Kind | None:
         """The kind that `apiVersion` and `kind` of an object name."""
         found = (kind for kind in self._kinds.values() if kind.name == name)
