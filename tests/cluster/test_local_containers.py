@@ -39,7 +39,8 @@ async def until_log(cluster, workloads, pod, text):
     async def read():
         return path.read_text() if path.exists() else ""
 
-    return await workloads.until(read, lambda log: text in log)
+    # Unbuffered, a line and its end are written one after the other.
+    return await workloads.until(read, lambda log: text in log and log.endswith("\n"))
 
 
 async def make_claim(workloads, cluster):
