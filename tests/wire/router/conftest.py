@@ -222,7 +222,7 @@ async def start_upstream() -> AsyncIterator[StartUpstream]:
 def until() -> Callable[..., Awaitable[None]]:
     """Wait for a condition with a deadline."""
 
-    async def wait(holds: Callable[[], object], deadline_s: float = 5) -> None:
+    async def wait(holds: Callable[[], object], deadline_s: float = 30) -> None:
         async with asyncio.timeout(deadline_s):
             while not holds():  # noqa: ASYNC110 - what is waited for sets no event
                 await asyncio.sleep(0.005)
