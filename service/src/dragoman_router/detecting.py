@@ -10,7 +10,7 @@ def detect(text: str, among: tuple[str, ...]) -> str:
         text: Up to a thousand characters.
         among: Tags that come into question; empty is any.
     """
-    # Imported when it is first needed: the model costs 90 MB and a second of CPU, and few routers have to detect.
+    # Imported when it is first needed: the model costs 90 MB and a second or two of CPU; few routers have to detect.
     from dragoman_service.text import detection
 
     return detection.detect(text, among).tag

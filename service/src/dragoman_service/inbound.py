@@ -11,8 +11,8 @@ HEAD_BYTES = 48 * 1024
 """Longest head, request line and headers together: more than a router takes (32 KiB) and adds."""
 
 ADDRESS_BYTES = 40 * 1024
-"""Longest address; decoding it takes up to 0.15 µs a byte, in one piece. deep-translator's client for LibreTranslate
-has texts of any length there."""
+"""Longest address; decoding it takes 0.1 µs a byte, 0.7 where all are percent signs, in one piece. deep-translator's
+client for LibreTranslate has texts of any length there."""
 
 MOST_HEADERS = 300
 

@@ -15,7 +15,7 @@ COMMON = (
 
 
 def load() -> None:
-    """Load the names of languages: 20 MB, and a quarter of a second."""
+    """Load the names of languages: 20 to 35 MB, and a quarter of a second."""
     langcodes.find("German")
     langcodes.Language.get("de").display_name("en")
     langcodes.Language.get("de").autonym()

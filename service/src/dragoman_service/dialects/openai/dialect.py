@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import langcodes
@@ -49,15 +50,11 @@ def tag_of(name: str) -> str:
         raise UnknownLanguageError(
             f"the name of a language has at most {MOST_NAME_CHARS} characters; {name[:40]!r}… has {len(name)}"
         )
-    try:
-        # With NUL, which separates keys and values in langcodes' data, it reads beyond their ends.
-        if "\0" in name:
-            raise LookupError(name)
-        return str(langcodes.find(name))
-    except (LookupError, UnicodeEncodeError):
-        raise UnknownLanguageError(
-            f'{name[:40]!r} is no language; name it in English, or as BCP-47 such as "de"'
-        ) from None
+    # NUL separates keys and values in langcodes' data, which reads beyond their ends then.
+    if "\0" not in name:
+        with suppress(LookupError, UnicodeEncodeError):
+            return str(langcodes.find(name))
+    raise UnknownLanguageError(f'{name[:40]!r} is no language; name it in English, or as BCP-47 such as "de"')
 
 
 def wanted(asked: ChatRequest, options: TranslationOptions) -> TranslationRequest:
