@@ -61,7 +61,7 @@ crd: $(VENV)/.run  ## write the CRD from the models, in both places that hold it
 
 kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm; TORCH_INDEX as docs/install.md says)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
-	docker build --file service/Dockerfile.router --tag dragoman-router:$(VERSION) .
+	docker build --file router/Dockerfile --tag dragoman-router:$(VERSION) .
 	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
 	    --build-arg TORCH_INDEX=$(TORCH_INDEX) .
 	kind get clusters | grep -qx dragoman || kind create cluster --config kind-config.yaml --wait 2m

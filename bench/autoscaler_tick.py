@@ -23,10 +23,11 @@ import aiohttp
 
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_operator.api.v1alpha1 import parse
-from dragoman_operator.core.observed import Key, Kind
-from dragoman_operator.metric_sources import MetricSources
-from dragoman_operator.scaling import Autoscaler
-from dragoman_operator.sources import PodMetrics, Routers
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.choice import MetricSources
+from dragoman_operator.autoscaling.sources.pods import PodMetrics
+from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.observed.snapshot import Key, Kind
 
 TICK_S = 5.0
 TIMEOUT_S = 2.0

@@ -12,10 +12,10 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient
 
 from dragoman_bench.line import Line
-from dragoman_local.lifecycle import bring_up, take_down
-from dragoman_local.node.backoff import Backoff
-from dragoman_local.options import ClusterOptions
-from dragoman_local.state import Supervisor
+from dragoman_devcluster.lifecycle import bring_up, take_down
+from dragoman_devcluster.node.backoff import Backoff
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.state import Supervisor
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-API_PROGRAMS = {"embedded": "dragoman_local.api", "kube-apiserver": "kube-apiserver"}
+API_PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-apiserver"}
 
 
 def api_server(kind: str, state: Path) -> int | None:

@@ -23,8 +23,8 @@ from kubernetes.aio.client import (
 )
 
 from dragoman_bench.line import Line
-from dragoman_local.servers.server import free_port
-from dragoman_operator.crd import custom_resource_definition
+from dragoman_devcluster.servers.server import free_port
+from dragoman_operator.api.crd import custom_resource_definition
 
 PLACE = ("dragoman.io", "v1alpha1", "default", "translationdeployments")
 NAME = "demo"

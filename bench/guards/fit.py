@@ -3,7 +3,7 @@
     python bench/guards/fit.py OUT [--write]
 
 Prints the spread of whole translations by size and the weights; `--write` writes the table of densities,
-service/src/dragoman_service/text/verbosity.py. Languages in HELD_OUT give a density, and no weight.
+service/src/dragoman_service/text/length_statistics.py. Languages in HELD_OUT give a density, and no weight.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import langcodes
 import numpy as np
 from cuts import Cut, cuts
 
-from dragoman_service.text import completeness, verbosity
+from dragoman_service.text import completeness
+from dragoman_service.text import length_statistics as verbosity
 from dragoman_service.text.scripts import scripts_of_language
 
-TABLE = Path(__file__).parents[2] / "service/src/dragoman_service/text/verbosity.py"
+TABLE = Path(__file__).parents[2] / "service/src/dragoman_service/text/length_statistics.py"
 HELD_OUT = frozenset({"el", "he", "hu", "ko", "sw", "ta", "bn", "uk", "tr", "pl", "th", "vi"})
 SAME = {"no": "nb", "fil": "tl"}
 """Tags of languages that have data under another."""

@@ -23,12 +23,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.app import create_app
-from dragoman_service.engine.scripted import ScriptedEngine, script_from
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
+from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
+from dragoman_service.http.app import create_app
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.tracing import Untraced
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import Untraced
 
 SIDE_BY_SIDE = 30
 PAGE_BYTES = 4096

@@ -31,15 +31,15 @@ import uvicorn
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.app import create_app
-from dragoman_service.engine.scripted import ScriptedEngine, script_from
+from dragoman_service.core import Silent, translator_of
+from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
+from dragoman_service.http.app import create_app
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.tracing import tracing
 from dragoman_service.languages import pair
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
 from dragoman_service.prompts import prompt_family
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import tracing
-from dragoman_service.translate import Silent, translator_of
 from dragoman_service.translation import TranslationRequest
 
 LIMIT_MS = 3.0

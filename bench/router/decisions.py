@@ -13,10 +13,10 @@ from random import Random
 from typing import Any
 
 from dragoman_contract.languages import Languages
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
+from dragoman_router.fleet.cluster import Replicas
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
 from dragoman_router.routing.deployments import Deployment
-from dragoman_router.sources.cluster import Replicas
 
 DEPLOYMENTS, REPLICAS = 500, 20
 TAGS = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "cs", "ne")

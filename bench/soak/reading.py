@@ -16,7 +16,7 @@ from faults.processes import main_process
 from faults.world import Pod, World
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
-from dragoman_local.state import born
+from dragoman_devcluster.state import born
 from soak.growth import Lifetime
 
 TIMEOUT_S = 5.0

@@ -12,7 +12,7 @@ DOCKERFILES = [
     "operator/Dockerfile",
     "service/Dockerfile",
     "service/Dockerfile.cpu",
-    "service/Dockerfile.router",
+    "router/Dockerfile",
 ]
 NOT_ON_CPU = {"torchvision", "torchaudio", "torchcodec", "triton"}
 """What `make lock` leaves out: their only builds are for CUDA."""
@@ -107,7 +107,7 @@ def test_engine_image_installs_all_that_its_packages_require(root):
 
 
 def test_router_image_copies_what_the_router_imports_and_nothing_else(root):
-    dockerfile = (root / "service/Dockerfile.router").read_text()
+    dockerfile = (root / "router/Dockerfile").read_text()
     copied = set(re.findall(r"\$\{ENGINE\}/(\S+\.py)", dockerfile))
     graph = grimp.build_graph(
         "dragoman_router", "dragoman_service", "dragoman_contract", exclude_type_checking_imports=True

@@ -15,10 +15,10 @@ from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, AppsV1Api, CoreV1Api
 from kubernetes.aio.client.exceptions import NotFoundException
 
-from dragoman_local.lifecycle import bring_up, take_down
-from dragoman_local.node.backoff import Backoff
-from dragoman_local.options import ClusterOptions
-from dragoman_local.servers.choice import BINARIES, find_binaries
+from dragoman_devcluster.lifecycle import bring_up, take_down
+from dragoman_devcluster.node.backoff import Backoff
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.servers.choice import BINARIES, find_binaries
 
 Manifest = dict[str, Any]
 T = TypeVar("T")

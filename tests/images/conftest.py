@@ -267,7 +267,7 @@ def operator_image(builder: Builder) -> Image:
 
 @pytest.fixture(scope="session")
 def router_image(builder: Builder) -> Image:
-    return builder.build("service/Dockerfile.router", "dragoman-router:test")
+    return builder.build("router/Dockerfile", "dragoman-router:test")
 
 
 @pytest.fixture(scope="session")

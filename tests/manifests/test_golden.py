@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from dragoman_operator.api.v1alpha1 import parse
-from dragoman_operator.core.drift import holds, signed
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.plan import wanted
+from dragoman_operator.observed.drift import holds, signed
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.plan import wanted
 
 HERE = Path(__file__).parent
 CASES = sorted(path.stem for path in (HERE / "objects").glob("*.yaml"))

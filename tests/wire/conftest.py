@@ -19,9 +19,9 @@ import yaml
 from kubernetes.aio import config
 
 from dragoman_contract.kubernetes import API_VERSION, GROUP, KIND, LABEL_DEPLOYMENT, PLURAL, VERSION
-from dragoman_local.guardian import Guardian
-from dragoman_local.options import ClusterOptions
-from dragoman_local.servers.choice import choose_server
+from dragoman_devcluster.guardian import Guardian
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.servers.choice import choose_server
 
 CRD = Path(__file__).parents[2] / "crds" / "translationdeployments.dragoman.io.yaml"
 

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.app import create_app
-from dragoman_service.engine.scripted import Script, ScriptedEngine
-from dragoman_service.inbound import ADDRESS_BYTES, HEAD_BYTES, MOST_CHUNKS, MOST_HEADERS, MOST_PIPELINED
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
-from dragoman_service.server import Pod, listen
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http.app import create_app
+from dragoman_service.http.inbound import ADDRESS_BYTES, HEAD_BYTES, MOST_CHUNKS, MOST_HEADERS, MOST_PIPELINED
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.server import Pod, listen
+from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import tracing
 
 BODY = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
 HEAD = b"POST /translate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"

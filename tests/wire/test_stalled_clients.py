@@ -13,13 +13,13 @@ from contextlib import asynccontextmanager, contextmanager
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.app import create_app
-from dragoman_service.engine.scripted import Script, ScriptedEngine
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
-from dragoman_service.server import Pod, listen
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http.app import create_app
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.server import Pod, listen
+from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import tracing
 
 SENTENCE = "This is one of many sentences, of some length so that a few of them fill what a socket holds. "
 

@@ -21,10 +21,12 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "operator": Command("dragoman_operator.__main__", "operator", "run the Kubernetes operator"),
-    "crd": Command("dragoman_operator.crd", "operator", "print the CustomResourceDefinition"),
+    "crd": Command("dragoman_operator.api.crd", "operator", "print the CustomResourceDefinition"),
     "serve": Command("dragoman_service.__main__", "service,cpu", "run one engine pod by hand"),
     "router": Command("dragoman_router.__main__", "router", "run a router: one address for all deployments"),
-    "local": Command("dragoman_local.__main__", "local", "up, down or status of the cluster on this machine"),
+    "local": Command(
+        "dragoman_devcluster.__main__", "local", "up, down or status of the cluster on this machine"
+    ),
     "demo": Command("dragoman.demo", "local,service,cpu", "apply an example, translate, tear down"),
     "simulate": Command("dragoman_simulate.__main__", "simulate", "replay traffic against the autoscaler"),
     "bench": Command(

@@ -15,22 +15,23 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from dragoman_operator import logs
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.observed import Key
+from dragoman_operator.autoscaling.deletion_cost_writer import Leaving
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.choice import MetricSources
+from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
+from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.controller.leadership import Leadership
+from dragoman_operator.controller.probes import health_app, metrics_app, served
+from dragoman_operator.controller.reconcile import Reconciler
+from dragoman_operator.controller.watcher import watch
 from dragoman_operator.credentials import own_namespace
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.kube import Kube, connect
-from dragoman_operator.leadership import Leadership
-from dragoman_operator.leaving import Leaving
-from dragoman_operator.metric_sources import MetricSources
 from dragoman_operator.metrics import Metrics, ScalingCollector
-from dragoman_operator.reconcile import Reconciler
-from dragoman_operator.scaling import Autoscaler
-from dragoman_operator.serving import health_app, metrics_app, served
+from dragoman_operator.observed.snapshot import Key
+from dragoman_operator.resources.manifests import Images
 from dragoman_operator.settings import Settings, unknown_variables
-from dragoman_operator.sources import PodMetrics, PodPages, Routers
-from dragoman_operator.tuning import Tuner
-from dragoman_operator.watcher import watch
+from dragoman_operator.tuning.loop import Tuner
 from dragoman_operator.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,6 @@ import aiohttp
 from kubernetes.aio import client
 
 from dragoman_contract.kubernetes import FIELD_MANAGER
-from dragoman_operator.core.observed import EVENT, TRANSLATION_DEPLOYMENT, Kind
 from dragoman_operator.credentials import configuration
 from dragoman_operator.errors import (
     ClusterError,
@@ -22,6 +21,7 @@ from dragoman_operator.errors import (
     RefusedError,
     UnavailableError,
 )
+from dragoman_operator.observed.snapshot import EVENT, TRANSLATION_DEPLOYMENT, Kind
 
 Manifest = dict[str, Any]
 

@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman_operator.core.manifests.autoscalers import HELD_METRIC
-from dragoman_operator.core.observed import Key
-from dragoman_operator.core.router_load import TotalLoad
-from dragoman_operator.core.scaled import Scaled
+from dragoman_operator.autoscaling.manifests import HELD_METRIC
+from dragoman_operator.autoscaling.sources.router_load import TotalLoad
+from dragoman_operator.autoscaling.status import Scaled
+from dragoman_operator.observed.snapshot import Key
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels: not `namespace`, which a Prometheus keeps for the namespace of the pod that it scrapes."""

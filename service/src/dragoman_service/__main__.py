@@ -12,18 +12,18 @@ import uvloop
 from prometheus_client import REGISTRY
 
 from dragoman_contract.tracebacks import SparseTracebacks
-from dragoman_service.app import create_app
+from dragoman_service.engine.gpu import gpus
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.engine.scripted import ScriptedEngine, script_from
-from dragoman_service.engine.threads import in_daemon_thread
+from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
+from dragoman_service.engine.vllm.threads import in_daemon_thread
 from dragoman_service.errors import EngineDeadError, ServiceError, SettingsError, StartError
-from dragoman_service.gpu import gpus
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
+from dragoman_service.http.app import create_app
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.server import Pod, listen
+from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts import prompt_family
-from dragoman_service.server import Pod, listen
 from dragoman_service.settings import Settings, read_settings, termination_log
-from dragoman_service.telemetry import tracing
 
 log = logging.getLogger("dragoman_service")
 
@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     try:
         settings = read_settings(argv)
         logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
-        for name in ("uvicorn.error", "dragoman_service.accounting"):
+        for name in ("uvicorn.error", "dragoman_service.http.accounting"):
             logging.getLogger(name).addFilter(SparseTracebacks())
         uvloop.run(_serve(settings))
     except (StartError, EngineDeadError) as error:
@@ -76,7 +76,7 @@ def _engine(settings: Settings) -> Engine:
     if settings.engine == "scripted":
         return ScriptedEngine(script_from(settings), settings.name, REGISTRY)
     # Imported only where it is wanted: it brings vLLM and torch along, which take seconds.
-    from dragoman_service.engine.async_llm import AsyncLLMEngine
+    from dragoman_service.engine.vllm.engine import AsyncLLMEngine
 
     family = prompt_family(settings.prompt_family, settings.prompt_template)
     return AsyncLLMEngine(settings, family.framing)

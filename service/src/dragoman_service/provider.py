@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from dragoman_contract.languages import Languages
+from dragoman_service.core import Silent, Translator, translator_of
 from dragoman_service.engine.protocol import Engine, Report
 from dragoman_service.errors import NotReadyError
 from dragoman_service.settings import Settings
-from dragoman_service.translate import Silent, Translator, translator_of
 from dragoman_service.translation import TranslationRequest, TranslationResult
 
 
@@ -158,11 +158,11 @@ def _engine(settings: Settings) -> Engine:
     if settings.engine == "scripted":
         from prometheus_client import CollectorRegistry
 
-        from dragoman_service.engine.scripted import ScriptedEngine, script_from
+        from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 
         return ScriptedEngine(script_from(settings), settings.name, CollectorRegistry())
     # Brings vLLM and torch along, which take seconds.
-    from dragoman_service.engine.async_llm import AsyncLLMEngine
+    from dragoman_service.engine.vllm.engine import AsyncLLMEngine
     from dragoman_service.prompts import prompt_family
 
     family = prompt_family(settings.prompt_family, settings.prompt_template)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import pytest
 from kubernetes import client, config
 
-from dragoman_local.lifecycle import bring_up, take_down
-from dragoman_local.options import ClusterOptions
+from dragoman_devcluster.lifecycle import bring_up, take_down
+from dragoman_devcluster.options import ClusterOptions
 
 ROOT = Path(__file__).parents[3]
 HELM = Path(sys.executable).parent / "helm"

@@ -19,11 +19,11 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsApi
 
-from dragoman_operator.core.manifests.metadata import selector
-from dragoman_operator.core.observed import DEPLOYMENT, POD, TRANSLATION_DEPLOYMENT, Kind
-from dragoman_operator.crd import custom_resource_definition
+from dragoman_operator.api.crd import custom_resource_definition
+from dragoman_operator.api.labels import selector
 from dragoman_operator.errors import ClusterError
 from dragoman_operator.kube import Kube
+from dragoman_operator.observed.snapshot import DEPLOYMENT, POD, TRANSLATION_DEPLOYMENT, Kind
 
 T = TypeVar("T")
 PLACE = ("dragoman.io", "v1alpha1")

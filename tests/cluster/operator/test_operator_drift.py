@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.observed import (
+from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from dragoman_operator.core.observed import (
+from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     DEPLOYMENT,
     HPA,

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dragoman_bench.line import Line
-from dragoman_operator.core.observed import CHILD_KINDS, DEPLOYMENT, HPA, LEASE, SERVICE
+from dragoman_operator.observed.snapshot import CHILD_KINDS, DEPLOYMENT, HPA, LEASE, SERVICE
 
 pytestmark = pytest.mark.cluster
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.observed import DEPLOYMENT, POD
+from dragoman_operator.observed.snapshot import DEPLOYMENT, POD
 
 pytestmark = pytest.mark.cluster
 

@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
 
-from dragoman_operator.core.leaving import DELETION_COST
-from dragoman_operator.core.observed import DEPLOYMENT, HPA, POD, SCALED_OBJECT, TRANSLATION_DEPLOYMENT
+from dragoman_operator.autoscaling.deletion_cost import DELETION_COST
+from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, POD, SCALED_OBJECT, TRANSLATION_DEPLOYMENT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

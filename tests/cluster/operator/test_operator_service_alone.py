@@ -13,8 +13,8 @@ import aiohttp
 import httpx
 import pytest
 
-from dragoman_operator.core.manifests.metadata import selector
-from dragoman_operator.core.observed import POD
+from dragoman_operator.api.labels import selector
+from dragoman_operator.observed.snapshot import POD
 
 pytestmark = pytest.mark.cluster
 

@@ -9,8 +9,8 @@ from dragoman_bench.arms.routed_pod import MOST_IN_FLIGHT, fleet_of, router_comm
 from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
 from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
+from dragoman_router.fleet.static import read
 from dragoman_router.settings import read_settings as read_router_settings
-from dragoman_router.sources.static import read
 from dragoman_service.settings import read_settings
 
 PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, 8 * 10**9)

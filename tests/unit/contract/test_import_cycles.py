@@ -11,7 +11,7 @@ PACKAGES = (
     "dragoman",
     "dragoman_bench",
     "dragoman_contract",
-    "dragoman_local",
+    "dragoman_devcluster",
     "dragoman_operator",
     "dragoman_router",
     "dragoman_service",

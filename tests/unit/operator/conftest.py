@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
-from dragoman_operator.core.drift import signed
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.observed import CHILD_KINDS, Observed
-from dragoman_operator.core.plan import wanted
+from dragoman_operator.observed.drift import signed
+from dragoman_operator.observed.snapshot import CHILD_KINDS, Observed
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.plan import wanted
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 UID = "11111111-2222-3333-4444-555555555555"

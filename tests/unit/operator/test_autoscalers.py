@@ -12,8 +12,12 @@ import pytest
 import yaml
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.manifests import horizontal_pod_autoscaler, scaled_object, trigger_authentication
-from dragoman_operator.core.manifests.autoscalers import HPA_KV_USAGE, HPA_LOAD
+from dragoman_operator.autoscaling.manifests import HPA_KV_USAGE, HPA_LOAD
+from dragoman_operator.resources.manifests import (
+    horizontal_pod_autoscaler,
+    scaled_object,
+    trigger_authentication,
+)
 
 ADAPTER = Path(__file__).parents[3] / "charts/dragoman/files/prometheus-adapter.yaml"
 MakeTd = Callable[..., TranslationDeployment]

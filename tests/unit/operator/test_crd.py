@@ -10,7 +10,7 @@ import cel
 import pytest
 import yaml
 
-from dragoman_operator.crd import custom_resource_definition, main, render
+from dragoman_operator.api.crd import custom_resource_definition, main, render
 
 ROOT = Path(__file__).parents[3]
 COPIES = [

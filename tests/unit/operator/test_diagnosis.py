@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.diagnosis import diagnose, last_line
+from dragoman_operator.observed.diagnosis import diagnose, last_line
 
 MakePod = Callable[..., dict[str, Any]]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.api.fields import amount, seconds
-from dragoman_operator.core.drift import APPLIED, holds, signed
+from dragoman_operator.observed.drift import APPLIED, holds, signed
 
 SAME: dict[str, tuple[Any, Any]] = {
     "defaults filled in": ({"a": 1, "protocol": "TCP"}, {"a": 1}),

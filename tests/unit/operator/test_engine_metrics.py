@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_operator.core.autoscale import ReplicaSample
-from dragoman_operator.core.engine_metrics import Reading, parse_exposition, reading, replica_sample
+from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.sources.engine_metrics import (
+    Reading,
+    parse_exposition,
+    reading,
+    replica_sample,
+)
 from dragoman_operator.errors import MetricsError
 
 NEW = """\

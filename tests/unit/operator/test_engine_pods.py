@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.autoscale import ReplicaSample
-from dragoman_operator.core.engine_pods import EnginePod, Starts, engine_pods, samples_of
-from dragoman_operator.core.leaving import MOST, deletion_costs
-from dragoman_operator.core.observed import Key
-from dragoman_operator.core.ownership import own_pods, own_replica_sets
-from dragoman_operator.core.router_load import TotalLoad
+from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.deletion_cost import MOST, deletion_costs
+from dragoman_operator.autoscaling.sources.router_load import TotalLoad
+from dragoman_operator.observed.engine_pods import EnginePod, Starts, engine_pods, samples_of
+from dragoman_operator.observed.ownership import own_pods, own_replica_sets
+from dragoman_operator.observed.snapshot import Key
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.observed import Kind
+from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.errors import ConflictError, NotLeaderError, UnavailableError
 from dragoman_operator.kube import Kube
-from dragoman_operator.leadership import Leadership
+from dragoman_operator.observed.snapshot import Kind
 from dragoman_operator.settings import Settings
 
 DURATION_S, DEADLINE_S = 15.0, 10.0

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_operator.core.leaving import DELETION_COST, MOST
-from dragoman_operator.leaving import Leaving
+from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MOST
+from dragoman_operator.autoscaling.deletion_cost_writer import Leaving
 
 SEEN_S = 0.1
 

@@ -10,10 +10,10 @@ import aiohttp
 import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.observed import Key, Kind
+from dragoman_operator.autoscaling.sources.choice import PODS, MetricSources
+from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.errors import RefusedError, UnavailableError
-from dragoman_operator.metric_sources import PODS, MetricSources
-from dragoman_operator.sources import PodMetrics
+from dragoman_operator.observed.snapshot import Key, Kind
 
 MakeTd = Callable[..., TranslationDeployment]
 NOWHERE = "http://user:secret@127.0.0.1:9"

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.observed import (
+from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -22,7 +21,8 @@ from dragoman_operator.core.observed import (
     Kind,
     Observed,
 )
-from dragoman_operator.core.plan import Plan, plan
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.plan import Plan, plan
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.observed import (
+from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
+from dragoman_operator.errors import ConflictError, RefusedError
+from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -23,10 +24,9 @@ from dragoman_operator.core.observed import (
     Key,
     Kind,
 )
-from dragoman_operator.core.tuned import Tuned, size_of
-from dragoman_operator.core.tuning.state import Trial, fresh
-from dragoman_operator.errors import ConflictError, RefusedError
-from dragoman_operator.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.tuning.decision.state import Trial, fresh
+from dragoman_operator.tuning.tuned import Tuned, size_of
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.manifests.pod import pod_template
-from dragoman_operator.core.observed import DEPLOYMENT, Observed
-from dragoman_operator.core.plan import plan
-from dragoman_operator.core.rollback import HOPELESS_AFTER_S, digest, kept
-from dragoman_operator.core.rollout import (
+from dragoman_operator.observed.snapshot import DEPLOYMENT, Observed
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.manifests.pod import pod_template
+from dragoman_operator.resources.plan import plan
+from dragoman_operator.rollout.rollback import HOPELESS_AFTER_S, digest, kept
+from dragoman_operator.rollout.strategy import (
     PATIENCE_S,
     REPLACE,
     SURGE,
@@ -23,7 +23,7 @@ from dragoman_operator.core.rollout import (
     patience_left_s,
     strategy,
 )
-from dragoman_operator.core.status import status_of
+from dragoman_operator.status.status import status_of
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

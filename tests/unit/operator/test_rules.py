@@ -9,8 +9,8 @@ from typing import Any
 import cel
 import pytest
 
+from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.v1alpha1 import parse
-from dragoman_operator.crd import custom_resource_definition
 from dragoman_operator.errors import SpecError
 
 GPU = {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}

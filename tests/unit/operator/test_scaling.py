@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from dragoman_operator.api.packing import packed
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.autoscale import History, ReplicaSample
-from dragoman_operator.core.engine_pods import EnginePod, Starts
-from dragoman_operator.core.observed import Key, Kind
-from dragoman_operator.core.packing import packed
-from dragoman_operator.core.router_load import TotalLoad
-from dragoman_operator.core.scaled import Scaled, pack, status_fields, unpack, worth_publishing
+from dragoman_operator.autoscaling.decision import History, ReplicaSample
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.reading import Heard
+from dragoman_operator.autoscaling.sources.router_load import TotalLoad
+from dragoman_operator.autoscaling.status import Scaled, pack, status_fields, unpack, worth_publishing
 from dragoman_operator.errors import RefusedError
-from dragoman_operator.scaling import Autoscaler
-from dragoman_operator.sources import Heard
+from dragoman_operator.observed.engine_pods import EnginePod, Starts
+from dragoman_operator.observed.snapshot import Key, Kind
 
 DEMO = Key("default", "demo")
 T0 = 1_767_323_045.0

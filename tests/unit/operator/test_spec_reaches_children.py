@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from dragoman_contract.languages import Languages
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
-from dragoman_operator.core.manifests import Images, scaled_object, trigger_authentication
-from dragoman_operator.core.observed import (
+from dragoman_operator.autoscaling.status import policy_of
+from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -27,9 +27,9 @@ from dragoman_operator.core.observed import (
     SERVICE,
     SERVICE_ACCOUNT,
 )
-from dragoman_operator.core.plan import wanted
-from dragoman_operator.core.scaled import policy_of
-from dragoman_operator.core.tuned import facts
+from dragoman_operator.resources.manifests import Images, scaled_object, trigger_authentication
+from dragoman_operator.resources.plan import wanted
+from dragoman_operator.tuning.tuned import facts
 
 BASE: dict[str, Any] = {
     "model": {

@@ -10,19 +10,19 @@ import pytest
 
 from dragoman_operator.api.tuning import LONGEST_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.core.drift import signed
-from dragoman_operator.core.manifests import Images
-from dragoman_operator.core.manifests.deployment import HOLD_S
-from dragoman_operator.core.observed import DEPLOYMENT, HPA, NOTHING, Key, Kind, Observed
-from dragoman_operator.core.plan import plan, wanted
-from dragoman_operator.core.rollout import TEMPLATE_HASH
-from dragoman_operator.core.status import status_of, transitions
-from dragoman_operator.core.tuned import Tuned, facts, size_of, sized, target_follows, version
-from dragoman_operator.core.tuning.size import Recommendation
-from dragoman_operator.core.tuning.state import Ended, Trial, fresh
-from dragoman_operator.core.tuning.step import PATIENT_WINDOWS
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.tuning import Tuner
+from dragoman_operator.observed.drift import signed
+from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, NOTHING, Key, Kind, Observed
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.manifests.deployment import HOLD_S
+from dragoman_operator.resources.plan import plan, wanted
+from dragoman_operator.rollout.strategy import TEMPLATE_HASH
+from dragoman_operator.status.status import status_of, transitions
+from dragoman_operator.tuning.decision.size import Recommendation
+from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
+from dragoman_operator.tuning.decision.step import PATIENT_WINDOWS
+from dragoman_operator.tuning.loop import Tuner
+from dragoman_operator.tuning.tuned import Tuned, facts, size_of, sized, target_follows, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

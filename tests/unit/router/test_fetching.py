@@ -9,11 +9,11 @@ import pytest
 
 from dragoman_contract.routing import new_document_id
 from dragoman_router.errors import UnknownDocumentError
-from dragoman_router.fetching import owner
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.manifests import replicas_of_slices
+from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.http.documents import owner
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.sources.manifests import replicas_of_slices
 
 
 def replica(name: str, **fields: Any) -> Replica:

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_router.hold import Held, HoldLimits, HoldQueue
+from dragoman_router.fleet.queue import Held, HoldLimits, HoldQueue
 
 COMMANDS = st.lists(
     st.tuples(st.sampled_from(["add", "take", "remove"]), st.integers(0, 3), st.integers(0, 9))

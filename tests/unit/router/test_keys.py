@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_router.access.keys import KeyRing, presented, presented_in_body
+from dragoman_router.access.limits import Account, Limits
 from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import (
     KeyMissingError,
@@ -16,8 +18,6 @@ from dragoman_router.errors import (
     RateLimitedError,
     SettingsError,
 )
-from dragoman_router.keys import KeyRing, presented, presented_in_body
-from dragoman_router.limits import Account, Limits
 
 
 def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:

@@ -11,15 +11,14 @@ from random import Random
 
 import pytest
 
-from dragoman_router import watching
+from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
-from dragoman_router.keys import KeyRing
+from dragoman_router.fleet import static, watching
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.http.server import Certificates
 from dragoman_router.metrics import Metrics
-from dragoman_router.server import Certificates
 from dragoman_router.settings import Settings
-from dragoman_router.sources import static
 
 GOOD = b"deployments: [{name: a, replicas: ['127.0.0.1:1']}]"
 NO_YAML = [b"!!bool maybe", b"!!timestamp x", b"2001-99-99", b":".join([b"1"] * 400) + b".0", b"[" * 20_000]

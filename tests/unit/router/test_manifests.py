@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_router.errors import ClusterError
-from dragoman_router.sources.manifests import deployment, owner_of, replicas_of_slices
+from dragoman_router.fleet.manifests import deployment, owner_of, replicas_of_slices
 
 
 def td(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from random import Random
 
 from prometheus_client import generate_latest
 
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
 from dragoman_router.metrics import Metrics
 from dragoman_router.routing.deployments import Deployment
 

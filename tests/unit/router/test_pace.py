@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_router.hold import Held, HoldLimits, HoldQueue
+from dragoman_router.fleet.queue import Held, HoldLimits, HoldQueue
 from dragoman_router.routing.pace import LEAST_TAKEN, SHARE, WINDOW_S, Pace
 
 UNKNOWN = float("inf")

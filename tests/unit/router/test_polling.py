@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dragoman_router.polling import BusyPolling
+from dragoman_router.http.busy_polling import BusyPolling
 
 
 class Loop:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.backend import Backend, Endpoint
 from dragoman_router.errors import NoReplicaError, RefusedError, UnknownDeploymentError
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
+from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.upstream import Connection, ExchangeError, Reply
+from dragoman_router.http.proxy import ANSWER_S, Answered, Job, Proxy
 from dragoman_router.metrics import Metrics
-from dragoman_router.proxy import ANSWER_S, Answered, Job, Proxy
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.upstream import Connection, ExchangeError, Reply
 
 KEY = "default/one"
 

@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
+from dragoman_router.access.limits import Account, Limits
 from dragoman_router.errors import ClusterError, ClusterRefusedError, QuotaExceededError
-from dragoman_router.fleet import Fleet
-from dragoman_router.hold import HoldLimits
-from dragoman_router.limits import Account, Limits
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
 from dragoman_router.metrics import Metrics
 from dragoman_router.sharing.publishing import Publisher, Terms
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_router.access.counts import Count, period_of
 from dragoman_router.errors import SharedUsageError
-from dragoman_router.usage.counts import Count, period_of
 from dragoman_router.usage.shared import Shared, joined, parsed, rendered, size_bytes
 
 FIGURES = st.integers(0, 2**62)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman_router.access.counts import Count
+from dragoman_router.access.limits import Account, Limits
 from dragoman_router.errors import RateLimitedError
-from dragoman_router.limits import Account, Limits
-from dragoman_router.usage.counts import Count
 from dragoman_router.usage.shares import IDLE, Pace, Sighting, refill, sighted, silent, smoothed
 
 LOOK_S = 2.0

@@ -9,7 +9,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dragoman_router.usage.counts import Count
+from dragoman_router.access.counts import Count
 from dragoman_router.usage.shared import Shared
 from dragoman_router.usage.standing import (
     FORGOTTEN_S,

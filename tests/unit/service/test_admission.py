@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from dragoman_service.admission import (
+from dragoman_service.core.admission import (
     MOST_RETRY_AFTER_S,
     Admission,
     Bounds,
@@ -16,11 +16,11 @@ from dragoman_service.admission import (
     file_limit_s,
     verdict,
 )
-from dragoman_service.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
+from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
+from dragoman_service.core.service_rate import ServiceRate
 from dragoman_service.engine.protocol import Capacity
 from dragoman_service.engine.pulse import Pulse
 from dragoman_service.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
-from dragoman_service.service_rate import ServiceRate
 from dragoman_service.translation import Split, TranslationRequest
 
 CAPACITY = Capacity(sequences=16, tokens=1000)

@@ -8,9 +8,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from dragoman_service.errors import GenerationError
+from dragoman_service.http.work import Call
 from dragoman_service.languages import pair
 from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
-from dragoman_service.work import Call
 
 
 class Core:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.child import (
+from dragoman_service.engine.protocol import Phase
+from dragoman_service.engine.vllm.start_report import (
     MOST_REPORTED_BYTES,
     Failure,
     StartReport,
@@ -16,7 +17,6 @@ from dragoman_service.engine.child import (
     logging_config,
     read_report,
 )
-from dragoman_service.lifecycle import Phase
 
 
 def record(message: str, error: BaseException | None = None) -> logging.LogRecord:
@@ -71,7 +71,7 @@ def test_the_console_leaves_out_the_traceback_of_a_failed_start(
     script = textwrap.dedent(f"""
         import logging, logging.config
         from pathlib import Path
-        from dragoman_service.engine.child import logging_config
+        from dragoman_service.engine.vllm.start_report import logging_config
         logging.config.dictConfig(logging_config(Path({str(tmp_path / "start")!r}), "INFO"))
         for message in ("EngineCore failed to start.", "EngineCore encountered a fatal error."):
             try:
@@ -93,7 +93,7 @@ def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
         import multiprocessing, os, sys, time
 
         def child(path):
-            from dragoman_service.engine.child import StartReport
+            from dragoman_service.engine.vllm.start_report import StartReport
             StartReport(path)
             print(os.getpid(), flush=True)
             time.sleep(600)

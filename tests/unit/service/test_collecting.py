@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from dragoman_service import collecting
-from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.http import garbage as collecting
+from dragoman_service.http.lifecycle import Lifecycle
 
 
 class Collections:

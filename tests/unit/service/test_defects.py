@@ -9,13 +9,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
-from dragoman_service import answering
-from dragoman_service.app import create_app
-from dragoman_service.engine.scripted import Script, ScriptedEngine
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http import answering
+from dragoman_service.http.app import create_app
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import tracing
 
 SAID = "a defect; the pod's log has more"
 NATIVE = {"error": {"code": "internal_error", "message": SAID}}
@@ -75,7 +75,7 @@ def test_of_a_translation(
 
 
 def test_of_any_other_path(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_service.probes.generate_latest", broken)
+    monkeypatch.setattr("dragoman_service.http.probes.generate_latest", broken)
     answer = pod.client.get("/metrics")
     assert (answer.status_code, answer.json()["error"]["message"]) == (500, SAID)
     assert pod.value("dragoman_defects_total") == 1

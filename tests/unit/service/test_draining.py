@@ -3,10 +3,19 @@ import asyncio
 import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
-from dragoman_service.answering import refusal
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
 from dragoman_service.dialects.native import Native
-from dragoman_service.draining import (
+from dragoman_service.errors import (
+    CapacityError,
+    CutShortError,
+    DrainingError,
+    EngineDeadError,
+    NotReadyError,
+    OverloadedError,
+    ServiceError,
+)
+from dragoman_service.http.answering import refusal
+from dragoman_service.http.draining import (
     DIRECT_SEEN_S,
     FETCH_S,
     MOST_ROUTERS,
@@ -17,16 +26,7 @@ from dragoman_service.draining import (
     lame_duck_s,
     may_stop,
 )
-from dragoman_service.errors import (
-    CapacityError,
-    CutShortError,
-    DrainingError,
-    EngineDeadError,
-    NotReadyError,
-    OverloadedError,
-    ServiceError,
-)
-from dragoman_service.lifecycle import Lifecycle
+from dragoman_service.http.lifecycle import Lifecycle
 
 NOW_S = 1000.0
 SILENT = Seen(NOW_S - ROUTER_SEEN_S - 1)

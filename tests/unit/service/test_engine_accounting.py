@@ -13,14 +13,14 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service import app as application
-from dragoman_service.admission import Admission
+from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Chunk, Decoding, Prompt
-from dragoman_service.engine.scripted import Script, ScriptedEngine
-from dragoman_service.lifecycle import Lifecycle
-from dragoman_service.loop_lag import LoopLag
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http import app as application
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.tracing import Untraced
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import Untraced
 
 WORDS = ("ant", "bee", "cow", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
 MANY = [f"{one} {other}" for one in WORDS for other in WORDS[:5]]

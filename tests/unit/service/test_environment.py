@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.environment import environment, limited_cpus
+from dragoman_service.engine.vllm.environment import environment, limited_cpus
 from dragoman_service.settings import Settings
 
 MakeSettings = Callable[..., Settings]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from dragoman_service.exposition import BY_TOKEN, Exposition
+from dragoman_service.http.exposition import BY_TOKEN, Exposition
 
 
 def test_what_is_counted_by_token_is_left_out() -> None:

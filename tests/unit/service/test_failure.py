@@ -1,7 +1,7 @@
 import pytest
 
-from dragoman_service.engine.child import Failure
-from dragoman_service.engine.failure import reason
+from dragoman_service.engine.vllm.failures import reason
+from dragoman_service.engine.vllm.start_report import Failure
 
 VALUE = "ValueError"
 

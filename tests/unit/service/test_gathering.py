@@ -3,8 +3,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from dragoman_service.engine.gathering import Gathering
 from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.vllm.prefill_gate import Gathering
 
 
 class Engine:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_service.engine.held_tokens import HeldTokens
+from dragoman_service.engine.vllm.coalescing import HeldTokens
 
 
 @dataclass

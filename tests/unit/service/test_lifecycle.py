@@ -2,8 +2,9 @@ import asyncio
 
 import pytest
 
+from dragoman_service.engine.protocol import Phase, Progress
 from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
-from dragoman_service.lifecycle import Lifecycle, Phase, Progress
+from dragoman_service.http.lifecycle import Lifecycle
 
 
 def test_a_start_goes_through_its_phases_and_keeps_its_length() -> None:

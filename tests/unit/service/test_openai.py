@@ -11,9 +11,9 @@ from dragoman_service.dialects.openai.dialect import OpenAI, tag_of
 from dragoman_service.dialects.openai.shapes import ChatRequest
 from dragoman_service.engine.protocol import Decoding
 from dragoman_service.errors import CallerError, InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_service.http.work import Call
 from dragoman_service.text.glossary import Term
 from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
-from dragoman_service.work import Call
 
 OPENAI = OpenAI("demo")
 HELLO: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}]}

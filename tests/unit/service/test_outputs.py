@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.engine.outputs import chunk
 from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.engine.vllm.outputs import chunk
 from dragoman_service.errors import GenerationError
 
 WORDS = {1: "Die", 2: " Katze", 3: " schl", 4: "\ufffd", 9: "</s>"}

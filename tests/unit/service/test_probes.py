@@ -1,7 +1,7 @@
 import pytest
 
-from dragoman_service.lifecycle import Phase
-from dragoman_service.probes import Tolerance, ailment, hindrance
+from dragoman_service.engine.protocol import Phase
+from dragoman_service.http.probes import Tolerance, ailment, hindrance
 
 STRICT = Tolerance(wedged_after_s=10, unready_when_overloaded=True)
 LAX = Tolerance(wedged_after_s=10)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_service.languages import Pair, language
-from dragoman_service.scheduling import (
+from dragoman_service.core.priorities import (
     LEAST_EVIDENCE,
     MOST_PAIRS,
     MOST_PATIENCE_S,
@@ -14,6 +13,7 @@ from dragoman_service.scheduling import (
     ShortestFirst,
     priority,
 )
+from dragoman_service.languages import Pair, language
 
 PAIR = Pair(language("en"), language("de"))
 

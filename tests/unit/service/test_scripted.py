@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
-from dragoman_service.engine.scripted import Script, ScriptedEngine, script_from
+from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Progress, Prompt
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine, script_from
 from dragoman_service.errors import (
     EngineDeadError,
     GenerationError,
@@ -18,7 +18,6 @@ from dragoman_service.errors import (
     SettingsError,
     TextTooLongError,
 )
-from dragoman_service.lifecycle import Progress
 from dragoman_service.settings import Settings
 
 

@@ -7,9 +7,10 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.engine.scripted import Script, ScriptedEngine
-from dragoman_service.lifecycle import Lifecycle, Phase
-from dragoman_service.server import Pod, listen
+from dragoman_service.engine.protocol import Phase
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.server import Pod, listen
 
 
 async def until(lifecycle: Lifecycle, phase: Phase) -> None:

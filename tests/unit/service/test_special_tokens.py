@@ -5,8 +5,8 @@ from typing import ClassVar
 import pytest
 
 from dragoman_service.engine.protocol import Framing, Prompt
-from dragoman_service.engine.special_tokens import MARK, acting_tokens, marked
-from dragoman_service.engine.tokens import Tokens
+from dragoman_service.engine.vllm.special_tokens import MARK, acting_tokens, marked
+from dragoman_service.engine.vllm.tokens import Tokens
 
 ACTING = re.compile(re.escape("<|end|>"))
 

@@ -13,10 +13,10 @@ from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
 from dragoman_service.engine.protocol import Decoding, Prompt
-from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.errors import GenerationError
+from dragoman_service.http.tracing import OpenTelemetry, Untraced, tracing
 from dragoman_service.settings import Settings
-from dragoman_service.telemetry import OpenTelemetry, Untraced, tracing
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}

@@ -5,8 +5,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dragoman_contract.languages import Languages
+from dragoman_service.core import MOST_SIDE_BY_SIDE, Translator
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.scripted import Script, ScriptedEngine
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.errors import (
     DeadlineExceededError,
     EmptyOutputError,
@@ -16,7 +17,6 @@ from dragoman_service.errors import (
     UnsupportedPairError,
 )
 from dragoman_service.prompts import prompt_family
-from dragoman_service.translate import MOST_SIDE_BY_SIDE, Translator
 from dragoman_service.translation import TranslationRequest
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.weights import is_local, is_remote_store, unwanted
+from dragoman_service.engine.vllm.weights import is_local, is_remote_store, unwanted
 
 
 @pytest.mark.parametrize("model", ["/mnt/model/x", "./x", "../x", "~/x"])

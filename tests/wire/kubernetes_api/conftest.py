@@ -19,9 +19,9 @@ import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient
 
-from dragoman_local.guardian import Guardian
-from dragoman_local.options import ClusterOptions
-from dragoman_local.servers.choice import BINARIES, choose_server, find_binaries
+from dragoman_devcluster.guardian import Guardian
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.servers.choice import BINARIES, choose_server, find_binaries
 
 MEDIA_TYPES = {
     "MERGE": "application/merge-patch+json",

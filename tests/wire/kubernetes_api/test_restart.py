@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from dragoman_local.servers.server import free_port
+from dragoman_devcluster.servers.server import free_port
 
 from .conftest import administrator, until
 
@@ -21,7 +21,7 @@ CONFIG = "/api/v1/namespaces/default/configmaps"
 @contextmanager
 def api(directory: Path, port: int) -> Iterator[httpx.Client]:
     """The API in a process that is killed without warning in the end."""
-    command = [sys.executable, "-m", "dragoman_local.api", "--dir", str(directory), "--port", str(port)]
+    command = [sys.executable, "-m", "dragoman_devcluster.api", "--dir", str(directory), "--port", str(port)]
     process = subprocess.Popen(command)
     try:
 

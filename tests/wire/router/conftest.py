@@ -13,13 +13,13 @@ import aiohttp
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_router.app import State
-from dragoman_router.assembly import assemble
-from dragoman_router.keys import KeyRing
+from dragoman_router.access.keys import KeyRing
+from dragoman_router.fleet.background import Tender
+from dragoman_router.http.app import State
+from dragoman_router.http.assembly import assemble
+from dragoman_router.http.server import bound, http_server
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.server import bound, http_server
 from dragoman_router.settings import Settings
-from dragoman_router.tending import Tender
 
 Script = Callable[["Exchange"], Awaitable[None]]
 

@@ -54,7 +54,7 @@ async def test_while_a_slot_is_held(
     one = await start_upstream()
     router.serve("one", one.replica())
     backend = router.state.fleet.backends["default/one"]
-    monkeypatch.setattr("dragoman_router.proxy.refusal_of", broken)
+    monkeypatch.setattr("dragoman_router.http.proxy.refusal_of", broken)
 
     async def busy(exchange: Any) -> None:
         await exchange.answer({}, 503)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman_bench.hostile import GOOD, hostile, post, throw
-from dragoman_router import inbound, server
+from dragoman_router.http import inbound, server
 
 ROUNDS = int(os.environ.get("HOSTILE_REQUESTS", "600"))
 """`HOSTILE_REQUESTS=10000` is the figure in docs/router.md."""

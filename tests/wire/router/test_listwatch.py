@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from kubernetes.aio import client
 
-from dragoman_router.sources.listwatch import ListWatch
+from dragoman_router.fleet.listwatch import ListWatch
 
 
 def item(name: str, version: int) -> dict[str, Any]:

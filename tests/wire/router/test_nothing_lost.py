@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_router import tending
+from dragoman_router.fleet import background as tending
 
 
 async def refuse_connections(upstream: Any) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_router import app
-from dragoman_router.polling import BusyPolling
+from dragoman_router.http import app
+from dragoman_router.http.busy_polling import BusyPolling
 
 
 async def test_the_body_and_the_answer_come_through_unchanged(router: Any, start_upstream: Any) -> None:

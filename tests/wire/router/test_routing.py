@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.admin import load_of, watched
 from dragoman_router.errors import SettingsError
-from dragoman_router.sources import static
+from dragoman_router.fleet import static
+from dragoman_router.http.admin import load_of, watched
 
 
 async def test_exact_before_wildcard_and_region_falls_back(router: Any, start_upstream: Any) -> None:

@@ -27,6 +27,7 @@ from dragoman_service.errors import (
     TruncatedOutputError,
     UnreliableTranslationError,
 )
+from dragoman_service.http.work import EVENT_STREAM, Call
 from dragoman_service.text.glossary import MOST_TERM_CHARS, Term
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import (
@@ -37,7 +38,6 @@ from dragoman_service.translation import (
     TranslationRequest,
     TranslationResult,
 )
-from dragoman_service.work import EVENT_STREAM, Call
 
 STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (MalformedRequestError, 400),

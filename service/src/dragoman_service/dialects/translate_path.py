@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_service.answering import Answering
 from dragoman_service.dialects import native, openapi
 from dragoman_service.dialects.libretranslate.dialect import LibreTranslate, Limits, speaks
 from dragoman_service.dialects.libretranslate.shapes import (
@@ -13,7 +12,8 @@ from dragoman_service.dialects.libretranslate.shapes import (
     LibreTranslateRequest,
     LibreTranslateResponse,
 )
-from dragoman_service.work import Dialect
+from dragoman_service.http.answering import Answering
+from dragoman_service.http.work import Dialect
 
 
 def translate_routes(answering: Answering) -> APIRouter:

@@ -8,7 +8,36 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.lifecycle import Progress
+
+
+class Phase(StrEnum):
+    """Where a pod stands between its first breath and its last."""
+
+    STARTING = "starting"
+    RESOLVING = "resolving"
+    DOWNLOADING = "downloading"
+    LOADING = "loading"
+    COMPILING = "compiling"
+    WARMING_UP = "warming-up"
+    READY = "ready"
+    LEAVING = "leaving"
+    """Still takes requests, and wants to get none: a lame duck."""
+    DRAINING = "draining"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a start has come.
+
+    Args:
+        phase: What the engine is doing.
+        share_ratio: Share of this phase that is done, 0 to 1, or None where nothing tells.
+    """
+
+    phase: Phase
+    share_ratio: float | None = None
+
 
 Report = Callable[[Progress], None]
 """Takes note of how far a start has come; may be called from any thread."""

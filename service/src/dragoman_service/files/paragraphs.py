@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from dragoman_service.files.pieces import Box, Fixed, Piece, Text, pieces_of, texts_of, words_of
+from dragoman_service.files.runs import Box, Fixed, Piece, Text, pieces_of, texts_of, words_of
 
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 

@@ -18,9 +18,9 @@ from functools import lru_cache
 import langcodes
 import regex
 
+from dragoman_service.text.length_statistics import DENSITY, SCRIPT_DENSITY, WIDTH
 from dragoman_service.text.scripts import scripts_of_language
 from dragoman_service.text.sentences import sentences
-from dragoman_service.text.verbosity import DENSITY, SCRIPT_DENSITY, WIDTH
 
 LEAST_SIZE = 40.0
 """English characters of the shortest source that is checked: a few words may have far shorter translations."""

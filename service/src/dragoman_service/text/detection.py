@@ -1,6 +1,6 @@
 """Which language a text is in.
 
-py3langid names 88 of 92 short texts of `tests/unit/text/languages.txt` rightly, pycld2 82; it is pure Python
+py3langid names 88 of 92 short texts of `tests/unit/service/text/languages.txt` rightly, pycld2 82; it is pure Python
 with a bundled model of 4.6 MB (lingua's wheel has 96 MB; gcld3 has no wheel), 0.35 ms a short text.
 """
 

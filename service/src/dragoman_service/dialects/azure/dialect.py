@@ -21,10 +21,10 @@ from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.errors import ServiceError, UnknownLanguageError
+from dragoman_service.http.work import Call, Results
 from dragoman_service.languages import language
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import Formality, TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results
 
 V3 = "3.0"
 V2026 = "2026-06-06"

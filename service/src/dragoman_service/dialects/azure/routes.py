@@ -11,7 +11,6 @@ from starlette.routing import Match
 from starlette.types import Scope
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_service.answering import Answering
 from dragoman_service.dialects.azure import info
 from dragoman_service.dialects.azure.dialect import MOST_ITEMS, azure
 from dragoman_service.dialects.azure.errors import STATUSES
@@ -26,6 +25,7 @@ from dragoman_service.dialects.azure.shapes import (
     TranslatedItems,
 )
 from dragoman_service.dialects.openapi import JSON, body, errors, query
+from dragoman_service.http.answering import Answering
 
 KEY_HEADER = b"ocp-apim-subscription-key"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dragoman_contract.languages import Languages
-from dragoman_service.costs import Cost, cost_of, demands_of
+from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.dialects.blanks import not_blank
 from dragoman_service.dialects.deepl.codes import has_formality, source_tag, target_tag
 from dragoman_service.dialects.deepl.errors import missing, unsupported

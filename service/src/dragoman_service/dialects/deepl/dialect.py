@@ -21,15 +21,15 @@ from dragoman_service.dialects.deepl.codes import source_code
 from dragoman_service.dialects.deepl.fields import fields_of
 from dragoman_service.dialects.deepl.usage import Usage
 from dragoman_service.errors import InvalidFieldError, ServiceError, UnknownDictionaryError
-from dragoman_service.glossaries.held import HeldGlossaries
 from dragoman_service.glossaries.store import GlossaryStore, canonical_id
 from dragoman_service.glossaries.values import StoredGlossary, terms
+from dragoman_service.http.held_glossaries import HeldGlossaries
+from dragoman_service.http.work import Call, Results, in_thread_if_long
 from dragoman_service.languages import language
 from dragoman_service.text.entities import unescaped
 from dragoman_service.text.glossary import Term
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results, in_thread_if_long
 
 
 def translations(asked: Asked, results: Sequence[TranslationResult]) -> Iterable[dict[str, Any]]:

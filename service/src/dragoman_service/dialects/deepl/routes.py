@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from dragoman_service.answering import Answering
 from dragoman_service.dialects.deepl import codes, errors, schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.document_routes import document_routes
 from dragoman_service.dialects.deepl.fields import Fields, bound_query, fields_of
 from dragoman_service.dialects.deepl.glossary_replies import Reply
 from dragoman_service.dialects.deepl.glossary_routes import glossary_routes
-from dragoman_service.work import in_thread_if_long
+from dragoman_service.http.answering import Answering
+from dragoman_service.http.work import in_thread_if_long
 
 MOST_BODY_BYTES = 128 * 1024
 """DeepL's own bound for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""

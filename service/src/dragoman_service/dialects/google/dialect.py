@@ -32,10 +32,10 @@ from dragoman_service.errors import (
     MalformedRequestError,
     ServiceError,
 )
+from dragoman_service.http.work import Call, Results
 from dragoman_service.text.detection import detect
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results
 
 PATH = "/language/translate/v2"
 

@@ -7,7 +7,6 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from dragoman_service.answering import Answering
 from dragoman_service.dialects.google.dialect import PATH, SAID, Google, detections, languages, parameters
 from dragoman_service.dialects.google.shapes import (
     Detection,
@@ -21,6 +20,7 @@ from dragoman_service.dialects.offered import offered
 from dragoman_service.dialects.openapi import FORM, JSON, errors, in_query, query
 from dragoman_service.dialects.openapi import body as body_of
 from dragoman_service.dialects.queries import bound_fields
+from dragoman_service.http.answering import Answering
 
 
 def google_routes(answering: Answering) -> APIRouter:

@@ -31,10 +31,10 @@ from dragoman_service.errors import (
     QuotaError,
     ServiceError,
 )
+from dragoman_service.http.work import Call, Results
 from dragoman_service.languages import language
 from dragoman_service.text.preparation import Format
 from dragoman_service.translation import TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results
 
 FORMATS = {"": Format.PLAIN, "text": Format.PLAIN, "html": Format.HTML}
 

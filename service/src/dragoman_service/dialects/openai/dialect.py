@@ -25,9 +25,9 @@ from dragoman_service.dialects.openai.shapes import (
     TranslationOptions,
 )
 from dragoman_service.errors import InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_service.http.work import Call, Results, Work
 from dragoman_service.text.glossary import Term
 from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
-from dragoman_service.work import Call, Results, Work
 
 AUTO = "auto"
 

@@ -1,0 +1,113 @@
+"""`dragoman local`: up, down and status of the cluster on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman_devcluster.errors import LocalClusterError
+from dragoman_devcluster.lifecycle import bring_up, take_down
+from dragoman_devcluster.node.backoff import Backoff
+from dragoman_devcluster.options import DEFAULT_DIR, ClusterOptions
+from dragoman_devcluster.state import READY, read_supervisor
+from dragoman_devcluster.status import describe
+from dragoman_devcluster.supervisor import supervise
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; 0 for success, 1 if it failed or (status) nothing runs, 2 for a wrong command line."""
+    options = _parser().parse_args(argv)
+    if sys.platform != "linux":
+        return _fail("needs Linux, where all of 127.0.0.0/8 is this machine")
+    try:
+        return int(options.run(options))
+    except LocalClusterError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dragoman local", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    up = commands.add_parser("up", help="start the cluster in the background")
+    up.set_defaults(run=_up)
+    up.add_argument("--api", choices=("auto", "embedded", "kube-apiserver"), default="auto")
+    up.add_argument("--port", type=int, default=0, help="port of the API on 127.0.0.1 (default: a free one)")
+    up.add_argument("--gpus", type=int, help="GPUs that the node offers (default: what nvidia-smi lists)")
+    up.add_argument(
+        "--backoff",
+        default="10,300",
+        metavar="FIRST,LONGEST",
+        help="of a crashing container or API server, in s",
+    )
+    up.add_argument("--foreground", action="store_true", help="run here until interrupted")
+    down = commands.add_parser("down", help="stop it; keeps its logs and claims")
+    down.set_defaults(run=_down)
+    status = commands.add_parser("status", help="what runs")
+    status.set_defaults(run=_status)
+    status.add_argument("--json", action="store_true", help="as one JSON object, for programs")
+    for command in (up, down, status):
+        command.add_argument(
+            "--dir", type=Path, default=DEFAULT_DIR, help="state directory (default: %(default)s)"
+        )
+    return parser
+
+
+def _up(arguments: argparse.Namespace) -> int:
+    initial_s, maximum_s = map(float, arguments.backoff.split(","))
+    options = ClusterOptions(
+        dir=arguments.dir,
+        api=arguments.api,
+        port=arguments.port,
+        gpus=arguments.gpus,
+        backoff=Backoff(initial_s, maximum_s),
+    )
+    if arguments.foreground:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        asyncio.run(supervise(options))
+        return 0
+    before = read_supervisor(options.dir)
+    was_up = before is not None and before.is_alive and before.phase == READY
+    running = bring_up(options, _say)
+    kubeconfig = options.dir.resolve() / "kubeconfig"
+    _say(f"the local cluster {'is already' if was_up else 'is'} up: {running.api} at {running.url}")
+    _say(
+        f"\n  export KUBECONFIG={kubeconfig}\n  kubectl get nodes\n  dragoman local status\n  dragoman local down"
+    )
+    return 0
+
+
+def _down(arguments: argparse.Namespace) -> int:
+    _say("stopped" if take_down(arguments.dir, _say) else f"no cluster runs in {arguments.dir}")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    running = read_supervisor(arguments.dir)
+    if running is None or not running.is_alive:
+        _say(f"no cluster runs in {arguments.dir}")
+        return 1
+    if arguments.json:
+        _say(json.dumps({"api": running.api, "url": running.url, "phase": running.phase, "pid": running.pid}))
+        return 0
+    _say(asyncio.run(describe(running, arguments.dir.resolve() / "kubeconfig")))
+    return 0
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this is the command line
+
+
+def _fail(why: str) -> int:
+    print(f"dragoman local: {why}", file=sys.stderr)  # noqa: T201 - this is the command line
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""The embedded Kubernetes API: small, honest, and enough for kubectl, Helm, kopf and `kubernetes.aio`.
+
+Alone: `python -m dragoman_devcluster.api --port 6443 --dir DIR` serves https://127.0.0.1:6443 until it is
+interrupted, with everything it keeps under DIR/api, and writes DIR/kubeconfig (TLS, bearer token) before it
+listens. `kubectl --kubeconfig DIR/kubeconfig get ns` works then; `/readyz` answers `ok` without a token.
+
+Inside another program: `async with server.running(ServerSettings(directory, port=0)) as url: …`.
+The bare ASGI application: `app.create_app(Store(directory), token=None)`.
+
+The node writes containers' output to DIR/logs/NAMESPACE/POD/CONTAINER.log; `kubectl logs` reads it there.
+Pods are deleted as a kubelet expects: DELETE marks a pod that has a node, DELETE with gracePeriodSeconds 0
+removes it. Controllers (replicas, endpoints, garbage, namespaces, scheduling) are clients, not part of this.
+
+What it leaves out, against a kube-apiserver of the same version: it authorises everyone whom it lets in; it
+has no admission webhooks, no conversion between versions, no `events.k8s.io`, no exec, attach or proxy; lists
+are never cut into pages; CEL rules are checked for their names, not for their types and cost; protobuf bodies
+are read for a handful of kinds; built-in kinds are validated where this project relies on it.
+"""

@@ -1,0 +1,181 @@
+"""`metadata.managedFields`: kept on every write, so that an apply knows what belongs to whom."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dragoman_devcluster.api.apply.fieldset import (
+    FieldSet,
+    Path,
+    dotted,
+    flatten,
+    from_fields_v1,
+    leaves,
+    to_fields_v1,
+    written,
+)
+from dragoman_devcluster.api.apply.merge import merged, without
+from dragoman_devcluster.api.errors import BadRequestError, Cause, ConflictError
+from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.objects import Object, copied, get, timestamp
+
+_NEVER_OWNED = frozenset(
+    ("f:metadata", f"f:{name}")
+    for name in (
+        "name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields",
+        "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds",
+    )
+)  # fmt: skip
+_ROOTS = frozenset({("f:apiVersion",), ("f:kind",), ("f:metadata",)})
+
+
+@dataclass(frozen=True)
+class Manager:
+    """Whose fields: a name, Apply or Update, and the subresource written through."""
+
+    name: str
+    operation: str
+    subresource: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of managedFields. `time` is when its set last changed."""
+
+    manager: Manager
+    api_version: str
+    time: str
+    fields: FieldSet
+
+
+def read_entries(obj: Object) -> list[Entry]:
+    """The entries of an object's managedFields."""
+    return [
+        Entry(
+            Manager(raw.get("manager", ""), raw.get("operation", "Update"), raw.get("subresource", "")),
+            raw.get("apiVersion", ""),
+            raw.get("time", ""),
+            from_fields_v1(raw.get("fieldsV1") or {}),
+        )
+        for raw in get(obj, "metadata", "managedFields") or []
+    ]
+
+
+def write_entries(obj: Object, entries: Iterable[Entry]) -> None:
+    """Put entries into an object's metadata, Apply before Update and older before newer, in place."""
+    ordered = sorted(
+        (entry for entry in entries if entry.fields),
+        key=lambda entry: (
+            entry.manager.operation,
+            entry.time,
+            entry.manager.name,
+            entry.manager.subresource,
+        ),
+    )
+    obj["metadata"].pop("managedFields", None)
+    if ordered:
+        obj["metadata"]["managedFields"] = [
+            {
+                "manager": entry.manager.name,
+                "operation": entry.manager.operation,
+                "apiVersion": entry.api_version,
+                "time": entry.time,
+                "fieldsType": "FieldsV1",
+                "fieldsV1": to_fields_v1(entry.fields),
+                **({"subresource": entry.manager.subresource} if entry.manager.subresource else {}),
+            }
+            for entry in ordered
+        ]
+
+
+def _ownable(paths: Iterable[Path]) -> FieldSet:
+    return frozenset(path for path in paths if path not in _ROOTS and path[:2] not in _NEVER_OWNED)
+
+
+def track_update(
+    kind: Kind, live: Object | None, obj: Object, manager: Manager, now: datetime.datetime
+) -> None:
+    """Give `manager` the fields that an update changed, and take them from everyone else, in place.
+
+    Entries sent by the client replace the live ones, as on a real server: an empty list resets ownership.
+    """
+    before = flatten(kind.schema, live) if live else {}
+    after = flatten(kind.schema, obj)
+    set_now = _ownable(written(before, after))
+    removed = _ownable(before.keys() - after.keys())
+    sent = read_entries(obj)
+    entries = sent if sent or not live else read_entries(live)
+    own = next((entry for entry in entries if entry.manager == manager), None)
+    own = own or Entry(manager, kind.api_version, "", frozenset())
+    others = [
+        replace(entry, fields=entry.fields - set_now - removed)
+        for entry in entries
+        if entry.manager != manager
+    ]
+    fields = (own.fields | set_now) - removed
+    if fields != own.fields or set_now:
+        own = replace(own, fields=fields, time=timestamp(now), api_version=kind.api_version)
+    write_entries(obj, [*others, own])
+
+
+def apply(
+    kind: Kind, live: Object | None, patch: Object, manager: Manager, *, force: bool, now: datetime.datetime
+) -> Object:
+    """The object after a server-side apply, its managedFields included.
+
+    Raises ConflictError if the patch changes fields that others own, unless `force`.
+    """
+    if get(patch, "metadata", "managedFields"):
+        raise BadRequestError("metadata.managedFields must be nil")
+    fields = _ownable(leaves(kind.schema, patch))
+    base: Object = live or {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}}
+    result: Object = copied(merged(kind.schema, base, patch))
+    entries = read_entries(base)
+    before, after = flatten(kind.schema, base), flatten(kind.schema, result)
+    changed = _ownable(written(before, after))
+    others = [entry for entry in entries if entry.manager != manager]
+    conflicts = [(entry, path) for entry in others for path in sorted(entry.fields & changed)]
+    if conflicts and not force:
+        raise _conflict(conflicts)
+    others = [replace(entry, fields=entry.fields - changed) for entry in others]
+    own = next((entry for entry in entries if entry.manager == manager), None)
+    if own is not None:
+        kept = fields.union(*(entry.fields for entry in others))
+        result = without(kind.schema, result, own.fields - fields, kept)
+    if own is None or own.fields != fields or own.api_version != kind.api_version:
+        own = Entry(manager, kind.api_version, timestamp(now), fields)
+    write_entries(result, [*others, own])
+    return result
+
+
+def _conflict(conflicts: list[tuple[Entry, Path]]) -> ConflictError:
+    causes = [
+        Cause("FieldManagerConflict", f"conflict with {_told(entry)}", dotted(path))
+        for entry, path in conflicts
+    ]
+    if len(conflicts) == 1:
+        entry, path = conflicts[0]
+        message = f"Apply failed with 1 conflict: conflict with {_told(entry)}: {dotted(path)}"
+    else:
+        by_manager: dict[str, list[str]] = {}
+        for entry, path in conflicts:
+            by_manager.setdefault(_told(entry), []).append(dotted(path))
+        lines = [
+            line
+            for told, paths in sorted(by_manager.items())
+            for line in (f"conflicts with {told}:", *(f"- {path}" for path in paths))
+        ]
+        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    return ConflictError(message, causes=causes)
+
+
+def _told(entry: Entry) -> str:
+    """Whose field it is, as kubectl prints it."""
+    told = f'"{entry.manager.name}"'
+    if entry.manager.subresource:
+        told += f' with subresource "{entry.manager.subresource}"'
+    if entry.manager.operation == "Update":
+        told += f" using {entry.api_version}"
+    return told

@@ -1,0 +1,148 @@
+"""CustomResourceDefinitions: what they have to say, what the server adds, and the kinds that they define."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+from dragoman_devcluster.api.builtin_schema import model_schema
+from dragoman_devcluster.api.crd_schema import definition_causes
+from dragoman_devcluster.api.errors import Cause
+from dragoman_devcluster.api.kinds import BUILT_IN, Column, Kind, ScalePaths
+from dragoman_devcluster.api.objects import Object, get, timestamp
+
+CRDS = next(kind for kind in BUILT_IN if kind.plural == "customresourcedefinitions")
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a definition that is being deleted until its objects are gone."""
+
+_PATH = re.compile(r"(?:\.[A-Za-z_][\w-]*)+")
+
+
+def complete(crd: Object, now: datetime.datetime) -> None:
+    """Fill in the names and conditions of a definition as a real server does, in place: accepted at once."""
+    spec = crd["spec"]
+    names = spec["names"]
+    names.setdefault("singular", names["kind"].lower())
+    names.setdefault("listKind", f"{names['kind']}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+    status = crd.setdefault("status", {})
+    status["acceptedNames"] = dict(names)
+    stored = status.setdefault("storedVersions", [])
+    if stored_version(crd) not in stored:
+        stored.append(stored_version(crd))
+    known = {condition["type"] for condition in status.setdefault("conditions", [])}
+    for kind, reason, message in (
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    ):
+        if kind not in known:
+            status["conditions"].append(
+                {
+                    "type": kind,
+                    "status": "True",
+                    "reason": reason,
+                    "message": message,
+                    "lastTransitionTime": timestamp(now),
+                }
+            )
+
+
+def stored_version(crd: Object) -> str:
+    """The version that objects are stored as."""
+    return next((version["name"] for version in crd["spec"]["versions"] if version.get("storage")), "")
+
+
+def crd_causes(crd: Object) -> list[Cause]:
+    """What is wrong with a definition, before anything is filled in."""
+    spec: Object = crd.get("spec") or {}
+    names: Object = spec.get("names") or {}
+    found = []
+    expected = f"{names.get('plural')}.{spec.get('group')}"
+    if get(crd, "metadata", "name") != expected:
+        told = f'Invalid value: "{get(crd, "metadata", "name")}": must be spec.names.plural+"."+spec.group'
+        found.append(Cause("FieldValueInvalid", told, "metadata.name"))
+    versions = spec.get("versions") or []
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        told = "Invalid value: must have exactly one version marked as storage version"
+        found.append(Cause("FieldValueInvalid", told, "spec.versions"))
+    if get(spec, "conversion", "strategy", default="None") != "None":
+        told = 'Unsupported value: "Webhook": supported values: "None"'
+        found.append(Cause("FieldValueNotSupported", told, "spec.conversion.strategy"))
+    if spec.get("preserveUnknownFields"):
+        told = "Invalid value: true: must be false in order to use defaults in the schema"
+        found.append(Cause("FieldValueInvalid", told, "spec.preserveUnknownFields"))
+    for index, version in enumerate(versions):
+        at = f"spec.versions[{index}].schema.openAPIV3Schema"
+        if len(versions) == 1:
+            at = "spec.validation.openAPIV3Schema"  # How a server calls the only one.
+        schema = get(version, "schema", "openAPIV3Schema")
+        if isinstance(schema, dict):
+            found += definition_causes(schema, at)
+        else:
+            found.append(Cause("FieldValueRequired", "Required value: schemas are required", at))
+    return found
+
+
+def kinds_of(crd: Object) -> tuple[Kind, ...]:
+    """The kinds that an accepted definition serves, one for each served version."""
+    spec = crd["spec"]
+    names = spec["names"]
+    return tuple(
+        Kind(
+            group=spec["group"],
+            version=version["name"],
+            name=names["kind"],
+            plural=names["plural"],
+            namespaced=spec["scope"] == "Namespaced",
+            singular=names.get("singular") or names["kind"].lower(),
+            list_kind=names.get("listKind") or "",
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            has_status=get(version, "subresources", "status") is not None,
+            has_generation=True,
+            scale=_scale(get(version, "subresources", "scale")),
+            columns=tuple(_column(column) for column in version.get("additionalPrinterColumns") or ()),
+            schema=_root_schema(version["schema"]["openAPIV3Schema"]),
+            custom=True,
+        )
+        for version in spec["versions"]
+        if version.get("served")
+    )
+
+
+def _root_schema(schema: Object) -> Object:
+    properties = {
+        **(schema.get("properties") or {}),
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": model_schema("V1ObjectMeta"),
+    }
+    return {**schema, "properties": properties}
+
+
+def _scale(declared: Any) -> ScalePaths | None:
+    if declared is None:
+        return None
+    selector = declared.get("labelSelectorPath")
+    return ScalePaths(
+        _keys(declared["specReplicasPath"]),
+        _keys(declared["statusReplicasPath"]),
+        _keys(selector) if selector else (),
+    )
+
+
+def _keys(path: str) -> tuple[str, ...]:
+    return tuple(path.strip(".").split(".")) if _PATH.fullmatch(path) else ()
+
+
+def _column(declared: Object) -> Column:
+    return Column(
+        name=declared["name"],
+        type=declared["type"],
+        path=declared["jsonPath"],
+        format=declared.get("format", ""),
+        description=declared.get("description")
+        or f"Custom resource definition column (in JSONPath format): {declared['jsonPath']}",
+        priority=int(declared.get("priority") or 0),
+    )

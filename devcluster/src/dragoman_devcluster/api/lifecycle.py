@@ -1,0 +1,271 @@
+"""What happens to an object's metadata when it is created, updated and deleted: pure functions.
+
+Source: k8s.io/apiserver's registry/rest (create.go, update.go, delete.go) and registry/generic/registry/store.go.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
+from dragoman_devcluster.api.errors import (
+    BadRequestError,
+    Cause,
+    ConflictError,
+    UntypedError,
+    invalid,
+    named_details,
+    qualified,
+    stale,
+)
+from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.names import name_cause
+from dragoman_devcluster.api.objects import Object, copied, get, metadata, timestamp
+from dragoman_devcluster.api.request import Target
+
+_NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels, so that no words form. Source: k8s.io/apimachinery util/rand."""
+
+_SERVER_OWNED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "selfLink",
+)
+
+
+def generated_name(prefix: str, choose: Callable[[str], str] = random.choice) -> str:
+    """A name from `generateName`: the prefix and five letters or digits."""
+    return prefix[:58] + "".join(choose(_NAME_ALPHABET) for _ in range(5))
+
+
+def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Object:
+    """A new object from what a client sent: named, placed, dated; its status is the server's to write.
+
+    Raises BadRequestError or InvalidError where name, namespace or resourceVersion do not fit the request.
+    """
+    kind = target.kind
+    obj = copied(obj)
+    meta = metadata(obj)
+    if meta.get("resourceVersion"):
+        raise UntypedError("resourceVersion should not be set on objects to be created")
+    if not meta.get("name") and meta.get("generateName"):
+        meta["name"] = generated_name(meta["generateName"])
+    place(target, meta)
+    name = meta.get("name", "")
+    if not name:
+        told = "Required value: name or generateName is required"
+        raise invalid(kind.group, kind.name, "", [Cause("FieldValueRequired", told, "metadata.name")])
+    if cause := name_cause(kind, name):
+        raise invalid(kind.group, kind.name, name, [cause])
+    for owned in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
+        meta.pop(owned, None)
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = timestamp(now)
+    if kind.has_generation:
+        meta["generation"] = 1
+    if kind.has_status:
+        obj.pop("status", None)
+    return obj
+
+
+def place(target: Target, meta: Object) -> None:
+    """Hold metadata to the namespace of the request; BadRequestError where they differ."""
+    if not target.kind.namespaced:
+        meta.pop("namespace", None)
+        return
+    sent = meta.setdefault("namespace", target.namespace)
+    if sent != target.namespace:
+        raise BadRequestError(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def prepare_update(target: Target, live: Object, sent: Object) -> Object:
+    """The object that an update leads to: what the client may change from `sent`, the rest from `live`.
+
+    Raises BadRequestError for another name, ConflictError for a stale resourceVersion or another uid.
+    """
+    kind = target.kind
+    obj = copied(sent)
+    meta, before = metadata(obj), live["metadata"]
+    place(target, meta)
+    if meta.setdefault("name", target.name) != target.name:
+        raise BadRequestError(
+            f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})"
+        )
+    if meta.get("uid") and meta["uid"] != before["uid"]:
+        raise ConflictError(
+            f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{target.name}": '
+            f"StorageError: invalid object, Code: 4, Key: {'/'.join(kind.key(target.namespace, target.name))}, "
+            f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
+            f"UID in object meta: {before['uid']}",
+            details=named_details(kind.group, kind.plural, target.name),
+        )
+    version = meta.get("resourceVersion")
+    if version and version != before["resourceVersion"]:
+        raise stale(kind.group, kind.plural, target.name)
+    if not version and kind.custom:
+        cause = Cause(
+            "FieldValueInvalid",
+            "Invalid value: 0: must be specified for an update",
+            "metadata.resourceVersion",
+        )
+        raise invalid(kind.group, kind.name, target.name, [cause])
+    meta["resourceVersion"] = before["resourceVersion"]
+    for owned in _SERVER_OWNED:
+        meta.pop(owned, None)
+        if owned in before:
+            meta[owned] = before[owned]
+    if target.subresource == "status":
+        return _status_update(kind, live, obj)
+    if kind.resource == "namespaces":
+        _keep_finalizers(target, live, obj)
+    if kind.has_status:
+        obj.pop("status", None)
+        if "status" in live:
+            obj["status"] = live["status"]
+    return obj
+
+
+def _keep_finalizers(target: Target, live: Object, obj: Object) -> None:
+    """A namespace's own finalizers change through `finalize`, which changes nothing else of the spec."""
+    source = obj if target.subresource == "finalize" else live
+    finalizers = get(source, "spec", "finalizers")
+    obj["spec"] = {**(live.get("spec") or {})}
+    obj["spec"].pop("finalizers", None)
+    if finalizers:
+        obj["spec"]["finalizers"] = finalizers
+
+
+def _status_update(kind: Kind, live: Object, obj: Object) -> Object:
+    if kind.custom:
+        kept = {**live["metadata"], "managedFields": obj["metadata"].get("managedFields")}
+        result = {**live, "metadata": {key: value for key, value in kept.items() if value is not None}}
+    else:
+        kept = {key: value for key, value in obj.items() if key not in ("spec", "status")}
+        result = {**{key: value for key, value in live.items() if key == "spec"}, **kept}
+    result.pop("status", None)
+    if "status" in obj:
+        result["status"] = obj["status"]
+    return copied(result)
+
+
+def next_generation(kind: Kind, live: Object, obj: Object) -> int | None:
+    """The generation after an update: one more if anything but metadata and status changed."""
+    generation = live["metadata"].get("generation")
+    if not kind.has_generation:
+        return generation  # type: ignore[no-any-return]
+    ignored = {"metadata", "status"} if kind.has_status or not kind.custom else {"metadata"}
+
+    def counted(value: Object) -> Object:
+        kept = {key: item for key, item in value.items() if key not in ignored}
+        if kind.resource == "deployments.apps":
+            # Its annotations are copied to its replica sets, so that they count as well.
+            kept["annotations"] = value["metadata"].get("annotations") or {}
+        return kept
+
+    return int(generation or 0) + (counted(live) != counted(obj))
+
+
+def finalizer_cause(live: Object, obj: Object) -> Cause | None:
+    """Why an update of an object that is being deleted is refused: it adds finalizers."""
+    if not get(live, "metadata", "deletionTimestamp"):
+        return None
+    before = get(live, "metadata", "finalizers") or []
+    added = [finalizer for finalizer in get(obj, "metadata", "finalizers") or [] if finalizer not in before]
+    if not added:
+        return None
+    listed = ", ".join(f'"{finalizer}"' for finalizer in added)
+    return Cause(
+        "FieldValueForbidden",
+        "Forbidden: no new finalizers can be added if the object is being deleted, "
+        f"found new finalizers []string{{{listed}}}",
+        "metadata.finalizers",
+    )
+
+
+def released(obj: Object) -> bool:
+    """Whether nothing holds an object any longer that is being deleted."""
+    meta = obj["metadata"]
+    return bool(
+        meta.get("deletionTimestamp")
+        and not meta.get("finalizers")
+        and not meta.get("deletionGracePeriodSeconds")
+        and not get(obj, "spec", "finalizers")
+    )
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What a delete leads to: the object marked (`obj`), or nothing left of it (`obj` is None)."""
+
+    obj: Object | None
+
+
+_WAITING = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
+"""The finalizers by which the garbage collector is asked to see to the dependents first."""
+
+
+def delete(
+    kind: Kind, live: Object, grace_period_s: int | None, propagation: str, now: datetime.datetime
+) -> Deletion:
+    """Decide on a delete request: remove at once, or mark and wait for finalizers or for the node.
+
+    `propagation` is Background, Foreground, Orphan, or "" for what was asked before.
+    """
+    meta = live["metadata"]
+    grace_s = _grace_s(kind, live, grace_period_s)
+    marked = meta.get("deletionTimestamp")
+    if marked:
+        # A second request may only shorten the wait.
+        grace_s = min(grace_s, meta.get("deletionGracePeriodSeconds") or 0)
+    finalizers = _finalizers(kind, meta, propagation)
+    held = finalizers or (kind.resource == "namespaces" and get(live, "spec", "finalizers"))
+    if not held and grace_s == 0:
+        return Deletion(None)
+    same = finalizers == (meta.get("finalizers") or [])
+    if marked and same and grace_s == (meta.get("deletionGracePeriodSeconds") or 0):
+        return Deletion(live)
+    obj = copied(live)
+    metadata(obj)["deletionTimestamp"] = timestamp(now + datetime.timedelta(seconds=grace_s))
+    metadata(obj)["deletionGracePeriodSeconds"] = grace_s
+    if finalizers:
+        metadata(obj)["finalizers"] = finalizers
+    if kind.resource == "namespaces":
+        obj.setdefault("status", {})["phase"] = "Terminating"
+    if kind.resource in ("namespaces", CRDS.resource):
+        metadata(obj).pop("deletionGracePeriodSeconds")
+    elif kind.has_generation and not marked:
+        metadata(obj)["generation"] = int(meta.get("generation") or 0) + 1
+    return Deletion(obj)
+
+
+def _finalizers(kind: Kind, meta: Object, propagation: str) -> list[str]:
+    """What holds the object once the request has been understood."""
+    finalizers = list(meta.get("finalizers") or ())
+    if propagation:
+        finalizers = [finalizer for finalizer in finalizers if finalizer not in _WAITING.values()]
+        finalizers += [_WAITING[propagation]] if propagation in _WAITING else []
+    if kind.resource == CRDS.resource and CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
+    return finalizers
+
+
+def _grace_s(kind: Kind, live: Object, asked: int | None) -> int:
+    """Only a pod that a node has taken dies gracefully; everything else has no process to stop."""
+    if kind.resource != "pods":
+        return 0
+    if not get(live, "spec", "nodeName") or get(live, "status", "phase") in ("Succeeded", "Failed"):
+        return 0
+    default = get(live, "spec", "terminationGracePeriodSeconds")
+    if asked is None:
+        return 30 if default is None else int(default)
+    # A negative grace period means the smallest that is still graceful.
+    return asked if asked >= 0 else 1

@@ -1,0 +1,276 @@
+"""The verbs on objects: what a client sends becomes what the store holds."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dragoman_devcluster.api import lifecycle, patches, strategies
+from dragoman_devcluster.api.admission import Admission
+from dragoman_devcluster.api.apply.managed import Manager, apply, track_update
+from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS, kinds_of, stored_version
+from dragoman_devcluster.api.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    Cause,
+    ConflictError,
+    UnsupportedMediaTypeError,
+    invalid,
+    named_details,
+    no_such_object,
+    qualified,
+)
+from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp, timestamp
+from dragoman_devcluster.api.request import Options, Target
+from dragoman_devcluster.api.store import Key, Store
+from dragoman_devcluster.api.strategic import strategic_patch
+
+Clock = Callable[[], datetime.datetime]
+
+EVENT_LIFETIME = datetime.timedelta(hours=1)
+"""How long Events are kept, counted from their creation. Source: kube-apiserver --event-ttl."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a verb answers: the body, the HTTP status, and sentences for `Warning` headers."""
+
+    body: Object
+    code: int = 200
+    warnings: tuple[str, ...] = ()
+
+
+class Resources:
+    """Create, read, update, patch and delete objects of every kind. `clock` gives the time, aware of its zone."""
+
+    def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
+        self.store = store
+        self.clock = clock
+        self._events_expired = clock()
+        self._admission = admission
+
+    def read(self, target: Target) -> Object:
+        """One object, shared; NotFoundError if there is none."""
+        found = self.store.get(target.kind.key(target.namespace, target.name))
+        if found is None:
+            raise no_such_object(target.kind.group, target.kind.plural, target.name)
+        return found
+
+    def create(self, target: Target, sent: Object, options: Options, manager: str) -> Answer:
+        """Create an object; AlreadyExistsError, InvalidError or BadRequestError if that cannot be."""
+        kind = target.kind
+        obj, warnings = self._admission.decode(kind, sent, options.field_validation)
+        now = self.clock()
+        obj = lifecycle.prepare_create(target, obj, now)
+        return self._insert(target, obj, options, warnings, Manager(manager, "Update"))
+
+    def _insert(
+        self, target: Target, obj: Object, options: Options, warnings: list[str], manager: Manager | None
+    ) -> Answer:
+        kind, name = target.kind, obj["metadata"]["name"]
+        key = kind.key(target.namespace, name)
+        if kind.resource == "events":
+            self._expire_events()
+        self._admission.check_namespace(target, name)
+        if self.store.get(key) is not None:
+            raise AlreadyExistsError(
+                f'{qualified(kind.plural, kind.group)} "{name}" already exists',
+                details=named_details(kind.group, kind.plural, name),
+            )
+        if manager is not None:
+            # Before the server adds what is its own: a manager owns what it sent, and the defaults.
+            track_update(kind, None, obj, manager, self.clock())
+        if not kind.custom:
+            strategies.complete_new(kind.resource, obj)
+        self._admission.allocate(kind, obj)
+        self._admission.validate(kind, obj, None)
+        stored = obj if options.dry_run else self.store.put(key, obj)
+        return Answer(stored, 201, tuple(warnings))
+
+    def _expire_events(self) -> None:
+        """Forget Events that are too old, once a minute at most."""
+        now = self.clock()
+        if now - self._events_expired < datetime.timedelta(minutes=1):
+            return
+        self._events_expired = now
+        for event in self.store.listed("events"):
+            meta = event["metadata"]
+            made = parse_timestamp(meta["creationTimestamp"])
+            if made is not None and now - made > EVENT_LIFETIME:
+                self.store.remove(Key("events", meta["namespace"], meta["name"]))
+
+    def now(self) -> str:
+        """The time as Kubernetes writes it."""
+        return timestamp(self.clock())
+
+    def update(
+        self, target: Target, sent: Object, options: Options, manager: str, written_through: str = ""
+    ) -> Answer:
+        """Replace an object, or its status through the subresource; `written_through` names another one."""
+        live = self.read(target)
+        obj, warnings = self._admission.decode(target.kind, sent, options.field_validation)
+        owner = Manager(manager, "Update", written_through or target.subresource)
+        return self._replace(target, live, obj, options, warnings, owner)
+
+    def rewrite(self, target: Target, obj: Object, options: Options) -> None:
+        """Store a changed object as it is: the server's own writes belong to no manager."""
+        if not options.dry_run:
+            self.store.put(target.kind.key(target.namespace, target.name), obj)
+
+    def patch(self, target: Target, body: Json, media_type: str, options: Options, manager: str) -> Answer:
+        """Patch an object: JSON, merge, strategic merge or server-side apply, by the media type."""
+        if media_type == patches.APPLY_PATCH:
+            return self.apply(target, body, options)
+        live = self.read(target)
+        kind = target.kind
+        if media_type == patches.JSON_PATCH:
+            sent = patches.json_patch(live, body)
+        elif media_type == patches.MERGE_PATCH:
+            sent = patches.merge_patch(live, body)
+        elif media_type == patches.STRATEGIC_PATCH and not kind.custom:
+            sent = strategic_patch(kind.schema, live, body)
+        else:
+            raise UnsupportedMediaTypeError(
+                "the body of the request was in an unknown format - accepted media types include: "
+                + ", ".join(patches.served(custom=kind.custom))
+            )
+        obj, warnings = self._admission.decode(kind, sent, options.field_validation)
+        return self._replace(
+            target, live, obj, options, warnings, Manager(manager, "Update", target.subresource)
+        )
+
+    def apply(self, target: Target, body: Json, options: Options) -> Answer:
+        """Server-side apply: create the object, or merge into it what this manager applies."""
+        kind = target.kind
+        if not options.field_manager:
+            cause = Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager")
+            raise invalid("meta.k8s.io", "PatchOptions", "", [cause])
+        sent = self._admission.decode_apply(kind, body, target)
+        manager = Manager(options.field_manager, "Apply", target.subresource)
+        live = self.store.get(kind.key(target.namespace, target.name))
+        if live is None:
+            if target.subresource:
+                raise no_such_object(kind.group, kind.plural, target.name)
+            if get(sent, "metadata", "uid"):
+                raise ConflictError(
+                    f"uid mismatch: the provided object specified uid {sent['metadata']['uid']}, and no "
+                    "existing object was found"
+                )
+            applied = apply(kind, None, sent, manager, force=options.force, now=self.clock())
+            obj, warnings = self._admission.decode(kind, applied, options.field_validation)
+            managed = obj["metadata"].get("managedFields")
+            obj = lifecycle.prepare_create(target, obj, self.clock())
+            obj["metadata"]["managedFields"] = managed
+            return self._insert(target, obj, options, warnings, None)
+        applied = apply(kind, live, sent, manager, force=options.force, now=self.clock())
+        obj, warnings = self._admission.decode(kind, applied, options.field_validation)
+        return self._replace(target, live, obj, options, warnings, None)
+
+    def _replace(
+        self,
+        target: Target,
+        live: Object,
+        sent: Object,
+        options: Options,
+        warnings: list[str],
+        manager: Manager | None,
+    ) -> Answer:
+        """Store the successor of `live`; without a manager, the sender wrote managedFields itself (apply)."""
+        kind = target.kind
+        obj = lifecycle.prepare_update(target, live, sent)
+        if cause := lifecycle.finalizer_cause(live, obj):
+            raise invalid(kind.group, kind.name, target.name, [cause])
+        self._admission.allocate(kind, obj)
+        self._admission.validate(kind, obj, live)
+        generation = lifecycle.next_generation(kind, live, obj)
+        if generation is not None:
+            obj["metadata"]["generation"] = generation
+        if manager is not None:
+            track_update(kind, live, obj, manager, self.clock())
+        key = kind.key(target.namespace, target.name)
+        if options.dry_run or _same(obj, live):
+            return Answer(obj if options.dry_run else live, 200, tuple(warnings))
+        if lifecycle.released(obj):
+            self.store.remove(key, obj)
+            self._settle(kind)
+            return Answer(obj, 200, tuple(warnings))
+        return Answer(self.store.put(key, obj), 200, tuple(warnings))
+
+    def delete(self, target: Target, options: Options, preconditions: Object) -> Answer:
+        """Delete an object: at once, or marked for its finalizers and its node to let go of."""
+        live = self.read(target)
+        kind, meta = target.kind, live["metadata"]
+        if options.propagation not in ("", "Background", "Foreground", "Orphan"):
+            raise BadRequestError(
+                f"propagationPolicy: {options.propagation} is not Background, Foreground or Orphan"
+            )
+        for field, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            wanted = preconditions.get(field)
+            if wanted and wanted != meta[field]:
+                raise ConflictError(
+                    f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{target.name}": '
+                    f"Precondition failed: {told} in precondition: {wanted}, {told} in object meta: {meta[field]}",
+                    details=named_details(kind.group, kind.plural, target.name),
+                )
+        decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock()).obj
+        key = kind.key(target.namespace, target.name)
+        if decided is not None:
+            if not options.dry_run and decided is not live:
+                decided = self.store.put(key, decided)
+                self._settle(kind)
+            return Answer(decided)
+        if not options.dry_run:
+            self.store.remove(key)
+            self._settle(kind)
+        if kind.resource in ("pods", "services", "serviceaccounts", "persistentvolumeclaims"):
+            return Answer(live)
+        return Answer(_success(target, str(meta["uid"])))
+
+    def _settle(self, kind: Kind) -> None:
+        """Finish the deletion of CustomResourceDefinitions: their objects first, then themselves."""
+        if not kind.custom and kind.resource != CRDS.resource:
+            return
+        for crd in self.store.listed(CRDS.resource):
+            if not crd["metadata"].get("deletionTimestamp"):
+                continue
+            group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+            served = next((kind for kind in kinds_of(crd) if kind.version == stored_version(crd)), None)
+            left = self.store.listed(f"{plural}.{group}")
+            for obj in left:
+                meta = obj["metadata"]
+                if served is not None and not meta.get("deletionTimestamp"):
+                    self.delete(Target(served, meta.get("namespace", ""), meta["name"]), Options(), {})
+            if not self.store.listed(f"{plural}.{group}"):
+                kept = [name for name in crd["metadata"].get("finalizers") or () if name != CLEANUP_FINALIZER]
+                if not kept:
+                    self.store.remove(CRDS.key("", crd["metadata"]["name"]))
+                elif CLEANUP_FINALIZER in crd["metadata"]["finalizers"]:
+                    released = {**crd, "metadata": {**crd["metadata"], "finalizers": kept}}
+                    self.store.put(CRDS.key("", crd["metadata"]["name"]), released)
+
+    def delete_collection(self, target: Target, options: Options, chosen: list[Object]) -> list[Object]:
+        """Delete each of the chosen objects; returns them as they were."""
+        for obj in chosen:
+            meta = obj["metadata"]
+            at = replace(target, namespace=meta.get("namespace", ""), name=meta["name"])
+            self.delete(at, options, {})
+        return chosen
+
+
+def _same(obj: Object, live: Object) -> bool:
+    """Whether an update changes nothing; when managedFields were written does not count."""
+
+    def timeless(value: Object) -> Object:
+        entries = get(value, "metadata", "managedFields") or []
+        kept = [{key: item for key, item in entry.items() if key != "time"} for entry in entries]
+        return {**value, "metadata": {**value["metadata"], "managedFields": kept}}
+
+    return timeless(obj) == timeless(live)
+
+
+def _success(target: Target, uid: str) -> Object:
+    kind = target.kind
+    details = {**named_details(kind.group, kind.plural, target.name), "uid": uid}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}

@@ -1,0 +1,109 @@
+"""Label and field selectors.
+
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ and field-selectors/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.objects import Object, get
+
+Predicate = Callable[[Object], bool]
+
+_SET = re.compile(r"(?P<key>[^\s!=,()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^)]*)\)")
+_EQUALITY = re.compile(r"(?P<key>[^\s!=,()]+)\s*(?P<operator>==|!=|=)\s*(?P<value>[^\s!=,()]*)")
+_EXISTS = re.compile(r"(?P<not>!?)\s*(?P<key>[^\s!=,()]+)")
+_OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
+
+_FIELDS: dict[str, tuple[str, ...]] = {
+    "pods": (
+        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+        "status.phase", "status.podIP", "status.nominatedNodeName",
+    ),
+    "events": (
+        "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
+        "reason", "reportingComponent", "source", "type",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+    "replicasets.apps": ("status.replicas",),
+}  # fmt: skip
+
+
+def label_selector(text: str) -> Predicate:
+    """A predicate on objects for `a=b,c in (d,e),!f`; BadRequestError if it cannot be read."""
+    requirements = [_requirement(part.strip()) for part in _OUTSIDE_PARENTHESES.split(text) if part.strip()]
+
+    def matches(obj: Object) -> bool:
+        labels = get(obj, "metadata", "labels") or {}
+        return all(requirement(labels) for requirement in requirements)
+
+    return matches
+
+
+def _requirement(text: str) -> Callable[[dict[str, str]], bool]:
+    if found := _SET.fullmatch(text):
+        key, wanted = found["key"], {value.strip() for value in found["values"].split(",")}
+        if found["operator"] == "in":
+            return lambda labels: key in labels and labels[key] in wanted
+        return lambda labels: labels.get(key) not in wanted
+    if found := _EQUALITY.fullmatch(text):
+        key, value = found["key"], found["value"]
+        if found["operator"] == "!=":
+            return lambda labels: labels.get(key) != value
+        return lambda labels: labels.get(key) == value
+    if found := _EXISTS.fullmatch(text):
+        key, absent = found["key"], bool(found["not"])
+        return lambda labels: (key in labels) != absent
+    raise BadRequestError(f'unable to parse requirement: found "{text}"')
+
+
+def object_selector(selector: Object | None) -> Predicate:
+    """A predicate on objects for a LabelSelector object; None selects nothing, `{}` everything."""
+    if selector is None:
+        return lambda _: False
+    wanted = selector.get("matchLabels") or {}
+    operators = {"In": "in", "NotIn": "notin"}
+    parts = [f"{key}={value}" for key, value in wanted.items()]
+    for expression in selector.get("matchExpressions") or []:
+        key, operator = expression["key"], expression["operator"]
+        if operator in operators:
+            parts.append(f"{key} {operators[operator]} ({','.join(expression.get('values') or [])})")
+        else:
+            parts.append(key if operator == "Exists" else f"!{key}")
+    return label_selector(",".join(parts))
+
+
+def field_selector(text: str, kind: Kind) -> Predicate:
+    """A predicate for `metadata.name=x,status.phase!=Running`; BadRequestError for a field not indexed."""
+    served = ("metadata.name", "metadata.namespace", *_FIELDS.get(kind.resource, ()))
+    requirements: list[tuple[str, bool, str]] = []
+    for part in filter(None, text.split(",")):
+        found = re.fullmatch(r"\s*([^=!\s]+)\s*(==|!=|=)\s*(.*?)\s*", part)
+        if found is None:
+            raise BadRequestError(f"invalid selector: '{text}'; can't understand '{part}'")
+        path, operator, value = found.groups()
+        if path not in served:
+            raise BadRequestError(f"field label not supported: {path}")
+        requirements.append((path, operator != "!=", value))
+
+    def matches(obj: Object) -> bool:
+        return all((field_value(obj, path) == value) == equal for path, equal, value in requirements)
+
+    return matches
+
+
+def field_value(obj: Object, path: str) -> str:
+    """A field as a selector compares it: text, and "" where it is missing."""
+    if path == "source":
+        return str(get(obj, "source", "component", default="") or get(obj, "reportingComponent", default=""))
+    value = get(obj, *path.split("."), default="")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

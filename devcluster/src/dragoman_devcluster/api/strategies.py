@@ -1,0 +1,317 @@
+"""What single built-in kinds do beyond their schema: defaults that depend on other fields, and checks.
+
+Source: pkg/apis/*/v1/defaults.go and pkg/registry/*/strategy.go of Kubernetes.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+from collections.abc import Callable
+
+from dragoman_devcluster.api.errors import Cause
+from dragoman_devcluster.api.objects import Json, Object, get
+from dragoman_devcluster.api.selectors import object_selector
+
+Default = Callable[[Object], None]
+
+
+def default_object(resource: str, obj: Object) -> None:
+    """Fill in what depends on other fields, in place, on every write. `resource` as the store names it."""
+    if resource in _DEFAULTS:
+        _DEFAULTS[resource](obj)
+
+
+_TOLERATED_S = 300
+"""How long a pod stays on a node that is gone. Source: the admission plug-in DefaultTolerationSeconds."""
+
+
+def _tolerate_lost_nodes(spec: Object) -> None:
+    tolerations = spec.setdefault("tolerations", [])
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if not any(
+            item.get("key") in (key, None) and item.get("effect") in ("NoExecute", None)
+            for item in tolerations
+        ):
+            tolerations.append(
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
+            )
+
+
+def complete_new(resource: str, obj: Object) -> None:
+    """Give a new object what the server itself adds to it, and its first status, in place."""
+    if resource == "pods":
+        obj.setdefault("spec", {})
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        obj["spec"].setdefault("serviceAccountName", "default")
+        obj["spec"].setdefault("serviceAccount", obj["spec"]["serviceAccountName"])
+        _tolerate_lost_nodes(obj["spec"])
+        obj["spec"].setdefault("preemptionPolicy", "PreemptLowerPriority")
+        obj["spec"].setdefault("priority", 0)
+    elif resource == "namespaces":
+        obj["status"] = {"phase": "Active"}
+        obj.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
+    elif resource == "persistentvolumeclaims":
+        obj["status"] = {"phase": "Pending"}
+    elif resource == "services":
+        obj["status"] = {"loadBalancer": {}}
+    elif resource in ("deployments.apps", "replicasets.apps"):
+        obj["status"] = {} if resource == "deployments.apps" else {"replicas": 0}
+    elif resource == "poddisruptionbudgets.policy":
+        counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
+        obj["status"] = dict.fromkeys(counts, 0)
+
+
+def _namespace(obj: Object) -> None:
+    labels = obj["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = obj["metadata"].get("name", "")
+
+
+def _secret(obj: Object) -> None:
+    plain = obj.pop("stringData", None) or {}
+    for key, text in plain.items():
+        obj.setdefault("data", {})[key] = base64.b64encode(str(text).encode()).decode()
+
+
+def _deployment(obj: Object) -> None:
+    strategy = get(obj, "spec", "strategy")
+    if isinstance(strategy, dict) and strategy.get("type") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    _template(obj)
+
+
+def _template(obj: Object) -> None:
+    spec = get(obj, "spec", "template", "spec")
+    if isinstance(spec, dict):
+        _pod_spec(spec)
+
+
+def _pod(obj: Object) -> None:
+    if not isinstance(obj.get("spec"), dict):
+        return
+    _pod_spec(obj["spec"])
+    obj["spec"].setdefault("enableServiceLinks", True)
+    for container in [*(obj["spec"].get("initContainers") or ()), *(obj["spec"].get("containers") or ())]:
+        resources = container.get("resources") or {}
+        for name, limit in (resources.get("limits") or {}).items():
+            # A container that names only a limit requests as much.
+            resources.setdefault("requests", {}).setdefault(name, limit)
+
+
+def _pod_spec(spec: Object) -> None:
+    if spec.get("serviceAccountName") and not spec.get("serviceAccount"):
+        spec["serviceAccount"] = spec["serviceAccountName"]
+    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
+        _container(container)
+    for volume in spec.get("volumes") or ():
+        if isinstance(volume, dict) and set(volume) == {"name"}:
+            volume["emptyDir"] = {}
+        if isinstance(volume.get("image"), dict):
+            volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference") or ""))
+
+
+def _container(container: Object) -> None:
+    container.setdefault("imagePullPolicy", pull_policy(container.get("image") or ""))
+
+
+def pull_policy(image: str) -> str:
+    """When an image is pulled if nobody says: always for `latest`."""
+    _, _, tag = image.rpartition("/")[2].partition(":")
+    return "Always" if "@" not in image and tag in ("", "latest") else "IfNotPresent"
+
+
+def _service(obj: Object) -> None:
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return
+    for port in spec.get("ports") or ():
+        port.setdefault("targetPort", port.get("port"))
+    if spec.get("type") != "ExternalName":
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+
+
+def _network_policy(obj: Object) -> None:
+    spec = obj.get("spec")
+    if isinstance(spec, dict) and "policyTypes" not in spec:
+        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+
+
+_DEFAULTS: dict[str, Default] = {
+    "namespaces": _namespace,
+    "secrets": _secret,
+    "pods": _pod,
+    "deployments.apps": _deployment,
+    "replicasets.apps": _template,
+    "services": _service,
+    "networkpolicies.networking.k8s.io": _network_policy,
+}
+
+
+def qos_class(spec: Object) -> str:
+    """How a pod's requests and limits rank it: Guaranteed, Burstable or BestEffort."""
+    guaranteed, asked = True, False
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        limits = get(container, "resources", "limits") or {}
+        requests = get(container, "resources", "requests") or {}
+        counted = {name for name in (*limits, *requests) if name in ("cpu", "memory")}
+        asked = asked or bool(counted)
+        if any(
+            limits.get(name) != requests.get(name, limits.get(name)) for name in ("cpu", "memory")
+        ) or not {
+            "cpu",
+            "memory",
+        } <= set(limits):
+            guaranteed = False
+    return "Guaranteed" if guaranteed and asked else "Burstable" if asked else "BestEffort"
+
+
+def causes(resource: str, obj: Object, live: Object | None) -> list[Cause]:
+    """What is wrong with an object of a built-in kind beyond its schema; `live` is what it replaces."""
+    found: list[Cause] = []
+    if resource in ("deployments.apps", "replicasets.apps"):
+        found += _workload_causes(obj, live)
+    elif resource == "services":
+        found += _service_causes(obj, live)
+    elif resource == "endpointslices.discovery.k8s.io":
+        found += _endpoint_slice_causes(obj, live)
+    elif resource == "pods":
+        found += _container_causes(obj.get("spec") or {}, "spec")
+        if live:
+            found += _pod_update_causes(obj, live)
+    elif resource in ("configmaps", "secrets") and live and live.get("immutable"):
+        fields = ("data", "binaryData", "immutable")
+        if any(live.get(name) != obj.get(name) for name in fields):
+            found.append(
+                Cause("FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set", "data")
+            )
+    return found
+
+
+def _service_causes(obj: Object, live: Object | None) -> list[Cause]:
+    found = []
+    spec: Object = obj.get("spec") or {}
+    ports = spec.get("ports") or []
+    if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
+        found.append(Cause("FieldValueRequired", "Required value", "spec.ports"))
+    if len(ports) > 1:
+        found += [
+            Cause("FieldValueRequired", "Required value", f"spec.ports[{index}].name")
+            for index, port in enumerate(ports)
+            if not port.get("name")
+        ]
+    before, after = get(live, "spec", "clusterIP"), spec.get("clusterIP")
+    if before and after != before:
+        told = f'Invalid value: ["{after or ""}"]: may not change once set'
+        found.append(Cause("FieldValueInvalid", told, "spec.clusterIPs[0]"))
+    return found
+
+
+def _endpoint_slice_causes(obj: Object, live: Object | None) -> list[Cause]:
+    kind = obj.get("addressType")
+    found = []
+    if not live or live.get("endpoints") != obj.get("endpoints"):
+        for number, endpoint in enumerate(obj.get("endpoints") or ()):
+            for at, address in enumerate(endpoint.get("addresses") or ()):
+                where, told = _address_fault(kind, address, at)
+                if told:
+                    told = f"Invalid value: {_shown(address)}: {told}"
+                    found.append(Cause("FieldValueInvalid", told, f"endpoints[{number}].{where}"))
+    if live and live.get("addressType") != kind:
+        told = f"Invalid value: {_shown(kind)}: field is immutable"
+        found.append(Cause("FieldValueInvalid", told, "addressType"))
+    return found
+
+
+def _address_fault(kind: Json, address: str, at: int) -> tuple[str, str]:
+    """Where and what is wrong with an endpoint's address; nothing is if the latter is empty."""
+    where = f"addresses[{at}]"
+    if kind == "FQDN":
+        single = "should be a domain with at least two segments separated by dots"
+        return where, "" if "." in address else single
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return where, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+    if kind != f"IPv{ip.version}":
+        # Kubernetes names the list here, not the item.
+        return "addresses", f"must be an {kind} address"
+    if ip.is_unspecified:
+        return where, f"may not be unspecified ({address})"
+    return where, "may not be in the loopback range (127.0.0.0/8, ::1/128)" if ip.is_loopback else ""
+
+
+def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:
+    found = []
+    selector = get(obj, "spec", "selector")
+    labels = get(obj, "spec", "template", "metadata", "labels")
+    if selector == {}:
+        told = "Invalid value: {}: empty selector is invalid for deployment"
+        found.append(Cause("FieldValueInvalid", told, "spec.selector"))
+    elif not object_selector(selector)({"metadata": {"labels": labels}}):
+        told = f"Invalid value: {_shown(labels)}: `selector` does not match template `labels`"
+        found.append(Cause("FieldValueInvalid", told, "spec.template.metadata.labels"))
+    found += _container_causes(get(obj, "spec", "template", "spec") or {}, "spec.template.spec")
+    if live and get(live, "spec", "selector") != selector:
+        told = f"Invalid value: {_shown(selector)}: field is immutable"
+        found.append(Cause("FieldValueInvalid", told, "spec.selector"))
+    return found
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def _container_causes(spec: Object, path: str) -> list[Cause]:
+    found = []
+    if not spec.get("containers"):
+        found.append(Cause("FieldValueRequired", "Required value", f"{path}.containers"))
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    seen: set[str] = set()
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            at = f"{path}.{kind}[{index}]"
+            name = container.get("name")
+            found += [
+                Cause("FieldValueRequired", "Required value", f"{at}.{field}")
+                for field in ("name", "image")
+                if not container.get(field)
+            ]
+            if name in seen:
+                found.append(Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{at}.name"))
+            seen.add(name)
+            for number, mount in enumerate(container.get("volumeMounts") or ()):
+                if mount.get("name") not in volumes:
+                    told = f'Not found: "{mount.get("name")}"'
+                    found.append(Cause("FieldValueNotFound", told, f"{at}.volumeMounts[{number}].name"))
+    return found
+
+
+_CHANGEABLE = (
+    "activeDeadlineSeconds",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "schedulingGates",
+    "nodeName",
+)
+
+
+def _pod_update_causes(obj: Object, live: Object) -> list[Cause]:
+    def fixed(spec: Object) -> Object:
+        kept = {key: value for key, value in spec.items() if key not in _CHANGEABLE}
+        for kind in ("containers", "initContainers"):
+            if kind in kept:
+                kept[kind] = [{**container, "image": ""} for container in kept[kind]]
+        return kept
+
+    if fixed(get(obj, "spec") or {}) == fixed(get(live, "spec") or {}):
+        return []
+    told = (
+        "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+        "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
+        "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+        "previously negative)"
+    )
+    return [Cause("FieldValueForbidden", told, "spec")]

@@ -1,0 +1,188 @@
+"""The local cluster as one asynchronous context: API server, controllers, node and Service proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient
+
+from dragoman_devcluster.controllers import Controller
+from dragoman_devcluster.controllers.deployments import DeploymentController
+from dragoman_devcluster.controllers.disruptions import DisruptionController
+from dragoman_devcluster.controllers.endpoints import EndpointController
+from dragoman_devcluster.controllers.garbage import GarbageCollector
+from dragoman_devcluster.controllers.namespaces import NamespaceController
+from dragoman_devcluster.controllers.replica_sets import ReplicaSetController
+from dragoman_devcluster.controllers.scheduler import Scheduler
+from dragoman_devcluster.guardian import Guardian
+from dragoman_devcluster.kube.client import KubeClient
+from dragoman_devcluster.kube.events import EventLog, EventRecorder
+from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.node.context import Addresses, Devices, NodeContext
+from dragoman_devcluster.node.credentials import Credentials, current_cluster
+from dragoman_devcluster.node.directories import Directories
+from dragoman_devcluster.node.launch import GPU
+from dragoman_devcluster.node.node import Node
+from dragoman_devcluster.options import NODE_NAME, ClusterOptions, count_gpus
+from dragoman_devcluster.proxy import ServiceProxy
+from dragoman_devcluster.servers.choice import choose_server
+from dragoman_devcluster.servers.keeping import keep
+from dragoman_devcluster.servers.server import HOST, ApiServer
+
+logger = logging.getLogger(__name__)
+
+
+class LocalCluster:
+    """A cluster on this machine, up while its context is entered.
+
+    Usage::
+
+        async with LocalCluster(ClusterOptions(dir=tmp_path, api="embedded")) as cluster:
+            api = await cluster.client()
+
+    Args:
+        options: What can be chosen.
+    """
+
+    def __init__(self, options: ClusterOptions) -> None:
+        self.options = options
+        self._guardian: Guardian | None = None
+        self._server: ApiServer | None = None
+        self._kubeconfig: Path | None = None
+        self._running: AsyncExitStack | None = None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig, while the cluster is up."""
+        if self._kubeconfig is None:
+            raise RuntimeError("the cluster is not up: enter its context first")
+        return self._kubeconfig
+
+    @property
+    def api(self) -> str:
+        """Which API server runs: ``embedded`` or ``kube-apiserver``."""
+        if self._server is None:
+            raise RuntimeError("the cluster is not up: enter its context first")
+        return self._server.kind
+
+    @property
+    def url(self) -> str:
+        """Address of the API."""
+        return str(current_cluster(self.kubeconfig)["server"])
+
+    async def client(self) -> ApiClient:
+        """A client of the package `kubernetes.aio` with the administrator's rights; close it after use."""
+        client: ApiClient = await config.new_client_from_config(
+            config_file=str(self.kubeconfig), persist_config=False
+        )
+        return client
+
+    async def __aenter__(self) -> Self:
+        self.options.dir.mkdir(parents=True, exist_ok=True)
+        self._guardian = Guardian()
+        self._server = choose_server(self.options, self._guardian)
+        try:
+            self._kubeconfig = await self._server.start()
+            await self.start_node()
+        except BaseException:
+            await self.__aexit__(None, None, None)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop_node()
+        if self._server is not None:
+            await self._server.stop()
+        if self._guardian is not None:
+            self._guardian.close()
+
+    async def start_node(self) -> None:
+        """Start the controllers, the node and the proxy; the API server runs already."""
+        if self._guardian is None or self._server is None:
+            raise RuntimeError("the cluster is not up: enter its context first")
+        async with AsyncExitStack() as stack:
+            client = await KubeClient.from_kubeconfig(self.kubeconfig)
+            stack.push_async_callback(client.aclose)
+            mirror, events, proxy = Mirror(client), EventLog(client), ServiceProxy()
+            stack.push_async_callback(mirror.aclose)
+            session = await stack.enter_async_context(
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
+            )
+            gpus = count_gpus() if self.options.gpus is None else self.options.gpus
+            devices = {GPU: gpus} if gpus else {}
+            directories = Directories(self.options.dir.resolve(), self.options.checkout)
+            context = NodeContext(
+                name=NODE_NAME,
+                address=HOST,
+                mirror=mirror,
+                events=EventRecorder(events, "kubelet", NODE_NAME),
+                directories=directories,
+                credentials=Credentials.like(self.kubeconfig, client),
+                backoff=self.options.backoff,
+                guardian=self._guardian,
+                session=session,
+                addresses=Addresses(),
+                devices=Devices(gpus),
+            )
+            node = Node(context, devices)
+            controllers: list[Controller] = [
+                DeploymentController(mirror, events),
+                ReplicaSetController(mirror, events),
+                Scheduler(mirror, events, NODE_NAME, devices),
+                EndpointController(mirror, on_service=proxy.set_service),
+                DisruptionController(mirror),
+                NamespaceController(mirror),
+                GarbageCollector(mirror),
+            ]
+            for controller in controllers:
+                controller.start()
+            await mirror.synced()
+            _run(stack, events.run(), "events")
+            await node.register()
+            node.start()
+            stack.push_async_callback(node.stop, self.options.stop_grace_s)
+            loops = [(type(controller).__name__, controller.queue.run()) for controller in controllers]
+            for name, loop in [*loops, ("proxy", proxy.run()), ("heartbeat", node.keep_alive())]:
+                _run(stack, loop, name)
+            self._running = stack.pop_all()
+
+    async def keep(self) -> None:
+        """Start the API server again whenever it ends, until cancelled; all else goes on meanwhile.
+
+        Raises:
+            StartFailedError: It does not start again.
+        """
+        if self._server is None:
+            raise RuntimeError("the cluster is not up: enter its context first")
+        await keep(self._server, self.options.backoff)
+
+    async def stop_node(self) -> None:
+        """Stop the controllers, the node with all its processes, and the proxy; the API server stays."""
+        if self._running is not None:
+            stack, self._running = self._running, None
+            await stack.aclose()
+
+
+def _run(stack: AsyncExitStack, loop: Coroutine[Any, Any, None], name: str) -> None:
+    task = asyncio.create_task(loop, name=name)
+
+    def tell(done: asyncio.Task[None]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            logger.critical("%s has stopped: %r", name, error, exc_info=error)
+
+    async def cancel() -> None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    task.add_done_callback(tell)
+    stack.push_async_callback(cancel)

@@ -1,0 +1,103 @@
+"""Services: publishes EndpointSlices and the local address, and keeps the proxy's table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dragoman_contract.kubernetes import LOCAL_ADDRESS
+from dragoman_devcluster.decisions.endpoints import SERVICE_NAME as SLICE_SERVICE
+from dragoman_devcluster.decisions.endpoints import Endpoint, endpoint_slices, endpoints_of
+from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.kube.queue import Reconciler
+from dragoman_devcluster.kube.resources import ENDPOINT_SLICES, PODS, SERVICES
+from dragoman_devcluster.objects import (
+    Key,
+    Manifest,
+    annotations_of,
+    is_deleting,
+    key_of,
+    labels_of,
+    selects,
+)
+
+
+class EndpointController:
+    """Keeps every Service's EndpointSlices, and tells a proxy where the Service leads.
+
+    Args:
+        mirror: The cluster's objects.
+        on_service: Called with a Service, its local address (empty if it has none) and its endpoints
+            after each change; with None when the Service of that key is gone.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        *,
+        on_service: Callable[[Key, Manifest | None, str, list[Endpoint]], None],
+    ) -> None:
+        self._mirror = mirror
+        self._on_service = on_service
+        self.queue = Reconciler("endpoints", self.reconcile)
+
+    def start(self) -> None:
+        """Hear of every change that concerns a Service."""
+        self._mirror.follow(SERVICES, self._service_changed)
+        self._mirror.follow(PODS, self._pod_changed)
+        self._mirror.follow(ENDPOINT_SLICES, self._slice_changed)
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Bring one Service's slices, annotation and table entry up to date."""
+        service = self._mirror.get(SERVICES, key)
+        if service is None or is_deleting(service):
+            self._on_service(key, None, "", [])
+            return None
+        endpoints = endpoints_of(service, self._mirror.list(PODS, key[0]))
+        address = local_address(service["spec"].get("clusterIP") or "")
+        self._on_service(key, service, address, endpoints)
+        if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
+            await self._mirror.patch(SERVICES, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
+        if service["spec"].get("selector"):
+            await self._publish(key, endpoint_slices(service, endpoints))
+        return None
+
+    async def _publish(self, key: Key, wanted: list[Manifest]) -> None:
+        names = {item["metadata"]["name"] for item in wanted}
+        for item in self._mirror.list(ENDPOINT_SLICES, key[0]):
+            if labels_of(item).get(SLICE_SERVICE) == key[1] and item["metadata"]["name"] not in names:
+                await self._mirror.delete(ENDPOINT_SLICES, item)
+        for item in wanted:
+            known = self._mirror.get(ENDPOINT_SLICES, key_of(item))
+            if known is None:
+                await self._mirror.create(ENDPOINT_SLICES, item)
+            # A server that keeps objects as protobuf gives an empty list back as null.
+            elif any((known.get(part) or []) != item[part] for part in ("ports", "endpoints")):
+                patch = {part: item[part] for part in ("ports", "endpoints")}
+                await self._mirror.patch(ENDPOINT_SLICES, key_of(item), patch)
+
+    def _service_changed(self, old: Manifest | None, new: Manifest | None) -> None:
+        service = new or old
+        if service is not None:
+            self.queue.enqueue(key_of(service))
+
+    def _slice_changed(self, old: Manifest | None, new: Manifest | None) -> None:
+        item = new or old
+        if item is not None and (name := labels_of(item).get(SLICE_SERVICE)):
+            self.queue.enqueue((key_of(item)[0], name))
+
+    def _pod_changed(self, old: Manifest | None, new: Manifest | None) -> None:
+        pods = [pod for pod in (old, new) if pod is not None]
+        for service in self._mirror.list(SERVICES, key_of(pods[0])[0]):
+            selector = service["spec"].get("selector")
+            if selector and any(selects({"matchLabels": selector}, labels_of(pod)) for pod in pods):
+                self.queue.enqueue(key_of(service))
+
+
+def local_address(cluster_ip: str) -> str:
+    """The loopback address of a Service: its cluster address, moved into 127.0.0.0/8; empty for none.
+
+    The embedded API hands out loopback addresses; a real kube-apiserver does not, so there the first octet
+    is replaced. All of a cluster's Services share that octet, so no two get the same address.
+    """
+    first, _, rest = cluster_ip.partition(".")
+    return f"127.{rest}" if first.isdigit() and rest else ""

@@ -1,0 +1,114 @@
+"""ReplicaSets: creates and deletes pods until there are as many as wanted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from dragoman_devcluster.decisions.replicas import (
+    available_in_s,
+    is_active,
+    new_pod,
+    plan_replicas,
+    replica_set_status,
+)
+from dragoman_devcluster.decisions.rollout import desired_of, name_of
+from dragoman_devcluster.errors import ApiError, ApiUnreachableError
+from dragoman_devcluster.kube.events import EventLog, EventRecorder
+from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.kube.queue import Reconciler
+from dragoman_devcluster.kube.resources import PODS, REPLICA_SETS
+from dragoman_devcluster.kube.status import differs
+from dragoman_devcluster.objects import (
+    Key,
+    Manifest,
+    condition_of,
+    controller_of,
+    is_controlled_by,
+    is_deleting,
+    key_of,
+    timestamp,
+)
+
+CREATE_RETRY_S = 5.0
+
+
+class ReplicaSetController:
+    """Keeps every ReplicaSet's pods at their number.
+
+    Args:
+        mirror: The cluster's objects.
+        events: Where to report.
+    """
+
+    def __init__(self, mirror: Mirror, events: EventLog) -> None:
+        self._mirror = mirror
+        self._events = EventRecorder(events, "replicaset-controller")
+        self.queue = Reconciler("replicaset", self.reconcile)
+
+    def start(self) -> None:
+        """Hear of every change that concerns a ReplicaSet."""
+        self._mirror.follow(REPLICA_SETS, lambda _, new: self.queue.enqueue(key_of(new)) if new else None)
+        self._mirror.follow(PODS, self._enqueue_owner)
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Create what one ReplicaSet lacks or delete what it has too much, and report."""
+        replica_set = self._mirror.get(REPLICA_SETS, key)
+        if replica_set is None or is_deleting(replica_set):
+            return None
+        plan = plan_replicas(desired_of(replica_set), self._pods(replica_set), datetime.now(UTC))
+        for pod in plan.delete:
+            await self._mirror.delete(PODS, pod)
+            self._events.record(replica_set, "SuccessfulDelete", f"Deleted pod: {name_of(pod)}")
+        failure: ApiError | None = None
+        try:
+            for _ in range(plan.create):
+                pod = await self._mirror.create(PODS, new_pod(replica_set))
+                self._events.record(replica_set, "SuccessfulCreate", f"Created pod: {name_of(pod)}")
+        except ApiUnreachableError:
+            raise
+        except ApiError as error:
+            failure = error
+            self._events.record(replica_set, "FailedCreate", f"Error creating: {error}", warning=True)
+        return await self._report(replica_set, failure)
+
+    async def _report(self, replica_set: Manifest, failure: ApiError | None) -> float | None:
+        key = key_of(replica_set)
+        latest = self._mirror.get(REPLICA_SETS, key)
+        if latest is None:
+            return None
+        now = datetime.now(UTC)
+        pods = self._pods(latest)
+        status = replica_set_status(latest, pods, now)
+        status["conditions"] = _conditions(latest, failure, now)
+        if differs(latest, status):
+            await self._mirror.patch(REPLICA_SETS, key, {"status": status}, "status")
+        if failure is not None:
+            return CREATE_RETRY_S
+        min_ready_s = latest["spec"].get("minReadySeconds") or 0
+        due = [available_in_s(pod, min_ready_s, now) for pod in pods if is_active(pod)]
+        return min((seconds for seconds in due if seconds), default=None)
+
+    def _pods(self, replica_set: Manifest) -> list[Manifest]:
+        found = self._mirror.list(PODS, key_of(replica_set)[0])
+        return [pod for pod in found if is_controlled_by(pod, replica_set)]
+
+    def _enqueue_owner(self, old: Manifest | None, new: Manifest | None) -> None:
+        pod = new or old
+        owner = controller_of(pod) if pod else None
+        if pod and owner and owner["kind"] == "ReplicaSet":
+            self.queue.enqueue((key_of(pod)[0], owner["name"]))
+
+
+def _conditions(replica_set: Manifest, failure: ApiError | None, now: datetime) -> list[Manifest]:
+    if failure is None:
+        return []
+    before = condition_of(replica_set, "ReplicaFailure")
+    return [
+        {
+            "type": "ReplicaFailure",
+            "status": "True",
+            "reason": "FailedCreate",
+            "message": failure.message or failure.reason,
+            "lastTransitionTime": before["lastTransitionTime"] if before else timestamp(now),
+        }
+    ]

@@ -1,0 +1,85 @@
+"""The scheduler: binds pods to the one node, or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from dragoman_devcluster.decisions.placement import Unschedulable, place, waits_for_node
+from dragoman_devcluster.kube.events import EventLog, EventRecorder
+from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.kube.queue import Reconciler
+from dragoman_devcluster.kube.resources import PODS
+from dragoman_devcluster.objects import Key, Manifest, condition_of, key_of, timestamp
+
+
+class Scheduler:
+    """Decides about every pod that has no node.
+
+    Args:
+        mirror: The cluster's objects.
+        events: Where to report.
+        node: The node's name.
+        devices: Extended resources that the node has, by name.
+    """
+
+    def __init__(self, mirror: Mirror, events: EventLog, node: str, devices: Mapping[str, int]) -> None:
+        self._mirror = mirror
+        self._node = node
+        self._devices = devices
+        self._events = EventRecorder(events, "default-scheduler")
+        self.queue = Reconciler("scheduler", self.reconcile)
+
+    def start(self) -> None:
+        """Hear of new pods, and of ended ones, which make room."""
+        self._mirror.follow(PODS, self._changed)
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Bind one pod, or report that it does not fit."""
+        pod = self._mirror.get(PODS, key)
+        if pod is None or not waits_for_node(pod):
+            return None
+        bound = [other for other in self._mirror.list(PODS) if other["spec"].get("nodeName") == self._node]
+        decision = place(pod, bound, self._devices)
+        if isinstance(decision, Unschedulable):
+            await self._report(pod, decision.message)
+            return None
+        await self._bind(pod)
+        return None
+
+    async def _bind(self, pod: Manifest) -> None:
+        namespace, name = key_of(pod)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": pod["metadata"]["uid"]},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": self._node},
+        }
+        await self._mirror.client.request("POST", PODS.path(namespace, name, "binding"), body=body)
+        # The answer to a binding is a Status; the next pod's decision needs this one's place now.
+        self._mirror.learn(PODS, await self._mirror.client.get(PODS, (namespace, name)))
+        message = f"Successfully assigned {namespace}/{name} to {self._node}"
+        self._events.record(pod, "Scheduled", message)
+
+    async def _report(self, pod: Manifest, message: str) -> None:
+        before = condition_of(pod, "PodScheduled")
+        if before is not None and before.get("message") == message:
+            return
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "lastTransitionTime": timestamp(datetime.now(UTC)),
+        }
+        status = {"phase": "Pending", "conditions": [condition]}
+        await self._mirror.patch(PODS, key_of(pod), {"status": status}, "status")
+        self._events.record(pod, "FailedScheduling", message, warning=True)
+
+    def _changed(self, _old: Manifest | None, new: Manifest | None) -> None:
+        if new is not None and waits_for_node(new):
+            self.queue.enqueue(key_of(new))
+        elif new is None or (new.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            for pod in self._mirror.list(PODS):
+                if waits_for_node(pod):
+                    self.queue.enqueue(key_of(pod))

@@ -1,0 +1,269 @@
+"""One container: starts its process, probes it, restarts it when it ends, stops it in time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dragoman_devcluster.errors import LocalClusterError, PodRefusedError, StartFailedError
+from dragoman_devcluster.node.backoff import should_restart
+from dragoman_devcluster.node.checks import Health, look_after
+from dragoman_devcluster.node.command import program
+from dragoman_devcluster.node.container_status import (
+    ContainerView,
+    running,
+    terminated,
+    termination_message,
+    waiting,
+)
+from dragoman_devcluster.node.context import NodeContext
+from dragoman_devcluster.node.launch import Launch, prepare
+from dragoman_devcluster.node.prober import Target, attempt
+from dragoman_devcluster.objects import Manifest
+from dragoman_devcluster.process import Process
+
+logger = logging.getLogger(__name__)
+
+CONFIG_RETRY_S = 2.0
+
+
+class Container:
+    """A container of a pod on this node.
+
+    Args:
+        spec: The container of the pod's spec.
+        pod: Gives the pod as it is now, with its address in its status.
+        context: The node.
+        on_change: Called when there is something new to report.
+        before: Its status as it was last reported, by a node that has been stopped since.
+        restart_policy: The pod's.
+    """
+
+    def __init__(
+        self,
+        spec: Manifest,
+        pod: Callable[[], Manifest],
+        context: NodeContext,
+        on_change: Callable[[], None],
+        *,
+        before: Manifest | None,
+        restart_policy: str,
+    ) -> None:
+        self.spec = spec
+        self._pod = pod
+        self._context = context
+        self._on_change = on_change
+        self._policy = restart_policy
+        self._stopping = asyncio.Event()
+        self._process: Process | None = None
+        self._launch: Launch | None = None
+        self._state = waiting("ContainerCreating")
+        self._last_state: Manifest = {}
+        self._health = Health()
+        self._restarts = 0
+        self._container_id = ""
+        self._delay_s: float | None = None
+        self._ending: asyncio.Task[None] | None = None
+        if before and before.get("containerID"):
+            self._restarts = before["restartCount"] + 1
+            self._last_state = _lost(before)
+
+    @property
+    def view(self) -> ContainerView:
+        """What there is to report."""
+        return ContainerView(
+            name=self.spec["name"],
+            image=self.spec.get("image") or "",
+            state=self._state,
+            last_state=self._last_state,
+            ready=self._health.ready,
+            started=self._health.started,
+            restart_count=self._restarts,
+            container_id=self._container_id,
+        )
+
+    async def run(self, volumes: Mapping[str, Path]) -> None:
+        """Run until it has ended for good or is shut down.
+
+        Args:
+            volumes: Directory of each volume, by the volume's name.
+        """
+        while not self._stopping.is_set():
+            launch = await self._prepare(volumes)
+            # The pod may have been ended meanwhile; from here to the process's start nothing is awaited.
+            if launch is None or self._stopping.is_set():
+                return
+            code, ran_s = await self._run_once(launch)
+            if self._stopping.is_set() or not should_restart(self._policy, code):
+                return
+            self._delay_s = self._context.backoff.next_delay_s(self._delay_s, ran_s)
+            await self._back_off(self._delay_s)
+
+    async def shut_down(self, grace_s: float) -> None:
+        """End the container and do not start it again: preStop, SIGTERM, and SIGKILL after `grace_s`."""
+        self._stopping.set()
+        await self._stop(grace_s, "Stopping container " + self.spec["name"])
+
+    async def kill(self) -> None:
+        """End the container at once."""
+        self._stopping.set()
+        if self._process is not None:
+            self._process.kill()
+            await self._process.wait()
+
+    async def _prepare(self, volumes: Mapping[str, Path]) -> Launch | None:
+        while not self._stopping.is_set():
+            try:
+                return await prepare(self.spec, self._pod(), volumes, self._context)
+            except (LocalClusterError, OSError) as error:
+                self._set_state(waiting("CreateContainerConfigError", str(error)))
+                self._event("Failed", f"Error: {error}", warning=True)
+                if isinstance(error, PodRefusedError):
+                    await self._stopping.wait()
+                else:
+                    await self._sleep(CONFIG_RETRY_S)
+        return None
+
+    async def _run_once(self, launch: Launch) -> tuple[int, float]:
+        log = self._context.directories.log(self._pod(), self.spec["name"])
+        if log.exists():
+            log.replace(self._context.directories.log(self._pod(), self.spec["name"], previous=True))
+        started = datetime.now(UTC)
+        try:
+            process = Process.start(
+                launch.argv, env=launch.env, cwd=launch.cwd, output=log, guardian=self._context.guardian
+            )
+        except StartFailedError as error:
+            self._event("Failed", f"Error: {error}", warning=True)
+            self._finish(terminated(128, started, started, str(error), self._container_id, "StartError"))
+            return 128, 0.0
+        self._process, self._launch = process, launch
+        self._container_id = f"process://{process.pid}"
+        self._health = Health.at_start(self.spec)
+        self._set_state(running(started))
+        self._event("Started", f"Started container {self.spec['name']}")
+        checking = asyncio.create_task(look_after(self.spec, self._target(), self, self._grace_s()))
+        code = await process.wait()
+        checking.cancel()
+        with suppress(asyncio.CancelledError):
+            await checking
+        self._process = None
+        finished = datetime.now(UTC)
+        use_log = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError" and code != 0
+        message = termination_message(launch.termination_file, log, use_log=use_log)
+        self._finish(terminated(code, started, finished, message, self._container_id))
+        return code, (finished - started).total_seconds()
+
+    async def _back_off(self, delay_s: float) -> None:
+        if delay_s:
+            pod = self._pod()["metadata"]
+            what = f"container={self.spec['name']} pod={pod['name']}_{pod['namespace']}({pod['uid']})"
+            message = f"back-off {delay_s:g}s restarting failed {what}"
+            self._last_state = self._state
+            self._set_state(waiting("CrashLoopBackOff", message))
+            self._event("BackOff", f"Back-off restarting failed container {self.spec['name']}", warning=True)
+            await self._sleep(delay_s)
+        else:
+            self._last_state = self._state
+        if not self._stopping.is_set():
+            self._restarts += 1
+
+    def set_health(self, health: Health) -> None:
+        """Take in how the process is."""
+        self._health = health
+        self._on_change()
+
+    def report(self, reason: str, message: str) -> None:
+        """Write a warning event, unless the container is being ended anyway."""
+        if not self._stopping.is_set():
+            self._event(reason, message, warning=True)
+
+    def must_end(self, grace_s: float, message: str) -> None:
+        """End the process, so that it is started again."""
+        # Not awaited: the end of the process cancels who calls this, and the stop has to outlive them.
+        self._ending = asyncio.create_task(self._stop(grace_s, message))
+
+    async def _stop(self, grace_s: float, message: str) -> None:
+        process, launch = self._process, self._launch
+        if process is None or launch is None or process.has_ended:
+            return
+        self._event("Killing", message)
+        deadline = asyncio.get_running_loop().time() + grace_s
+        hook = (self.spec.get("lifecycle") or {}).get("preStop")
+        if hook is not None and grace_s > 0:
+            await self._run_hook(hook, process, grace_s)
+        left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+        await process.stop(left_s)
+
+    async def _run_hook(self, hook: Manifest, process: Process, grace_s: float) -> None:
+        """Run preStop; a process that ends by itself meanwhile has nothing to be prepared for any more."""
+        attempting = asyncio.create_task(attempt(hook, self._target(), grace_s))
+        ending = asyncio.create_task(process.wait())
+        await asyncio.wait((attempting, ending), return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        if attempting.done() and (failure := attempting.result()):
+            self._event("FailedPreStopHook", f"PreStopHook failed: {failure}", warning=True)
+        attempting.cancel()
+        await asyncio.gather(attempting, ending, return_exceptions=True)
+
+    def _target(self) -> Target:
+        address = self._pod()["status"]["podIP"]
+        return Target(self.spec, address, self._context.session, self._execute)
+
+    async def _execute(self, command: list[str]) -> tuple[int, str]:
+        launch = self._launch
+        if launch is None:
+            return 1, "the container does not run"
+        output = launch.termination_file.with_name(f"exec-{id(command)}.log")
+        words = [launch.paths.rewrite(word) for word in command]
+        process = Process.start(
+            [*program(words[0]), *words[1:]],
+            env=launch.env,
+            cwd=launch.cwd,
+            output=output,
+            guardian=self._context.guardian,
+            append=False,
+        )
+        try:
+            code = await process.wait()
+            return code, output.read_text(errors="replace")
+        finally:
+            process.kill()
+            output.unlink(missing_ok=True)
+
+    def _grace_s(self) -> float:
+        grace_s = self._pod()["spec"].get("terminationGracePeriodSeconds")
+        return 30.0 if grace_s is None else float(grace_s)
+
+    def _set_state(self, state: Manifest) -> None:
+        if state != self._state:
+            self._state = state
+            self._on_change()
+
+    def _finish(self, state: Manifest) -> None:
+        self._health = Health()
+        self._state = state
+        self._on_change()
+
+    async def _sleep(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    def _event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        field = f"spec.containers{{{self.spec['name']}}}"
+        self._context.events.record(self._pod(), reason, message, warning=warning, field=field)
+
+
+def _lost(before: Manifest) -> Manifest:
+    """How a run ended that the node did not see the end of."""
+    state = before.get("state") or {}
+    if "running" not in state:
+        return dict(state if "terminated" in state else before.get("lastState") or {})
+    since = datetime.fromisoformat(state["running"]["startedAt"])
+    message = "the node was stopped, and its processes with it"
+    return terminated(255, since, datetime.now(UTC), message, before["containerID"], "Unknown")

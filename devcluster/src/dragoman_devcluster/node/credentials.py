@@ -1,0 +1,100 @@
+"""How a pod's process reaches the API: a kubeconfig with a token of its service account."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from dragoman_devcluster.errors import NotFoundError
+from dragoman_devcluster.kube.client import KubeClient
+from dragoman_devcluster.kube.resources import SERVICE_ACCOUNTS
+from dragoman_devcluster.objects import Manifest
+
+TOKEN_LASTS_S = 365 * 24 * 3600
+"""Tokens are not renewed; a year outlasts any local cluster."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Gives pods what they need to talk to the API.
+
+    Args:
+        client: The API.
+        server: Its address, as pods reach it.
+        ca_certificate: PEM certificate of its authority; empty for plain HTTP.
+    """
+
+    client: KubeClient
+    server: str
+    ca_certificate: bytes
+
+    @classmethod
+    def like(cls, kubeconfig: Path, client: KubeClient) -> Credentials:
+        """For the API that a kubeconfig's current context names."""
+        cluster = current_cluster(kubeconfig)
+        authority = base64.b64decode(cluster.get("certificate-authority-data") or "")
+        return cls(client, str(cluster["server"]), authority)
+
+    async def wants_token(self, pod: Manifest) -> bool:
+        """Whether the pod's service account token is mounted: the pod decides, else its account, else yes."""
+        own = pod["spec"].get("automountServiceAccountToken")
+        if own is not None:
+            return bool(own)
+        try:
+            account = await self.client.get(SERVICE_ACCOUNTS, _account(pod))
+        except NotFoundError:
+            return False
+        return account.get("automountServiceAccountToken") is not False
+
+    async def token(self, pod: Manifest) -> str:
+        """A new token of the pod's service account, bound to the pod."""
+        namespace, name = _account(pod)
+        reference = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": pod["metadata"]["name"],
+            "uid": pod["metadata"]["uid"],
+        }
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"audiences": [], "expirationSeconds": TOKEN_LASTS_S, "boundObjectRef": reference},
+        }
+        answer = await self.client.request("POST", SERVICE_ACCOUNTS.path(namespace, name, "token"), body=body)
+        return str(answer["status"]["token"])
+
+    async def write_kubeconfig(self, pod: Manifest, path: Path) -> None:
+        """Write a kubeconfig for the pod, readable by its owner only."""
+        authority = base64.b64encode(self.ca_certificate).decode()
+        cluster = {"server": self.server, **({"certificate-authority-data": authority} if authority else {})}
+        context = {"cluster": "local", "user": "pod", "namespace": pod["metadata"]["namespace"]}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "local", "cluster": cluster}],
+            "users": [{"name": "pod", "user": {"token": await self.token(pod)}}],
+            "contexts": [{"name": "local", "context": context}],
+            "current-context": "local",
+        }
+        _write_private(path, yaml.safe_dump(content))
+
+
+def _write_private(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text(content)
+
+
+def current_cluster(kubeconfig: Path) -> Manifest:
+    """The cluster of a kubeconfig's current context: ``server`` and ``certificate-authority-data``."""
+    content = yaml.safe_load(kubeconfig.read_text())
+    contexts = {item["name"]: item["context"] for item in content["contexts"]}
+    clusters = {item["name"]: item["cluster"] for item in content["clusters"]}
+    return dict(clusters[contexts[content["current-context"]]["cluster"]])
+
+
+def _account(pod: Manifest) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName") or "default"

@@ -1,0 +1,98 @@
+"""What it takes to start a container as a process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dragoman_devcluster.decisions.placement import container_devices
+from dragoman_devcluster.node.command import command_line
+from dragoman_devcluster.node.context import NodeContext
+from dragoman_devcluster.node.environment import variables_of
+from dragoman_devcluster.node.rewriting import PathMap
+from dragoman_devcluster.node.sources import read, sources_of_variables
+from dragoman_devcluster.node.volumes import TERMINATION_PATH, mounted_at
+from dragoman_devcluster.objects import Manifest, uid_of
+
+GPU = "nvidia.com/gpu"
+_NOT_INHERITED = ("KUBECONFIG", "KUBERNETES_", "DRAGOMAN_", "PYTEST_", "HF_TOKEN")
+"""Variables of the supervisor that say something about it, and not about the machine."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A command line with its surroundings.
+
+    Args:
+        argv: Program and arguments.
+        env: The whole environment.
+        cwd: Working directory.
+        paths: How the container's paths translate, for commands that run later.
+        termination_file: Where it may say why it ends.
+    """
+
+    argv: list[str]
+    env: Mapping[str, str]
+    cwd: Path
+    paths: PathMap
+    termination_file: Path
+
+
+async def prepare(
+    container: Manifest, pod: Manifest, volumes: Mapping[str, Path], context: NodeContext
+) -> Launch:
+    """Work out how to start a container.
+
+    Args:
+        container: The container of the pod's spec.
+        pod: The pod, with its address in its status.
+        volumes: Directory of each volume, by the volume's name.
+        context: The node.
+
+    Raises:
+        MissingReferenceError: A ConfigMap, Secret or key does not exist yet.
+        PodRefusedError: This node cannot run the container.
+    """
+    namespace = pod["metadata"]["namespace"]
+    own = context.directories.container(pod, container["name"])
+    own.mkdir(parents=True, exist_ok=True)
+    termination_file = own / "termination-log"
+    termination_file.write_bytes(b"")
+    paths = PathMap(
+        mounts=mounted_at(container, volumes),
+        files={container.get("terminationMessagePath") or TERMINATION_PATH: termination_file},
+        checkout=context.directories.checkout,
+    )
+    contents = await read(context.mirror.client, namespace, sources_of_variables(container))
+    asked = variables_of(container, pod, contents)
+    variables = {name: paths.rewrite(value) for name, value in asked.items()}
+    gpus = context.devices.assign((uid_of(pod), container["name"]), container_devices(container).get(GPU, 0))
+    kubeconfig: dict[str, str] = {}
+    if await context.credentials.wants_token(pod):
+        path = context.directories.pod(pod) / "kubeconfig"
+        if not path.exists():
+            await context.credentials.write_kubeconfig(pod, path)
+        kubeconfig["KUBECONFIG"] = str(path)
+    env = {
+        **inherited(os.environ),
+        "HOSTNAME": pod["metadata"]["name"],
+        "DRAGOMAN_HOST": pod["status"]["podIP"],
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus)),
+        **kubeconfig,
+        **({"TMPDIR": str(paths.mounts["/tmp"])} if "/tmp" in paths.mounts else {}),
+        **variables,
+    }
+    argv = command_line(container, asked, paths.rewrite)
+    return Launch(argv, env, _working_directory(container, paths, own), paths, termination_file)
+
+
+def inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a process takes over from the node: the machine stands in for the image."""
+    return {name: value for name, value in environment.items() if not name.startswith(_NOT_INHERITED)}
+
+
+def _working_directory(container: Manifest, paths: PathMap, fallback: Path) -> Path:
+    wanted = container.get("workingDir")
+    return Path(paths.rewrite(wanted)) if wanted else fallback

@@ -1,0 +1,153 @@
+"""The node: registers itself, and runs every pod that is bound to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+
+from dragoman_devcluster.decisions.replicas import phase_of
+from dragoman_devcluster.errors import ConflictError, LocalClusterError
+from dragoman_devcluster.kube.resources import NODES, PODS
+from dragoman_devcluster.node.context import NodeContext
+from dragoman_devcluster.node.pod import REMOVED_GRACE_S, Pod
+from dragoman_devcluster.objects import Manifest, is_deleting, timestamp, uid_of
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 60.0
+MAX_PODS = 110
+
+
+class Node:
+    """Runs the pods of one node.
+
+    Args:
+        context: What the node lends to its pods.
+        devices: Extended resources that the node offers, by name.
+    """
+
+    def __init__(self, context: NodeContext, devices: Mapping[str, int]) -> None:
+        self._context = context
+        self._devices = devices
+        self._pods: dict[str, tuple[Pod, asyncio.Task[None]]] = {}
+        self._stopping = False
+
+    async def register(self) -> None:
+        """Create the Node object, or take the existing one over, and report Ready."""
+        name = self._context.name
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": node_labels(name)}}
+        try:
+            await self._context.mirror.create(NODES, body)
+        except ConflictError:
+            await self._context.mirror.patch(NODES, ("", name), {"metadata": {"labels": node_labels(name)}})
+        await self._beat()
+
+    def start(self) -> None:
+        """Run the pods that are bound to this node already, and those that will be."""
+        self._context.mirror.follow(PODS, self._changed)
+
+    async def keep_alive(self) -> None:
+        """Repeat that the node is ready, until cancelled."""
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            try:
+                await self._beat()
+            except LocalClusterError as error:
+                logger.debug("heartbeat: %s", error)
+
+    async def stop(self, grace_s: float) -> None:
+        """End all processes; the pods stay in the API, for the next start of the node.
+
+        Args:
+            grace_s: The most that any container gets between SIGTERM and SIGKILL.
+        """
+        self._stopping = True
+        running = list(self._pods.values())
+        for pod, _ in running:
+            pod.end(grace_s)
+        await asyncio.gather(*(task for _, task in running))
+
+    async def _beat(self) -> None:
+        status = node_status(self._context.address, self._devices, datetime.now(UTC))
+        await self._context.mirror.patch(NODES, ("", self._context.name), {"status": status}, "status")
+
+    def _changed(self, old: Manifest | None, new: Manifest | None) -> None:
+        manifest = new or old
+        if manifest is None or manifest["spec"].get("nodeName") != self._context.name or self._stopping:
+            return
+        known = self._pods.get(uid_of(manifest))
+        if new is None:
+            if known is not None:
+                known[0].end(REMOVED_GRACE_S)
+        elif known is not None:
+            known[0].update(new)
+        elif is_deleting(new) or phase_of(new) not in ("Succeeded", "Failed"):
+            self._take_on(new)
+
+    def _take_on(self, manifest: Manifest) -> None:
+        uid, name = uid_of(manifest), manifest["metadata"]["name"]
+        pod = Pod(manifest, self._context)
+        task = asyncio.create_task(pod.run(), name=f"pod {name}")
+        self._pods[uid] = pod, task
+        task.add_done_callback(lambda done: self._left(uid, name, done))
+
+    def _left(self, uid: str, name: str, task: asyncio.Task[None]) -> None:
+        del self._pods[uid]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("pod %s: %r", name, error, exc_info=error)
+
+
+def node_labels(name: str) -> dict[str, str]:
+    """The well-known labels of the node."""
+    return {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": {"x86_64": "amd64", "aarch64": "arm64"}.get(
+            platform.machine(), platform.machine()
+        ),
+    }
+
+
+def node_status(address: str, devices: Mapping[str, int], now: datetime) -> Manifest:
+    """What the node reports: this machine's capacity, and that it is ready."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    capacity = {
+        "cpu": str(os.cpu_count() or 1),
+        "memory": f"{memory_bytes // 1024}Ki",
+        "pods": str(MAX_PODS),
+        **{name: str(count) for name, count in devices.items()},
+    }
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "reason": "KubeletReady",
+        "message": "the local node runs pods as processes",
+        "lastHeartbeatTime": timestamp(now),
+        "lastTransitionTime": timestamp(now),
+    }
+    return {
+        "capacity": capacity,
+        "allocatable": capacity,
+        "addresses": [
+            {"type": "InternalIP", "address": address},
+            {"type": "Hostname", "address": "localhost"},
+        ],
+        "conditions": [ready],
+        "nodeInfo": {
+            "architecture": node_labels("")["kubernetes.io/arch"],
+            "bootID": "",
+            "containerRuntimeVersion": "process://" + platform.python_version(),
+            "kernelVersion": platform.release(),
+            "kubeProxyVersion": "",
+            "kubeletVersion": "v" + metadata.version("dragoman"),
+            "machineID": "",
+            "operatingSystem": "linux",
+            "osImage": platform.platform(),
+            "systemUUID": "",
+        },
+    }

@@ -1,0 +1,250 @@
+"""One pod: its volumes, its containers in order, its status, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dragoman_devcluster.errors import ApiUnreachableError, LocalClusterError, NotFoundError, PodRefusedError
+from dragoman_devcluster.kube.resources import PODS
+from dragoman_devcluster.kube.status import differs
+from dragoman_devcluster.node.container import Container
+from dragoman_devcluster.node.container_status import waiting
+from dragoman_devcluster.node.context import NodeContext
+from dragoman_devcluster.node.pod_status import PodView, pod_status
+from dragoman_devcluster.node.volumes import can_change, mount, refresh
+from dragoman_devcluster.objects import Manifest, is_deleting, key_of, parse_time, uid_of
+
+logger = logging.getLogger(__name__)
+
+MOUNT_RETRY_S = 2.0
+REFRESH_S = 2.0
+"""Until changed ConfigMaps and Secrets are looked for again; a kubelet takes up to a minute or two."""
+STATUS_RETRY_S = 0.5
+REMOVED_GRACE_S = 1.0
+"""What is left to a pod that somebody has removed from the API without waiting for it."""
+
+
+class Pod:
+    """A pod that is bound to this node.
+
+    Args:
+        manifest: The pod as the API has it.
+        context: The node.
+    """
+
+    def __init__(self, manifest: Manifest, context: NodeContext) -> None:
+        status = manifest.get("status") or {}
+        self._manifest = manifest
+        self._context = context
+        self._address = context.addresses.take(status.get("podIP") or "")
+        now = datetime.now(UTC)
+        self._started_at = parse_time(status["startTime"]) if status.get("startTime") else now
+        self._mounted = False
+        self._waiting: Manifest | None = None
+        self._stopping = asyncio.Event()
+        self._grace_s: float | None = None
+        self._dirty = asyncio.Event()
+        self._init = self._containers("initContainers", "initContainerStatuses")
+        self._main = self._containers("containers", "containerStatuses")
+        if is_deleting(manifest):
+            self._stopping.set()
+
+    def update(self, manifest: Manifest) -> None:
+        """The pod has changed in the API."""
+        self._manifest = manifest
+        if is_deleting(manifest):
+            self._stopping.set()
+
+    def end(self, grace_s: float) -> None:
+        """End the processes, because the pod is gone from the API or the node stops."""
+        self._grace_s = grace_s
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Run the pod until it is deleted or ended; then nothing of it is left on this machine."""
+        reporting = asyncio.create_task(self._report_changes())
+        living = asyncio.create_task(self._live())
+        try:
+            await self._end_of(living)
+            grace_s = self._remaining_grace_s()
+            await asyncio.gather(*(container.shut_down(grace_s) for container in self._init + self._main))
+            await living
+        finally:
+            for container in self._init + self._main:
+                await container.kill()
+            for task in (living, reporting):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            self._context.addresses.give_back(self._address)
+            self._context.devices.release(uid_of(self._manifest))
+        shutil.rmtree(self._context.directories.pod(self._manifest), ignore_errors=True)
+        await self._take_leave()
+
+    async def _end_of(self, living: asyncio.Task[None]) -> None:
+        """Wait until the pod is to end, or fail with what its life has failed with."""
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if living.done() and not self._stopping.is_set():
+            try:
+                living.result()
+            except BaseException:
+                stopping.cancel()
+                raise
+        await stopping
+
+    async def _live(self) -> None:
+        self._dirty.set()
+        volumes = await self._mount()
+        if volumes is None:
+            return
+        refreshing = asyncio.create_task(self._keep_volumes_current())
+        try:
+            await self._run_containers(volumes)
+        finally:
+            refreshing.cancel()
+
+    async def _run_containers(self, volumes: Mapping[str, Path]) -> None:
+        for container in self._init:
+            await container.run(volumes)
+            if container.view.exit_code != 0:
+                return
+        await asyncio.gather(*(container.run(volumes) for container in self._main))
+
+    async def _keep_volumes_current(self) -> None:
+        context = self._context
+        if not any(map(can_change, self._manifest["spec"].get("volumes") or ())):
+            return
+        problem = ""
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            before, problem = problem, ""
+            try:
+                await refresh(
+                    self._current(), context.mirror.client, context.directories, context.credentials
+                )
+            except (LocalClusterError, OSError) as error:
+                problem = str(error)
+                if problem != before:
+                    context.events.record(self._manifest, "FailedMount", problem, warning=True)
+
+    async def _mount(self) -> Mapping[str, Path] | None:
+        context = self._context
+        while not self._stopping.is_set():
+            try:
+                volumes = await mount(
+                    self._current(), context.mirror.client, context.directories, context.credentials
+                )
+            except (LocalClusterError, OSError) as error:
+                refused = isinstance(error, PodRefusedError)
+                reason = "Failed" if refused else "FailedMount"
+                context.events.record(self._manifest, reason, str(error), warning=True)
+                self._waiting = waiting(
+                    "CreateContainerConfigError" if refused else "ContainerCreating", str(error)
+                )
+                self._dirty.set()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if refused else MOUNT_RETRY_S):
+                        await self._stopping.wait()
+            else:
+                self._mounted, self._waiting = True, None
+                self._dirty.set()
+                return volumes
+        return None
+
+    def _current(self) -> Manifest:
+        """The pod, with the addresses that its next status will have."""
+        addresses = {"podIP": self._address, "hostIP": self._context.address}
+        return {**self._manifest, "status": {**(self._manifest.get("status") or {}), **addresses}}
+
+    def _containers(self, field: str, statuses: str) -> list[Container]:
+        status = self._manifest.get("status") or {}
+        before = {item["name"]: item for item in status.get(statuses) or ()}
+        spec = self._manifest["spec"]
+        return [
+            Container(
+                container,
+                self._current,
+                self._context,
+                self._dirty.set,
+                before=before.get(container["name"]),
+                restart_policy=_policy(spec, field),
+            )
+            for container in spec.get(field) or ()
+        ]
+
+    def _remaining_grace_s(self) -> float:
+        if self._grace_s is not None:
+            return self._grace_s
+        grace_s = self._manifest["metadata"].get("deletionGracePeriodSeconds")
+        if grace_s is None:
+            grace_s = self._manifest["spec"].get("terminationGracePeriodSeconds")
+        return 30.0 if grace_s is None else float(grace_s)
+
+    def _status(self) -> Manifest:
+        views = [container.view for container in self._main]
+        if self._waiting is not None:
+            views = [replace(view, state=self._waiting) for view in views]
+        view = PodView(
+            pod=self._manifest,
+            init=tuple(container.view for container in self._init),
+            containers=tuple(views),
+            address=self._address,
+            host=self._context.address,
+            started_at=self._started_at,
+            mounted=self._mounted,
+        )
+        return pod_status(view, datetime.now(UTC))
+
+    async def _report_changes(self) -> None:
+        while True:
+            await self._dirty.wait()
+            self._dirty.clear()
+            try:
+                await self._report()
+            except NotFoundError:
+                continue
+            except LocalClusterError as error:
+                logger.debug("status of %s/%s: %s", *key_of(self._manifest), error)
+                self._dirty.set()
+                await asyncio.sleep(STATUS_RETRY_S)
+
+    async def _report(self) -> None:
+        status = self._status()
+        if differs(self._manifest, status):
+            # The uid makes the write fail if a namesake has taken the pod's place.
+            patch = {"metadata": {"uid": uid_of(self._manifest)}, "status": status}
+            written = await self._context.mirror.patch(PODS, key_of(self._manifest), patch, "status")
+            self._manifest = written
+
+    async def _take_leave(self) -> None:
+        if not is_deleting(self._manifest):
+            return
+        with suppress(LocalClusterError):
+            await self._report()
+        while True:
+            try:
+                await self._context.mirror.delete(PODS, self._manifest, grace_s=0)
+            except ApiUnreachableError as error:
+                if self._grace_s is not None:
+                    return
+                logger.debug("removing pod %s/%s: %s", *key_of(self._manifest), error)
+                await asyncio.sleep(STATUS_RETRY_S)
+            except LocalClusterError as error:
+                logger.warning("removing pod %s/%s: %s", *key_of(self._manifest), error)
+                return
+            else:
+                return
+
+
+def _policy(spec: Manifest, field: str) -> str:
+    policy = str(spec.get("restartPolicy") or "Always")
+    # An init container that has done its work is done, whatever the pod's policy.
+    return "OnFailure" if field == "initContainers" and policy == "Always" else policy

@@ -1,0 +1,73 @@
+"""What can be chosen about a local cluster."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dragoman_devcluster.node.backoff import Backoff
+
+DEFAULT_DIR = Path(".dragoman")
+
+NODE_NAME = "local"
+
+
+def find_checkout() -> Path:
+    """The checkout that stands for /opt/dragoman: the nearest parent directory with ``examples``.
+
+    Looked for above this package first, then above the working directory; the working directory if nowhere.
+    """
+    for start in (Path(__file__).resolve(), Path.cwd() / "here"):
+        for parent in start.parents:
+            if (parent / "examples").is_dir():
+                return parent
+    return Path.cwd()
+
+
+def count_gpus() -> int:
+    """How many NVIDIA GPUs this machine has, by nvidia-smi; 0 without it."""
+    try:
+        listed = subprocess.run(
+            ["nvidia-smi", "--query-gpu=index", "--format=csv,noheader"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    return len(listed.stdout.split())
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """A local cluster's settings.
+
+    Args:
+        dir: State directory; made if missing.
+        api: ``embedded``, ``kube-apiserver``, or ``auto`` for the latter where its binaries are found.
+        port: Port of the API on 127.0.0.1; 0 for a free one.
+        backoff: How long a crashing container waits, and an API server that keeps ending.
+        gpus: How many GPUs the node offers; None counts them.
+        checkout: Directory that stands for /opt/dragoman in containers.
+        stop_grace_s: The most that a container gets to end when the cluster stops.
+    """
+
+    dir: Path = DEFAULT_DIR
+    api: str = "auto"
+    port: int = 0
+    backoff: Backoff = field(default_factory=Backoff)
+    gpus: int | None = None
+    checkout: Path = field(default_factory=find_checkout)
+    stop_grace_s: float = 10.0
+
+    def flags(self) -> list[str]:
+        """The options of ``dragoman local up`` that say the same."""
+        return [
+            *("--dir", str(self.dir)),
+            *("--api", self.api),
+            *("--port", str(self.port)),
+            *("--backoff", f"{self.backoff.initial_s:g},{self.backoff.maximum_s:g}"),
+            *(() if self.gpus is None else ("--gpus", str(self.gpus))),
+        ]

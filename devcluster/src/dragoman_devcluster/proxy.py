@@ -1,0 +1,169 @@
+"""The Service proxy: every Service listens on its own loopback address and leads to its ready pods."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from dragoman_devcluster.decisions.endpoints import Endpoint
+from dragoman_devcluster.objects import Key, Manifest
+
+logger = logging.getLogger(__name__)
+
+Address = tuple[str, int]
+
+CONNECT_TIMEOUT_S = 5.0
+CHUNK_BYTES = 64 * 1024
+
+
+class PortForward:
+    """One port of one Service.
+
+    Args:
+        listen: Where clients connect.
+    """
+
+    def __init__(self, listen: Address) -> None:
+        self.listen = listen
+        self.backends: Sequence[Address] = ()
+        self._turn: Iterator[int] = itertools.count()
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Start to listen.
+
+        Raises:
+            OSError: The address is taken or not of this machine.
+        """
+        self._server = await asyncio.start_server(self._accept, *self.listen)
+
+    async def aclose(self) -> None:
+        """Stop to listen and end what is connected."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+        with suppress(asyncio.CancelledError):
+            await self._serve(reader, writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            backend = await self._dial()
+            if backend is None:
+                # A reset tells the client at once that nobody is there, as a kube-proxy's REJECT does.
+                writer.transport.abort()
+                return
+            there, back = backend
+            try:
+                await asyncio.gather(_pump(reader, back), _pump(there, writer))
+            finally:
+                back.close()
+        finally:
+            writer.close()
+
+    async def _dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        backends = self.backends
+        first = next(self._turn)
+        for offset in range(len(backends)):
+            host, port = backends[(first + offset) % len(backends)]
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    return await asyncio.open_connection(host, port)
+        return None
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while chunk := await source.read(CHUNK_BYTES):
+            sink.write(chunk)
+            await sink.drain()
+    with suppress(OSError, RuntimeError):
+        sink.write_eof()
+
+
+class ServiceProxy:
+    """The listening ports of all Services."""
+
+    def __init__(self) -> None:
+        self._table: dict[Key, dict[Address, Sequence[Address]]] = {}
+        self._open: dict[Address, PortForward] = {}
+        self._changed = asyncio.Event()
+
+    def set_service(
+        self, key: Key, service: Manifest | None, address: str, endpoints: list[Endpoint]
+    ) -> None:
+        """Take in where a Service leads.
+
+        Args:
+            key: The Service's namespace and name.
+            service: The Service; None when it is gone.
+            address: Its local address; empty if it has none.
+            endpoints: Its endpoints.
+        """
+        self._table.pop(key, None)
+        if service is not None and address:
+            self._table[key] = routes(service, address, endpoints)
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Open and close ports as the table changes, until cancelled."""
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                wanted = {
+                    listen: backends for ports in self._table.values() for listen, backends in ports.items()
+                }
+                await self._apply(wanted)
+        finally:
+            await self._apply({})
+
+    async def _apply(self, wanted: Mapping[Address, Sequence[Address]]) -> None:
+        for listen in set(self._open) - set(wanted):
+            await self._open.pop(listen).aclose()
+        for listen, backends in wanted.items():
+            if listen not in self._open:
+                forward = PortForward(listen)
+                try:
+                    await forward.open()
+                except OSError as error:
+                    logger.error("Service address %s:%d: %s", *listen, error)
+                    continue
+                self._open[listen] = forward
+            self._open[listen].backends = backends
+
+
+def routes(
+    service: Manifest, address: str, endpoints: Sequence[Endpoint]
+) -> dict[Address, Sequence[Address]]:
+    """Where each TCP port of a Service leads: to the ready endpoints.
+
+    Args:
+        service: The Service.
+        address: Its local address.
+        endpoints: Its endpoints.
+    """
+    table: dict[Address, Sequence[Address]] = {}
+    for port in service["spec"].get("ports") or ():
+        if (port.get("protocol") or "TCP") != "TCP":
+            continue
+        name = port.get("name") or ""
+        ready = [endpoint for endpoint in endpoints if endpoint.ready]
+        table[address, port["port"]] = [
+            (endpoint.address, number)
+            for endpoint in ready
+            for label, number in endpoint.ports
+            if label == name
+        ]
+    return table

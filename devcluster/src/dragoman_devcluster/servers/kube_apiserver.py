@@ -1,0 +1,127 @@
+"""A real kube-apiserver with its etcd, on loopback, with a certificate and tokens made for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dragoman_devcluster.api.tls import Credentials, credentials, write_kubeconfig, write_private
+from dragoman_devcluster.guardian import Guardian
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.process import Process
+from dragoman_devcluster.servers.server import HOST, STOP_GRACE_S, free_port, service_range, until_ready
+from dragoman_devcluster.servers.signing_key import signing_key
+
+ISSUER = "https://kubernetes.default.svc"
+
+
+class KubeApiServer:
+    """Runs etcd and kube-apiserver.
+
+    Args:
+        options: The cluster's settings.
+        guardian: Ends both if this process dies.
+        binaries: The files ``etcd`` and ``kube-apiserver``, by name.
+    """
+
+    kind = "kube-apiserver"
+
+    def __init__(self, options: ClusterOptions, guardian: Guardian, binaries: Mapping[str, Path]) -> None:
+        self._options = options
+        self._guardian = guardian
+        self._binaries = binaries
+        self._port = options.port or free_port()
+        self._etcd, self._peer = (f"http://{HOST}:{free_port()}" for _ in range(2))
+        self._processes: dict[str, Process] = {}
+
+    async def start(self) -> Path:
+        """Start both, or the one that has ended, and wait until the API answers; the administrator's kubeconfig."""
+        root = self._options.dir.resolve()
+        state = root / "api"
+        given = credentials(state, HOST)
+        signing_key(state / "service-accounts.key")
+        write_private(state / "tokens.csv", f"{given.token},admin,admin,system:masters\n".encode())
+        self._run("etcd", etcd_flags(state, self._etcd, self._peer), root)
+        flags = api_flags(state, given, self._port, self._etcd, service_range(state, first_octet=10))
+        server = self._run("kube-apiserver", flags, root)
+        kubeconfig = root / "kubeconfig"
+        write_kubeconfig(kubeconfig, f"https://{HOST}:{self._port}", given)
+        await until_ready(kubeconfig, server, root / "logs" / "kube-apiserver.log")
+        return kubeconfig
+
+    async def wait(self) -> None:
+        """Wait until one of the two ends."""
+        ends = [asyncio.create_task(process.wait()) for process in self._processes.values()]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
+
+    async def stop(self) -> None:
+        """End both, the API server first."""
+        for process in reversed(self._processes.values()):
+            await process.stop(STOP_GRACE_S)
+
+    def _run(self, name: str, flags: list[str], root: Path) -> Process:
+        running = self._processes.get(name)
+        if running is not None and not running.has_ended:
+            return running
+        process = self._processes[name] = Process.start(
+            [str(self._binaries[name]), *flags],
+            env=os.environ,
+            cwd=root,
+            output=root / "logs" / f"{name}.log",
+            guardian=self._guardian,
+        )
+        return process
+
+
+def etcd_flags(state: Path, client_url: str, peer_url: str) -> list[str]:
+    """The command line of etcd.
+
+    Args:
+        state: Directory for its data.
+        client_url: Where the API server reaches it.
+        peer_url: Where other members would reach it; there are none.
+    """
+    return [
+        f"--data-dir={state / 'etcd'}",
+        f"--listen-client-urls={client_url}",
+        f"--advertise-client-urls={client_url}",
+        f"--listen-peer-urls={peer_url}",
+        f"--initial-advertise-peer-urls={peer_url}",
+        f"--initial-cluster=default={peer_url}",
+        # The data does not outlive a power cut; a local cluster does not have to.
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def api_flags(state: Path, given: Credentials, port: int, etcd_url: str, services: str) -> list[str]:
+    """The command line of kube-apiserver.
+
+    Args:
+        state: Directory with its tokens and keys.
+        given: Its certificate.
+        port: Its port on loopback.
+        etcd_url: Where etcd is.
+        services: Range of the Services' cluster addresses.
+    """
+    return [
+        f"--etcd-servers={etcd_url}",
+        f"--bind-address={HOST}",
+        f"--secure-port={port}",
+        # It refuses to announce a loopback address as the endpoint of the Service `kubernetes`.
+        "--endpoint-reconciler-type=none",
+        f"--tls-cert-file={given.certificate_file}",
+        f"--tls-private-key-file={given.key_file}",
+        f"--token-auth-file={state / 'tokens.csv'}",
+        f"--service-account-key-file={state / 'service-accounts.key'}",
+        f"--service-account-signing-key-file={state / 'service-accounts.key'}",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-cluster-ip-range={services}",
+        "--authorization-mode=RBAC",
+        "--allow-privileged=true",
+        "--profiling=false",
+    ]

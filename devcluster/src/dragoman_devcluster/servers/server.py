@@ -1,0 +1,120 @@
+"""A Kubernetes API server as the local cluster runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from pathlib import Path
+from typing import Protocol
+
+from dragoman_devcluster.errors import LocalClusterError, StartFailedError
+from dragoman_devcluster.kube.client import KubeClient
+from dragoman_devcluster.process import Process
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 90.0
+POLL_S = 0.1
+STOP_GRACE_S = 10.0
+LOG_TAIL_LINES = 15
+FIRST_PORT = 10_000
+PORTS_TRIED = 100
+
+
+class ApiServer(Protocol):
+    """An API server."""
+
+    @property
+    def kind(self) -> str:
+        """``embedded`` or ``kube-apiserver``."""
+
+    async def start(self) -> Path:
+        """Start what of it does not run, at the same address with what it held before, and wait until it answers.
+
+        Returns:
+            The kubeconfig of its administrator.
+
+        Raises:
+            StartFailedError: It does not start.
+        """
+
+    async def wait(self) -> None:
+        """Wait until it ends, or a part of it, by itself or stopped."""
+
+    async def stop(self) -> None:
+        """End it; what it holds stays on disk."""
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on at the moment.
+
+    Below those that the kernel gives to outgoing connections, so that none of them has it when a server that has
+    ended is started again.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    candidates = range(FIRST_PORT, lowest)
+    for port in random.sample(candidates, min(PORTS_TRIED, len(candidates))):
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError:
+            continue
+        return port
+    with socket.create_server((HOST, 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def service_range(state: Path, first_octet: int) -> str:
+    """The network of a cluster's Services, chosen once at random, so that two clusters do not meet.
+
+    Args:
+        state: Directory that remembers it.
+        first_octet: The network's first octet. What follows it is also what Services' loopback addresses
+            have after 127, outside of the pods' part of it.
+    """
+    path = state / "service-range"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{first_octet}.{random.randrange(96, 128)}.{random.randrange(0, 256, 4)}.0/22")
+    return path.read_text()
+
+
+async def until_ready(kubeconfig: Path, process: Process, log: Path) -> None:
+    """Wait until the API server behind a kubeconfig is ready.
+
+    Raises:
+        StartFailedError: It ended, or took too long; the message holds the end of its log.
+    """
+    try:
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not await _is_ready(kubeconfig):
+                if process.has_ended:
+                    raise StartFailedError(f"the API server ended:\n{tail(log)}")
+                await asyncio.sleep(POLL_S)
+    except TimeoutError as error:
+        raise StartFailedError(f"no API after {START_TIMEOUT_S:g} s:\n{tail(log)}") from error
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return f"(no {log})"
+    return "\n".join([*lines[-LOG_TAIL_LINES:], f"(all of it: {log})"])
+
+
+async def _is_ready(kubeconfig: Path) -> bool:
+    if not _is_written(kubeconfig):
+        return False
+    client = await KubeClient.from_kubeconfig(kubeconfig)
+    try:
+        await client.request("GET", "/api/v1/namespaces/default")
+    except LocalClusterError:
+        return False
+    finally:
+        await client.aclose()
+    return True
+
+
+def _is_written(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0

@@ -1,0 +1,71 @@
+"""`dragoman local status`: what a person wants to know at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dragoman_devcluster.kube.client import KubeClient
+from dragoman_devcluster.kube.resources import PODS
+from dragoman_devcluster.objects import Manifest, is_deleting
+from dragoman_devcluster.state import READY, Supervisor
+
+
+async def describe(supervisor: Supervisor, kubeconfig: Path) -> str:
+    """The API's kind and address, and the pods.
+
+    Args:
+        supervisor: Who runs the cluster.
+        kubeconfig: The administrator's.
+    """
+    lines = [
+        f"api         {supervisor.api or '-'} {supervisor.url}".rstrip(),
+        f"state       {supervisor.phase}, process {supervisor.pid}",
+        f"kubeconfig  {kubeconfig}",
+    ]
+    if supervisor.phase != READY:
+        return "\n".join(lines)
+    client = await KubeClient.from_kubeconfig(kubeconfig)
+    try:
+        pods = (await client.list(PODS)).get("items") or ()
+    finally:
+        await client.aclose()
+    return "\n".join([*lines, "", *table(pods)])
+
+
+def table(pods: Sequence[Manifest]) -> list[str]:
+    """One line per pod under a heading, or one that says there are none."""
+    rows = [_row(pod) for pod in pods]
+    if not rows:
+        return ["no pods"]
+    rows.insert(0, ("NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "ADDRESS"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _row(pod: Manifest) -> tuple[str, ...]:
+    status = pod.get("status") or {}
+    containers = status.get("containerStatuses") or ()
+    ready = sum(bool(container.get("ready")) for container in containers)
+    return (
+        pod["metadata"]["namespace"],
+        pod["metadata"]["name"],
+        f"{ready}/{len(pod['spec']['containers'])}",
+        pod_word(pod),
+        str(sum(container.get("restartCount", 0) for container in containers)),
+        status.get("podIP") or "-",
+    )
+
+
+def pod_word(pod: Manifest) -> str:
+    """The word for a pod's state: a container's reason where there is one, else the phase."""
+    if is_deleting(pod):
+        return "Terminating"
+    status = pod.get("status") or {}
+    for container in status.get("containerStatuses") or ():
+        for state in ("waiting", "terminated"):
+            if reason := ((container.get("state") or {}).get(state) or {}).get("reason"):
+                return str(reason)
+    return str(status.get("phase") or "Pending")

@@ -1,0 +1,1 @@
+"""The number of replicas: from metrics to a decision and its status."""

@@ -1,0 +1,1 @@
+"""Where the autoscaler's figures come from: the pods themselves, a Prometheus, and the routers."""

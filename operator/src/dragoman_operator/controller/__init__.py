@@ -1,0 +1,1 @@
+"""Reconciling: events, the work queue, leadership, writes."""

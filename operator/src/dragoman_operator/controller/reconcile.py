@@ -1,0 +1,333 @@
+"""Observe, plan, apply, one status write: everything from scratch; what is remembered only saves writes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import math
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from dragoman_operator.api.labels import MANAGED_BY, selector
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
+from dragoman_operator.autoscaling.status import Scaled
+from dragoman_operator.errors import ConflictError, RefusedError, SpecError
+from dragoman_operator.kube import Kube
+from dragoman_operator.observed.drift import Applied
+from dragoman_operator.observed.mount_failures import MOUNT_EVENT, awaits_volumes, mount_failures
+from dragoman_operator.observed.ownership import own_pods, own_replica_sets
+from dragoman_operator.observed.snapshot import (
+    CHILD_KINDS,
+    DEPLOYMENT,
+    EVENT,
+    KEDA_KINDS,
+    POD,
+    REPLICA_SET,
+    SCALED_OBJECT,
+    TRANSLATION_DEPLOYMENT,
+    Key,
+    Kind,
+    Manifest,
+    Observed,
+)
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.plan import Change, Plan, plan, settled
+from dragoman_operator.rollout.strategy import patience_left_s
+from dragoman_operator.status.status import Transition, status_of, status_of_bad_spec, transitions
+from dragoman_operator.tuning.tuned import Tuned, in_force
+
+log = logging.getLogger(__name__)
+
+SOON_S = 2.0
+"""Until the next look where something is on its way out that sends no event of ours."""
+MOUNTING_S = 10.0
+"""Until the next look where a pod waits for its volumes: events are not watched."""
+REFUSED_S = 30.0
+"""Until the next look where the API server said no: a quota may grow, a policy may change."""
+ROUNDING_S = 1.0
+"""Times in the API are whole seconds."""
+TOLD_LIMIT = 1000
+"""Events whose count is remembered."""
+
+
+class Scaler(Protocol):
+    """Who decides by the load."""
+
+    def view(
+        self,
+        td: TranslationDeployment,
+        status: Mapping[str, Any],
+        deployment: Manifest | None,
+        replica_sets: Collection[str],
+    ) -> Scaled | None:
+        """What it says of one object; None where it does not decide."""
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+
+
+class Sizer(Protocol):
+    """Who says how many sequences an engine runs at once."""
+
+    def view(self, td: TranslationDeployment, observed: Observed) -> Tuned | None:
+        """What it says of one object; None where the spec alone says it."""
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+
+
+class Reconciler:
+    """Brings one TranslationDeployment's children and status in line with its spec.
+
+    Args:
+        kube: The API server.
+        images: Engine images where a spec names none.
+        scaler: Decides by the load, where a spec asks for it.
+        sizer: Says how many sequences an engine runs, where a spec asks for it.
+        leaving: Told of all pods of an object before some of them go, so that the least busy go first.
+        resync_s: Until the next look where nothing happens.
+        prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
+        identity: Who we are, in events.
+        now: The time.
+    """
+
+    def __init__(
+        self,
+        kube: Kube,
+        images: Images,
+        scaler: Scaler,
+        sizer: Sizer,
+        leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
+        resync_s: float,
+        prometheus_url: str = "",
+        identity: str = "",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._kube = kube
+        self._images = images
+        self._scaler = scaler
+        self._sizer = sizer
+        self._leaving = leaving
+        self._resync_s = resync_s
+        self._prometheus_url = prometheus_url
+        self._identity = identity
+        self._now = now
+        self._applied: dict[Key, dict[Kind, Applied]] = {}
+        """Lost in a restart, which costs one more write of each of them."""
+        self._told: OrderedDict[str, int] = OrderedDict()
+
+    async def __call__(self, key: Key) -> float | None:
+        """Look at one object and do what is due.
+
+        Returns:
+            Seconds until the next look, or None where the object is gone.
+
+        Raises:
+            ClusterError: The API server failed; look again later.
+        """
+        body = await self._kube.get(TRANSLATION_DEPLOYMENT, key.namespace, key.name)
+        if body is None or "deletionTimestamp" in body["metadata"]:
+            self._scaler.forget(key)
+            self._sizer.forget(key)
+            self._applied.pop(key, None)
+            return None
+        observed = await self._observe(key, body)
+        old: dict[str, Any] = body.get("status") or {}
+        pause_s = self._resync_s
+        try:
+            td = parse(body)
+            tuned = self._sizer.view(td, observed)
+            scaled = self._scaler.view(
+                in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
+            )
+            observed = replace(observed, scaled=scaled, tuned=tuned)
+            planned = _traceable(plan(td, self._images, observed, self._prometheus_url), old)
+        except SpecError as error:
+            generation = body["metadata"].get("generation", 1)
+            new = status_of_bad_spec(generation, str(error), observed, old)
+        else:
+            if any(_lets_go(change, observed) for change in planned.changes):
+                await self._leaving(observed.pods)
+            refusals = [refusal for change in planned.changes if (refusal := await self._make(change, key))]
+            new = status_of(td, observed, planned, old, tuple(refusals))
+            if planned.waiting:
+                pause_s = min(pause_s, SOON_S)
+            elif refusals or planned.obstacles:
+                pause_s = min(pause_s, REFUSED_S)
+            pause_s = min(pause_s, _patience_s(observed))
+        if any(map(awaits_volumes, observed.pods)):
+            pause_s = min(pause_s, MOUNTING_S)
+        if new != old:
+            await self._kube.write_status(body, new)
+            for transition in transitions(old, new):
+                await self._tell(body, transition)
+        return pause_s
+
+    async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
+        keda = _concerns_keda(body) and await self._speaks_keda(key)
+        kinds = (*CHILD_KINDS, *(KEDA_KINDS if keda else ()))
+        found, replica_sets, labelled = await asyncio.gather(
+            asyncio.gather(*(self._kube.get(kind, key.namespace, key.name) for kind in kinds)),
+            self._kube.select(REPLICA_SET, key.namespace, selector(key.name)),
+            self._kube.select(POD, key.namespace, selector(key.name)),
+        )
+        children = {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
+        own = own_replica_sets(children.get(DEPLOYMENT), replica_sets, body["metadata"]["uid"])
+        seen = Observed(
+            now=self._now(),
+            children=children,
+            status=body.get("status") or {},
+            replica_sets=tuple(own),
+            keda=keda,
+            applied=dict(self._applied.get(key, {})),
+        )
+        pods = own_pods(labelled, seen.replica_set_uids)
+        seen = replace(seen, pods=tuple(pods))
+        if any(map(awaits_volumes, pods)):
+            seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
+        return seen
+
+    async def _mount_events(self, key: Key) -> list[Manifest]:
+        """What kubelets said of volumes; nothing where we may not read it, as it only explains."""
+        try:
+            return list(await self._kube.warnings(key.namespace, "Pod", MOUNT_EVENT))
+        except RefusedError as error:
+            log.warning("%s", error, extra={"key": str(key)})
+            return []
+
+    async def _speaks_keda(self, key: Key) -> bool:
+        """Whether KEDA is installed and we may read its kinds, which the chart grants where it is asked to."""
+        try:
+            if not await self._kube.serves(SCALED_OBJECT):
+                return False
+            await self._kube.get(SCALED_OBJECT, key.namespace, key.name)
+        except RefusedError as error:
+            log.warning("%s", error, extra={"key": str(key)})
+            return False
+        return True
+
+    async def _make(self, change: Change, key: Key) -> str | None:
+        """Carry out one change; the API server's refusal is returned, since other changes may still be made."""
+        kind, verb = change.kind, "deleted"
+        try:
+            if change.manifest is None:
+                await self._kube.delete(kind, key.namespace, key.name, change.uid or "")
+            else:
+                verb = await self._apply(key, kind, change.manifest, change.forced)
+        except RefusedError as error:
+            log.warning("%s", error, extra={"key": str(key)})
+            return str(error)
+        log.info("%s %s: %s", verb, kind.name, change.cause, extra={"key": str(key)})
+        return None
+
+    async def _apply(
+        self, key: Key, kind: Kind, manifest: dict[str, Any], forced: dict[str, Any] | None
+    ) -> str:
+        verb, made = "applied", None
+        try:
+            made = await self._kube.apply(kind, manifest)
+        except RefusedError:
+            if forced is None:
+                raise
+        if forced is not None and not (made and settled(made, manifest)):
+            verb, made = "forced", await self._kube.merge(kind, key.namespace, key.name, forced)
+        applied = self._applied.setdefault(key, {})
+        applied.pop(kind, None)
+        if made and not settled(made, manifest):
+            applied[kind] = Applied(manifest, made)
+        return verb
+
+    async def _tell(self, body: dict[str, Any], transition: Transition) -> None:
+        """Post an event; the same one again counts up instead. Its refusal stops nothing."""
+        event = event_of(body, transition, self._now(), self._identity)
+        namespace, name = event["metadata"]["namespace"], event["metadata"]["name"]
+        # Lost in a restart, as in client-go: the count then begins at two.
+        count = self._told.pop(name, 1) + 1
+        try:
+            try:
+                await self._kube.create(EVENT, event)
+                count = 1
+            except ConflictError:
+                again = {"count": count, "lastTimestamp": event["lastTimestamp"]}
+                await self._kube.merge(EVENT, namespace, name, again)
+        except RefusedError as error:
+            log.warning("%s", error)
+        self._told[name] = count
+        if len(self._told) > TOLD_LIMIT:
+            self._told.popitem(last=False)
+
+
+def _patience_s(observed: Observed) -> float:
+    """Until a rollout that finds no room goes on in another way."""
+    left_s = patience_left_s(observed)
+    return math.inf if left_s is None else left_s + ROUNDING_S
+
+
+def _concerns_keda(body: Mapping[str, Any]) -> bool:
+    """Whether a ScaledObject is asked for, or may be left from before."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    modes = ((spec.get("autoscaling") or {}).get("mode"), (status.get("scaling") or {}).get("mode"))
+    return "KEDA" in modes
+
+
+def _traceable(planned: Plan, old: Mapping[str, Any]) -> Plan:
+    """The plan without KEDA's kinds as long as the status does not say that they may be there.
+
+    They are not looked for otherwise, and would be left behind by whoever changes the mode at this moment. The
+    write of the status brings the next look.
+    """
+    if (old.get("scaling") or {}).get("mode") == "KEDA":
+        return planned
+    return replace(planned, changes=tuple(c for c in planned.changes if c.kind not in KEDA_KINDS))
+
+
+def _lets_go(change: Change, observed: Observed) -> bool:
+    """Whether it leaves the Deployment fewer pods, but some."""
+    found = observed.children.get(DEPLOYMENT)
+    if change.kind is not DEPLOYMENT or change.manifest is None or found is None:
+        return False
+    return 0 < int(change.manifest["spec"]["replicas"]) < int(found["spec"].get("replicas") or 0)
+
+
+def event_of(body: dict[str, Any], transition: Transition, now: datetime, identity: str) -> dict[str, Any]:
+    """The event for a transition; equal transitions of one object have equal names.
+
+    Args:
+        body: The TranslationDeployment.
+        transition: What changed.
+        now: When.
+        identity: Which operator saw it.
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
+    """
+    metadata = body["metadata"]
+    said = f"{metadata['uid']} {transition.reason} {transition.message}"
+    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.name,
+        "metadata": {
+            "name": f"{metadata['name']}.{hashlib.sha256(said.encode()).hexdigest()[:16]}",
+            "namespace": metadata["namespace"],
+        },
+        "involvedObject": {
+            "apiVersion": body["apiVersion"],
+            "kind": body["kind"],
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"],
+        },
+        "type": "Warning" if transition.warning else "Normal",
+        "reason": transition.reason,
+        "message": transition.message[:1024],
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "count": 1,
+        "source": {"component": MANAGED_BY},
+        "reportingComponent": MANAGED_BY,
+        "reportingInstance": identity,
+    }

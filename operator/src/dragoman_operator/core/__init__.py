@@ -1,1 +1,0 @@
-"""Decisions: pure functions of what was observed. No clock, no environment, no client."""

@@ -1,0 +1,1 @@
+"""What the cluster holds: a snapshot, and pure functions that read it."""

@@ -1,0 +1,136 @@
+"""What keeps pods from serving, in words that tell a person what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from dragoman_operator.observed.mount_failures import advice
+from dragoman_operator.observed.snapshot import Manifest
+
+MESSAGE_LIMIT = 600
+"""Characters of a foreign message that are passed on; the rest is in the pod."""
+
+
+class Finding(NamedTuple):
+    """One trouble, with the reason that a condition gives it."""
+
+    reason: str
+    message: str
+
+
+_IMAGE_REASONS = {
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+}
+_CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+
+_ORDER = (
+    "EngineFailed",
+    "OutOfMemory",
+    "ImagePullFailed",
+    "ConfigurationMissing",
+    "MountFailed",
+    "QuotaExceeded",
+    "PodsRefused",
+    "Unschedulable",
+    "Evicted",
+    "RolloutStalled",
+)
+"""The most telling first: a stalled rollout is only ever the consequence of one of the others."""
+
+
+def diagnose(
+    deployment: Manifest | None,
+    pods: Iterable[Manifest],
+    mount_failures: Mapping[str, str] = MappingProxyType({}),
+) -> list[Finding]:
+    """Everything that keeps pods from serving, the most telling first, each reason once.
+
+    Args:
+        deployment: The Deployment, where there is one.
+        pods: Its pods; those that are being deleted are passed over.
+        mount_failures: What the kubelet said of their volumes, by the pod's uid.
+    """
+    found: dict[str, Finding] = {}
+    for pod in pods:
+        if "deletionTimestamp" not in pod["metadata"]:
+            for finding in (*_of_pod(pod), *_of_volumes(pod, mount_failures)):
+                found.setdefault(finding.reason, finding)
+    for finding in _of_deployment(deployment or {}):
+        found.setdefault(finding.reason, finding)
+    return sorted(found.values(), key=lambda finding: _ORDER.index(finding.reason))
+
+
+def last_line(message: str) -> str:
+    """The last line that says something: a termination message may be the tail of a log."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return lines[-1][:MESSAGE_LIMIT] if lines else ""
+
+
+def _of_pod(pod: Manifest) -> Iterator[Finding]:
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    if status.get("phase") == "Failed" and status.get("reason") == "Evicted":
+        yield Finding("Evicted", f"pod {name} was evicted: {last_line(status.get('message', ''))}")
+    for condition in status.get("conditions") or ():
+        if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
+            yield Finding(
+                "Unschedulable", f"no node takes pod {name}: {last_line(condition.get('message', ''))}"
+            )
+    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        yield from _of_container(name, container)
+
+
+def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
+    metadata = pod["metadata"]
+    if message := last_line(failures.get(metadata.get("uid", ""), "")):
+        yield Finding("MountFailed", advice(metadata["name"], message))
+
+
+def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
+    state = status.get("state") or {}
+    waiting = state.get("waiting") or {}
+    reason, message = waiting.get("reason", ""), last_line(waiting.get("message") or "")
+    if reason in _IMAGE_REASONS:
+        yield Finding(
+            "ImagePullFailed",
+            f"the image {status.get('image', '')} cannot be pulled ({reason}): {message or 'no detail'}; check "
+            "spec.image and spec.imagePullSecrets",
+        )
+    elif reason in _CONFIG_REASONS:
+        yield Finding(
+            "ConfigurationMissing",
+            f"pod {pod} cannot be started: {message or reason}; check Secrets, claims and podTemplate.env",
+        )
+    terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
+    if status.get("ready") or not terminated:
+        return
+    if terminated.get("reason") == "OOMKilled":
+        yield Finding(
+            "OutOfMemory",
+            f"the engine in pod {pod} was killed for using more memory than resources.limits.memory allows",
+        )
+    elif terminated.get("exitCode", 0) != 0:
+        said = last_line(terminated.get("message") or "")
+        code = terminated.get("exitCode")
+        yield Finding(
+            "EngineFailed", said or f"the engine in pod {pod} exited with status {code} and said nothing"
+        )
+
+
+def _of_deployment(deployment: Manifest) -> Iterator[Finding]:
+    for condition in deployment.get("status", {}).get("conditions") or ():
+        message = last_line(condition.get("message") or "")
+        match condition.get("type"), condition.get("status"), condition.get("reason"):
+            case "ReplicaFailure", "True", _:
+                reason = "QuotaExceeded" if "exceeded quota" in message else "PodsRefused"
+                yield Finding(reason, f"pods cannot be created: {message}")
+            case "Progressing", "False", "ProgressDeadlineExceeded":
+                yield Finding(
+                    "RolloutStalled",
+                    "new pods did not become ready in time (rollout.startTimeout); look at their logs",
+                )

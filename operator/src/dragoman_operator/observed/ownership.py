@@ -1,0 +1,62 @@
+"""Which objects are ours: labels can be set by anyone, so ownership follows the controller references.
+
+TranslationDeployment → Deployment → ReplicaSet → pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
+
+from dragoman_operator.observed.drift import APPLIED
+from dragoman_operator.observed.snapshot import DEPLOYMENT, REPLICA_SET, Kind, Manifest
+
+
+def controller(found: Manifest) -> Mapping[str, Any]:
+    """The controller reference; empty where there is none.
+
+    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
+    """
+    owners = (found.get("metadata") or {}).get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("controller")), {})
+
+
+def is_child(found: Manifest, uid: str) -> bool:
+    """Whether a child is that of the TranslationDeployment with this uid.
+
+    One without a controller is, if it carries our signature: someone removed the reference, and it is put back.
+    """
+    owner = controller(found)
+    if not owner:
+        return APPLIED in (found["metadata"].get("annotations") or {})
+    return bool(owner.get("uid") == uid)
+
+
+def own_replica_sets(
+    deployment: Manifest | None, replica_sets: Iterable[Manifest], uid: str
+) -> list[Manifest]:
+    """Those of our Deployment.
+
+    Args:
+        deployment: The Deployment of the object's name, whatever its owner; None if absent.
+        replica_sets: Any.
+        uid: Of the TranslationDeployment.
+    """
+    if deployment is None or not is_child(deployment, uid):
+        return []
+    return _controlled(replica_sets, DEPLOYMENT, {deployment["metadata"]["uid"]})
+
+
+def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Manifest]:
+    """Those of our ReplicaSets.
+
+    Args:
+        pods: Any.
+        replica_sets: The uids of our ReplicaSets.
+    """
+    return _controlled(pods, REPLICA_SET, replica_sets)
+
+
+def _controlled(found: Iterable[Manifest], kind: Kind, uids: Container[str]) -> list[Manifest]:
+    owners = ((each, controller(each)) for each in found)
+    return [each for each, owner in owners if owner.get("kind") == kind.name and owner.get("uid") in uids]

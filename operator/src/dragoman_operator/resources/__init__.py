@@ -1,0 +1,1 @@
+"""The objects that a TranslationDeployment consists of."""

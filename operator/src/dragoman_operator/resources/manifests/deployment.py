@@ -1,0 +1,64 @@
+"""The Deployment of the engine pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_operator.api.labels import metadata, selector
+from dragoman_operator.api.pods import PROGRESS_MARGIN_S
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.resources.manifests.pod import START_PERIOD_S, pod_template, start_attempts
+
+HOLD_S = 86_400
+"""For which a rollout that is to be looked at first stops at its first pod, which serves but does not count as
+available: longer than any comparison, so that it does not go on unlooked at while no operator runs."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """Engine images where the spec names none."""
+
+    cuda: str
+    cpu: str
+
+    def of(self, td: TranslationDeployment) -> str:
+        """The image that runs `td`."""
+        return td.spec.image or getattr(self, td.spec.engine.device)
+
+
+def deployment(
+    td: TranslationDeployment,
+    images: Images,
+    replicas: int,
+    strategy: Mapping[str, object],
+    template: Mapping[str, Any] | None = None,
+    *,
+    holds: bool = False,
+) -> dict[str, Any]:
+    """The Deployment: so many pods, replaced as `strategy` says.
+
+    Args:
+        td: What should run.
+        images: What runs where `td` names no image.
+        replicas: Pods that there should be.
+        strategy: How they are replaced.
+        template: A former version's, which runs instead of the one that `td` asks for.
+        holds: Whether a rollout stops at its first pod.
+    """
+    hold_s = HOLD_S if holds else 0
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(td),
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": selector(td.name)},
+            "strategy": dict(strategy),
+            **({"minReadySeconds": hold_s} if hold_s else {}),
+            "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S + hold_s,
+            "revisionHistoryLimit": 3,
+            "template": dict(template or pod_template(td, images.of(td))),
+        },
+    }

@@ -1,0 +1,178 @@
+"""The engine pod: one container, fenced in as far as vLLM lets itself be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
+from dragoman_operator.api.fields import seconds
+from dragoman_operator.api.labels import labels
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.resources.engine_arguments import (
+    CACHE_MOUNT,
+    GLOSSARY_MOUNT,
+    TERMINATION_LOG,
+    engine_arguments,
+)
+from dragoman_operator.resources.model_source import MODEL_MOUNT, model_source
+
+ENGINE_CONTAINER = "engine"
+
+ENGINE_USER = 65532
+"""The user `nonroot` of distroless images; also the group that owns mounted volumes."""
+START_PERIOD_S = 2
+"""Between startup probes: short, because a pod serves only after one has passed."""
+STOP_MARGIN_S = 15
+"""Between the end of the drain and SIGKILL: the engine frees its GPU in it."""
+GLOSSARY_VOLUME = "glossary"
+LAME_DUCK_S = 5
+"""For which a pod that is to leave goes on serving: until then every node's proxy has heard of it. An exec hook,
+because `sleep` as a hook of its own came with Kubernetes 1.30."""
+
+
+def start_attempts(td: TranslationDeployment) -> int:
+    """Startup probes that may fail before the kubelet restarts the container."""
+    return math.ceil(seconds(td.spec.rollout.start_timeout) / START_PERIOD_S)
+
+
+def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
+    """The Deployment's `template`; any difference in it replaces the pods.
+
+    Args:
+        td: What should run.
+        image: The engine's image.
+    """
+    extra = td.spec.pod_template
+    template_metadata: dict[str, Any] = {"labels": {**extra.labels, **labels(td)}}
+    if extra.annotations:
+        template_metadata["annotations"] = dict(extra.annotations)
+    return {"metadata": template_metadata, "spec": _pod_spec(td, image)}
+
+
+def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
+    extra = td.spec.pod_template
+    optional = {
+        "nodeSelector": dict(extra.node_selector),
+        "tolerations": list(extra.tolerations),
+        "affinity": extra.affinity,
+        "topologySpreadConstraints": list(extra.topology_spread_constraints),
+        "runtimeClassName": extra.runtime_class_name,
+        "priorityClassName": extra.priority_class_name,
+        "schedulerName": extra.scheduler_name,
+        "imagePullSecrets": [{"name": secret.name} for secret in td.spec.image_pull_secrets],
+    }
+    return {
+        "serviceAccountName": td.name,
+        "automountServiceAccountToken": False,
+        # A Service called "dragoman" would otherwise set DRAGOMAN_PORT, which the engine reads.
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": _grace_s(td),
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": ENGINE_USER,
+            "runAsGroup": ENGINE_USER,
+            "fsGroup": ENGINE_USER,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(td, image)],
+        "volumes": _volumes(td),
+        **{key: value for key, value in optional.items() if value},
+    }
+
+
+def _grace_s(td: TranslationDeployment) -> int:
+    rollout = td.spec.rollout
+    lame_duck_s = LAME_DUCK_S if rollout.lame_duck is None else seconds(rollout.lame_duck)
+    return LAME_DUCK_S + lame_duck_s + seconds(rollout.drain_timeout) + STOP_MARGIN_S
+
+
+def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
+    written: dict[str, Any] = {
+        "name": ENGINE_CONTAINER,
+        "image": image,
+        "imagePullPolicy": td.spec.image_pull_policy,
+        "command": ["dragoman"],
+        "args": engine_arguments(td),
+        "env": _environment(td),
+        "ports": [{"name": ENGINE_PORT_NAME, "containerPort": ENGINE_PORT, "protocol": "TCP"}],
+        "startupProbe": _probe(
+            STARTUP_PATH, periodSeconds=START_PERIOD_S, timeoutSeconds=2, failureThreshold=start_attempts(td)
+        ),
+        "readinessProbe": _probe(READY_PATH, periodSeconds=5, timeoutSeconds=3, failureThreshold=2),
+        # A minute of silence: a long prefill must not look like a dead engine.
+        "livenessProbe": _probe(LIVE_PATH, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(LAME_DUCK_S)]}}},
+        "terminationMessagePath": TERMINATION_LOG,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": _mounts(td),
+    }
+    resources = td.spec.resources
+    amounts = {"limits": dict(resources.limits), "requests": dict(resources.requests)}
+    if any(amounts.values()):
+        written["resources"] = {
+            kind: {name: str(quantity) for name, quantity in listed.items()}
+            for kind, listed in amounts.items()
+            if listed
+        }
+    return written
+
+
+def _environment(td: TranslationDeployment) -> list[dict[str, Any]]:
+    # The root file system is read-only, and libraries write below HOME.
+    entries: dict[str, dict[str, Any]] = {"HOME": {"name": "HOME", "value": "/tmp"}}
+    if token := td.spec.model.token_secret_ref:
+        entries["HF_TOKEN"] = {
+            "name": "HF_TOKEN",
+            "valueFrom": {"secretKeyRef": {"name": token.name, "key": token.key}},
+        }
+    for variable in td.spec.pod_template.env:
+        entries[variable.name] = variable.model_dump(by_alias=True, exclude_none=True)
+    return list(entries.values())
+
+
+def _probe(path: str, **timing: int) -> dict[str, Any]:
+    return {"httpGet": {"path": path, "port": ENGINE_PORT_NAME}, **timing}
+
+
+def _mounts(td: TranslationDeployment) -> list[dict[str, Any]]:
+    mounts: list[dict[str, Any]] = [
+        {"name": "tmp", "mountPath": "/tmp"},
+        {"name": "shm", "mountPath": "/dev/shm"},
+        {"name": "cache", "mountPath": CACHE_MOUNT},
+    ]
+    if model_source(td.spec.model.uri).volume:
+        mounts.append({"name": "model", "mountPath": MODEL_MOUNT, "readOnly": True})
+    if td.spec.glossary:
+        # The whole directory: a kubelet never updates a file that is mounted by subPath.
+        mounts.append({"name": GLOSSARY_VOLUME, "mountPath": GLOSSARY_MOUNT, "readOnly": True})
+    return mounts
+
+
+def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
+    cache = td.spec.model.cache
+    kept: dict[str, Any] = {"emptyDir": {}}
+    if cache.persistent_volume_claim:
+        kept = {"persistentVolumeClaim": {"claimName": cache.persistent_volume_claim}}
+    elif cache.size_limit is not None:
+        kept = {"emptyDir": {"sizeLimit": str(cache.size_limit)}}
+    volumes: list[dict[str, Any]] = [
+        {"name": "tmp", "emptyDir": {}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        {"name": "cache", **kept},
+    ]
+    if model := model_source(td.spec.model.uri).volume:
+        volumes.append(model)
+    if glossary := td.spec.glossary:
+        # The engine reads it again when it changes. A hash of it among the annotations would replace warm
+        # pods for every term instead, and need the operator to read ConfigMaps.
+        key = glossary.config_map_ref.key
+        source = {"name": glossary.config_map_ref.name, "items": [{"key": key, "path": key}]}
+        volumes.append({"name": GLOSSARY_VOLUME, "configMap": source})
+    return volumes

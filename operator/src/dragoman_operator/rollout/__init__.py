@@ -1,0 +1,1 @@
+"""Rolling updates: their strategy, progress and rollback."""

@@ -1,0 +1,1 @@
+"""Tuning maxNumSeqs and memory of running engine pods."""

@@ -1,0 +1,175 @@
+"""`dragoman router`: reads the settings, wires the parts, runs until it is told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import sys
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+import uvloop
+
+from dragoman_contract.tracebacks import SparseTracebacks
+from dragoman_router.access.keys import KeyRing
+from dragoman_router.dialects import names
+from dragoman_router.errors import RouterError, SettingsError
+from dragoman_router.fleet import static, watching
+from dragoman_router.fleet.background import Tender
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.http.admin import admin_app, served
+from dragoman_router.http.assembly import assemble
+from dragoman_router.http.server import Certificates, Router, bound
+from dragoman_router.metrics import Metrics
+from dragoman_router.settings import Settings, read_settings
+from dragoman_router.sharing.publishing import Publisher, Store, Terms
+
+log = logging.getLogger("dragoman_router")
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def main(argv: list[str]) -> int:
+    """Run one router until it is told to end.
+
+    Args:
+        argv: What follows `dragoman router`.
+
+    Returns:
+        0 after an orderly end, 1 where it could not start, 2 for wrong settings.
+    """
+    try:
+        settings = read_settings(argv)
+        logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
+        # uvicorn tells of every broken request; a hostile client would fill the log.
+        for name in ("uvicorn.error", "kubernetes", "aiohttp", "asyncio"):
+            logging.getLogger(name).setLevel("CRITICAL" if name == "uvicorn.error" else "WARNING")
+        logging.getLogger("dragoman_router.http.app").addFilter(SparseTracebacks())
+        uvloop.run(_run(settings))
+    except (RouterError, OSError, ExceptionGroup) as error:
+        cause = _first(error)
+        sys.stderr.write(f"dragoman router: {cause}\n")
+        return 2 if isinstance(cause, SettingsError) else 1
+    return 0
+
+
+def _first(error: Exception) -> Exception:
+    """The error itself, or the first of a group."""
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
+async def _run(settings: Settings) -> None:
+    names.load()  # On first use this would hold up the event loop.
+    # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
+    gc.collect()
+    gc.freeze()
+    ring = None if settings.keys_dir is None else KeyRing(settings.keys_dir, asyncio.get_running_loop().time)
+    certificates = None if settings.tls_cert is None else Certificates(settings)
+    app, state = assemble(settings, ring)
+    fleet, metrics = state.fleet, state.metrics
+    async with AsyncExitStack() as stack:
+        at = stack.enter_context(bound(settings.host, settings.port, settings.write_timeout_s))
+        if settings.glossary_dir is not None or settings.glossary_namespace is not None:
+            # Imported only where it is wanted: it brings the engine pod's glossaries along.
+            from dragoman_router.glossaries.opening import open_glossaries
+
+            state.glossaries = await open_glossaries(settings, fleet, stack)
+        tender = Tender(fleet, settings.router_id)
+        stack.push_async_callback(tender.aclose)
+        admin = admin_app(fleet, metrics, lambda: state.draining)
+        admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
+        publisher = None if ring is None else await _publisher(settings, ring, metrics, stack)
+        beside = await stack.enter_async_context(asyncio.TaskGroup())
+        tasks = [beside.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
+        if publisher is not None:
+            tasks.append(beside.create_task(publisher.run()))
+        _say(settings, ring, certificates, at.getsockname()[1], admin_port)
+        await Router(app, state, settings, certificates).run(at)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if publisher is not None:
+            await publisher.leave()
+    log.info("stopped")
+
+
+async def _publisher(settings: Settings, ring: KeyRing, metrics: Metrics, stack: AsyncExitStack) -> Publisher:
+    """What counts keys' usage, once it knows what was used before.
+
+    Raises:
+        ClusterError: Usage is to be shared, and no cluster is named, or its credentials cannot be read.
+    """
+    store: Store | None = None
+    if settings.usage_configmap is not None:
+        # Imported only where it is wanted, as below.
+        from kubernetes.aio import client
+
+        from dragoman_router.fleet.cluster import configuration
+        from dragoman_router.sharing.config_map import ConfigMap
+
+        api = await stack.enter_async_context(client.ApiClient(await configuration()))
+        store = ConfigMap(api, settings.usage_configmap)
+    terms = Terms(settings.router_id, settings.usage_interval_s, settings.usage_first_day)
+    publisher = Publisher(ring.accounts, store, terms, metrics, asyncio.get_running_loop().time)
+    await publisher.begin()
+    return publisher
+
+
+def _sources(
+    settings: Settings,
+    fleet: Fleet,
+    metrics: Metrics,
+    ring: KeyRing | None,
+    certificates: Certificates | None,
+) -> list[Coroutine[Any, Any, None]]:
+    """What is watched while the router runs."""
+    work: list[Coroutine[Any, Any, None]] = []
+    if settings.static is not None:
+        path = settings.static
+        static.load(path, fleet)
+        work.append(
+            watching.on_change(str(path), [path], lambda: static.load(path, fleet), metrics.stale("static"))
+        )
+    else:
+        # Imported only where it is wanted: the client brings 20 MB along.
+        from dragoman_router.fleet.cluster import follow
+
+        work.append(follow(settings, fleet, metrics))
+    if ring is not None and settings.keys_dir is not None:
+        work.append(watching.on_change("keys", [settings.keys_dir], ring.load, metrics.stale("keys")))
+    if certificates is not None and settings.tls_cert is not None and settings.tls_key is not None:
+        work.append(
+            watching.on_change(
+                "certificates",
+                [settings.tls_cert, settings.tls_key],
+                certificates.load,
+                metrics.stale("certificates"),
+            )
+        )
+    return work
+
+
+def _say(
+    settings: Settings, ring: KeyRing | None, certificates: Certificates | None, port: int, admin_port: int
+) -> None:
+    """What a person who starts it should know, above all what is off."""
+    scheme = "http" if certificates is None else "https"
+    log.info("serving %s on %s port %d, admin on port %d", scheme, settings.host, port, admin_port)
+    if ring is None:
+        log.warning("no API keys are asked for: whoever reaches this port may translate (--keys-dir)")
+    else:
+        log.info("API keys: %d known", len(ring))
+        if settings.usage_configmap is None:
+            log.warning(
+                "keys' usage, quotas and rates count in this router alone, since its start (--usage-configmap)"
+            )
+        else:
+            log.info("keys' usage is shared in ConfigMap %s", settings.usage_configmap)
+    if certificates is None:
+        log.info("TLS is off (--tls-cert, --tls-key)")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Keys, rates and quotas."""

@@ -1,0 +1,120 @@
+"""Who may come in: keys where they are asked for, and rates; off where nothing is configured."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from dragoman_router.access.keys import SECRET_HEADERS, Key, KeyRing, presented, presented_in_body
+from dragoman_router.access.limits import Account, Charge, Limits
+from dragoman_router.dialects.asking import Ask, Request
+from dragoman_router.errors import KeyRefusedError
+
+REMEMBERED_CLIENTS = 10_000
+"""Addresses whose rate is kept; the one that was silent longest is forgotten first."""
+
+
+class Gate:
+    """Keys and rates.
+
+    Args:
+        ring: The keys; None asks for none.
+        anonymous_requests_per_s: Rate of one client's address where there are no keys; None is without limit.
+        always_dropped: Headers that no replica gets.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        ring: KeyRing | None,
+        anonymous_requests_per_s: float | None,
+        always_dropped: frozenset[bytes],
+        clock: Callable[[], float],
+    ) -> None:
+        self._ring = ring
+        self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
+        self._clients: OrderedDict[str, Account] = OrderedDict()
+        self._clock = clock
+        self.dropped_headers = always_dropped | (SECRET_HEADERS if ring is not None else frozenset())
+
+    @property
+    def asks_for_keys(self) -> bool:
+        """Whether a key is needed."""
+        return self._ring is not None
+
+    def early(self, request: Request) -> None:
+        """Refuse a wrong key before the body is read; one that the body may bring is waited for.
+
+        Raises:
+            KeyRefusedError: A key was sent, and it is not known.
+        """
+        if self._ring is not None and (key := presented(request)):
+            request.key_name = self._ring.find(key).name
+
+    def lacks_key(self, request: Request) -> bool:
+        """Whether a key is needed and was not found yet."""
+        return self._ring is not None and request.key_name is None
+
+    def late(self, request: Request, field: str | None) -> None:
+        """Check the key that the body brings, before anything else of it is read.
+
+        Args:
+            request: Its body is there.
+            field: Where its API has the key in a body; None where it has none there.
+
+        Raises:
+            KeyMissingError: There is none.
+            KeyRefusedError: It is not known.
+        """
+        self.check(request, None if field is None else presented_in_body(request, field))
+
+    def check(self, request: Request, key: bytes | None) -> None:
+        """Check a key that was found.
+
+        Raises:
+            KeyMissingError: There is none.
+            KeyRefusedError: It is not known.
+        """
+        if self._ring is not None:
+            request.key_name = self._ring.find(key).name
+
+    def known(self, request: Request) -> Key | None:
+        """The key of a request whose key was checked; None where none is asked for.
+
+        Raises:
+            KeyRefusedError: It was taken away meanwhile.
+        """
+        if self._ring is None:
+            return None
+        key = self._ring.named(request.key_name)
+        if key is None:
+            raise KeyRefusedError("this API key is not known here")
+        return key
+
+    def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
+        """Let one request through, and hold what it will use of its key's quota.
+
+        Returns:
+            The key's name, or an address, by which callers take turns; and the charge, which has to be settled.
+
+        Raises:
+            KeyRefusedError: The key was taken away meanwhile.
+            RateLimitedError: It comes too early.
+            QuotaExceededError: The key is used up.
+        """
+        key = self.known(request)
+        if key is None:
+            if self._anonymous.requests_per_s is not None:
+                self._client(request.client).admit(0, self._clock())
+            return request.client, Charge()
+        return key.name, key.account.reserve(ask.characters, self._clock())
+
+    def _client(self, address: str) -> Account:
+        account = self._clients.get(address)
+        if account is None:
+            account = self._clients[address] = Account(self._anonymous, self._clock())
+            if len(self._clients) > REMEMBERED_CLIENTS:
+                self._clients.popitem(last=False)
+        else:
+            self._clients.move_to_end(address)
+        return account

@@ -1,0 +1,208 @@
+"""API keys: from files, as a Secret is mounted; in memory only as hashes.
+
+Each file of the directory is one key; its name is the name by which metrics and usage know it. It holds the key
+alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dragoman_router.access.limits import Account, Limits
+from dragoman_router.dialects.asking import Request, first
+from dragoman_router.dialects.forms import field_of
+from dragoman_router.errors import KeyMissingError, KeyRefusedError, SettingsError
+
+SHORTEST = 8
+LONGEST_BYTES = 4096
+KEY_NEEDED = "an API key is required; send it in the way of your client's API"
+
+SCHEMES = (b"bearer ", b"deepl-auth-key ")
+KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key", b"x-goog-api-key", b"api-key")
+KEY_PARAMETERS = ("key", "api_key", "auth_key", "subscription-key")
+SECRET_HEADERS = frozenset({b"authorization", *KEY_HEADERS})
+"""Not passed on once the router has checked them."""
+
+
+class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    key: str
+    requests_per_s: float | None = None
+    characters_per_s: float | None = None
+    character_limit: int | None = None
+    burst_s: float = 10.0
+
+
+class Key:
+    """One key that is known: its name and its account.
+
+    Args:
+        name: Of its file.
+        digest: Of the key itself.
+        account: What it has used.
+    """
+
+    __slots__ = ("account", "digest", "name")
+
+    def __init__(self, name: str, digest: bytes, account: Account) -> None:
+        self.name, self.digest, self.account = name, digest, account
+
+
+class KeyRing:
+    """All keys.
+
+    Args:
+        directory: Where their files are.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._salt = secrets.token_bytes(32)
+        self._keys: dict[bytes, Key] = {}
+        self._by_name: dict[str, Key] = {}
+        self.accounts: dict[str, Account] = {}
+        """By name, those of keys that were taken away included: what they used stays used."""
+        self.load()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def load(self) -> None:
+        """Read the files anew; accounts go on.
+
+        Raises:
+            SettingsError: A file cannot be understood; what was known before stays.
+        """
+        found: dict[bytes, tuple[str, Limits]] = {}
+        try:
+            files = sorted(path for path in self._directory.iterdir() if not path.name.startswith("."))
+            texts = {path.name: path.read_bytes() for path in files if path.is_file()}
+        except OSError as error:
+            raise SettingsError(f"keys in {self._directory}: {error.strerror}") from error
+        for name, text in texts.items():
+            if not name.isprintable():
+                raise SettingsError(f"keys: the file name {name!a} has to be printable UTF-8")
+            key, limits = _parsed(name, text)
+            digest = self._digest(key.encode())
+            if digest in found:
+                raise SettingsError(f"keys: {name} and {found[digest][0]} hold the same key")
+            found[digest] = name, limits
+        self._keys = {
+            digest: Key(name, digest, self._account(name, limits)) for digest, (name, limits) in found.items()
+        }
+        self._by_name = {key.name: key for key in self._keys.values()}
+
+    def named(self, name: str | None) -> Key | None:
+        """The key of a name; None where there is none, or no longer."""
+        return None if name is None else self._by_name.get(name)
+
+    def characters(self) -> dict[str, int]:
+        """What each key has used at this router since its start, by its name."""
+        return {name: key.account.own.characters for name, key in self._by_name.items()}
+
+    def find(self, presented: bytes | None) -> Key:
+        """The key that was sent.
+
+        The look-up goes by a salted hash, and compares in constant time: how long it takes says nothing of a key.
+
+        Raises:
+            KeyMissingError: None was.
+            KeyRefusedError: It is not known.
+        """
+        if not presented:
+            raise KeyMissingError(KEY_NEEDED)
+        digest = self._digest(presented[:LONGEST_BYTES])
+        key = self._keys.get(digest)
+        if key is None or not hmac.compare_digest(key.digest, digest):
+            raise KeyRefusedError("this API key is not known here")
+        return key
+
+    def _account(self, name: str, limits: Limits) -> Account:
+        account = self.accounts.get(name)
+        if account is None:
+            account = self.accounts[name] = Account(limits, self._clock())
+        elif account.limits != limits:
+            account.change(limits, self._clock())
+        return account
+
+    def _digest(self, key: bytes) -> bytes:
+        return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
+
+
+def presented(request: Request) -> bytes | None:
+    """The key that the head of a request carries: in a header, or in the query.
+
+    Raises:
+        MalformedRequestError: The query has too many fields, or is not UTF-8.
+    """
+    for name, value in request.headers:
+        if name == b"authorization":
+            lowered = value[:20].lower()
+            for scheme in SCHEMES:
+                if lowered.startswith(scheme):
+                    return value[len(scheme) :].strip()
+        elif name in KEY_HEADERS:
+            return value.strip()
+    if request.query and (b"key=" in request.query):
+        fields = request.parameters()
+        for parameter in KEY_PARAMETERS:
+            if key := first(fields, parameter):
+                return key.encode()
+    return None
+
+
+def presented_in_body(request: Request, field: str) -> bytes | None:
+    """The key that the body of a request carries; whatever else is in it is not read.
+
+    Args:
+        request: Its body is read.
+        field: Where the API's clients put it.
+    """
+    key: str | None = None
+    if request.is_form:
+        key = field_of(request.body, field, LONGEST_BYTES)
+    elif request.upload is None:
+        # Where it is no JSON, or the key no string, there is none: the body is refused once a key is known.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            key = _IN_JSON[field].decode(request.body).key
+    return key.encode() if key else None
+
+
+def _in_json(field: str) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(
+        msgspec.defstruct("_Body", [("key", str | None, msgspec.field(default=None, name=field))])
+    )
+
+
+_IN_JSON = {field: _in_json(field) for field in ("api_key", "auth_key")}
+
+
+def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
+    stripped = text.strip()
+    if stripped.startswith(b"{"):
+        try:
+            entry = msgspec.json.decode(stripped, type=_KeyFile)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise SettingsError(f"keys: {name} is not understood: {error}") from None
+    else:
+        try:
+            entry = _KeyFile(stripped.decode())
+        except UnicodeDecodeError as error:
+            raise SettingsError(f"keys: {name} is not UTF-8 (byte {error.start})") from None
+    if len(entry.key) < SHORTEST:
+        raise SettingsError(f"keys: {name} holds fewer than {SHORTEST} characters")
+    for rate in (entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s):
+        if rate is not None and rate <= 0:
+            raise SettingsError(f"keys: {name} has a limit that is not positive")
+    return entry.key, Limits(
+        entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s
+    )

@@ -1,0 +1,1 @@
+"""Deployments and replicas as they are now, and the connections to them."""

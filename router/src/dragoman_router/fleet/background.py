@@ -1,0 +1,140 @@
+"""What goes on beside requests: probing ejected and silent replicas, confirming drains, closing connections."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from dragoman_contract.http import READY_PATH
+from dragoman_contract.routing import DRAINED_PATH, ROUTER_HEADER
+from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.upstream import ExchangeError
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 1.0
+PROBE_TIMEOUT_S = 2.0
+SILENT_S = 2.0
+"""After so long without any answer while requests wait, a replica's readiness probe is asked: the replica may be
+computing, or its process is stopped, or its node is gone."""
+SILENT_PROBES = 2
+"""So many without an answer of any status, and its requests go elsewhere."""
+CONFIRM_ATTEMPTS = 3
+CONFIRM_PAUSE_S = 0.3
+
+
+class Tender:
+    """The tasks beside the requests, until it is closed.
+
+    Args:
+        fleet: Whose replicas are looked after.
+        router_id: Name of this router.
+    """
+
+    def __init__(self, fleet: Fleet, router_id: str) -> None:
+        self._fleet = fleet
+        self._router = router_id
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._examined: set[Endpoint] = set()
+        fleet.on_ejected = lambda backend, endpoint: self._start(self._probe(backend, endpoint))
+        fleet.on_leaving = lambda backend, endpoint: self._start(self._confirm(backend, endpoint))
+        self._start(self._sweep())
+
+    async def aclose(self) -> None:
+        """End all tasks."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _probe(self, backend: Backend, endpoint: Endpoint) -> None:
+        """Ask an ejected replica's readiness probe until it answers, or is gone."""
+        log.info("%s: %s gets nothing for now", backend.deployment.key, endpoint.label.decode())
+        while endpoint.health.ejected and endpoint in backend.endpoints.values():
+            await asyncio.sleep(endpoint.health.probe_in_s)
+            backend.probed(endpoint, await self._ask(endpoint, "GET", READY_PATH) == 200)
+        if not endpoint.health.ejected:
+            log.info("%s: %s is back", backend.deployment.key, endpoint.label.decode())
+
+    async def _examine(self, endpoint: Endpoint, backend: Backend | None) -> None:
+        """Probe a silent replica; where that is not answered either, its requests go elsewhere.
+
+        Args:
+            endpoint: The replica.
+            backend: Its deployment; None where the replica is gone from it.
+        """
+        try:
+            for _ in range(SILENT_PROBES):
+                if await self._ask(endpoint, "GET", READY_PATH) is not None:
+                    return
+            if not endpoint.pool.silent_s():
+                return
+            if backend is not None:
+                backend.refused(endpoint)
+            moved = endpoint.pool.give_up("the replica does not respond")
+            log.warning(
+                "%s answers neither requests nor its readiness probe; %d requests go elsewhere",
+                endpoint.label.decode(),
+                moved,
+            )
+        finally:
+            self._examined.discard(endpoint)
+
+    def _examine_if_silent(self, endpoint: Endpoint, backend: Backend | None) -> None:
+        if endpoint.in_flight and endpoint not in self._examined and endpoint.pool.silent_s() >= SILENT_S:
+            self._examined.add(endpoint)
+            self._start(self._examine(endpoint, backend))
+
+    async def _confirm(self, backend: Backend, endpoint: Endpoint) -> None:
+        """Tell a terminating replica that nothing new will come; it may know nothing of this, or be gone."""
+        for _ in range(CONFIRM_ATTEMPTS):
+            status = await self._ask(endpoint, "POST", DRAINED_PATH)
+            if status is not None:
+                log.debug(
+                    "%s: %s told of its drain (%d)", backend.deployment.key, endpoint.label.decode(), status
+                )
+                return
+            await asyncio.sleep(CONFIRM_PAUSE_S)
+
+    async def _ask(self, endpoint: Endpoint, method: str, path: str) -> int | None:
+        head = (
+            f"{method} {path} HTTP/1.1\r\nhost: {endpoint.replica.address}\r\n"
+            f"{ROUTER_HEADER}: {self._router}\r\ncontent-length: 0\r\n\r\n"
+        )
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT_S):
+                reply, connection = await endpoint.pool.ask(
+                    head.encode("latin-1", "replace"), b"", float("inf"), fresh=True
+                )
+        except (TimeoutError, ExchangeError):
+            return None
+        connection.abort()
+        endpoint.pool.release(connection)
+        return reply.status
+
+    async def _sweep(self) -> None:
+        """Close connections that nobody uses, and let new replicas work up to their share."""
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            for gone in list(self._fleet.departed):
+                gone.pool.sweep()
+                self._examine_if_silent(gone, None)
+                if not gone.in_flight:
+                    self._fleet.departed.discard(gone)
+            for backend in list(self._fleet.backends.values()):
+                now_s = self._loop.time()
+                for endpoint in backend.endpoints.values():
+                    if endpoint.weight < 1:
+                        endpoint.weigh(now_s)
+                    endpoint.pool.sweep()
+                    self._examine_if_silent(endpoint, backend)
+                await asyncio.sleep(0)  # Ten thousand replicas at once would hold up requests.

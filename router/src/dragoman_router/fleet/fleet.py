@@ -1,0 +1,109 @@
+"""All deployments, by key, by name and by the pairs that they serve.
+
+Changes of the source are applied one deployment at a time; requests see them with their next choice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.routing.deployments import Deployment, Replica
+from dragoman_router.routing.pairs import PairIndex
+
+
+def _ignore(backend: Backend, endpoint: Endpoint) -> None:
+    """Nobody wants to know."""
+
+
+class Fleet:
+    """Every deployment that this router knows.
+
+    Args:
+        limits: Of each deployment's queue.
+        chance: Randomness of choices.
+    """
+
+    def __init__(self, limits: HoldLimits, chance: Random) -> None:
+        self.backends: dict[str, Backend] = {}
+        self.pairs = PairIndex()
+        self.version = 0
+        self.synced = asyncio.Event()
+        self.departed: set[Endpoint] = set()
+        """Gone, with requests in flight that may yet be answered, or reach their deadline."""
+        self.changed = asyncio.Event()
+        self.on_leaving: Callable[[Backend, Endpoint], None] = _ignore
+        self.on_ejected: Callable[[Backend, Endpoint], None] = _ignore
+        self.on_removed: Callable[[str], None] = lambda _: None
+        self._limits = limits
+        self._chance = chance
+        self._names: dict[str, list[str]] = {}
+        self._told: dict[str, list[Replica]] = {}
+
+    def put(self, deployment: Deployment) -> Backend:
+        """A deployment is there, or changed."""
+        self.version += 1
+        backend = self.backends.get(deployment.key)
+        if backend is None:
+            backend = Backend(
+                deployment,
+                self._limits,
+                self._chance,
+                self.changed.set,
+                lambda *found: self.on_ejected(*found),
+                self.departed,
+            )
+            self.backends[deployment.key] = backend
+            backend.set_replicas(self._told.get(deployment.key, ()))
+        else:
+            self._forget_name(backend.deployment)
+            backend.deployment = deployment
+        self._names.setdefault(deployment.name, []).append(deployment.key)
+        if deployment.weight:
+            self.pairs.put(deployment)
+        else:
+            self.pairs.remove(deployment.key)
+        return backend
+
+    def remove(self, key: str) -> None:
+        """A deployment is gone."""
+        self.version += 1
+        backend = self.backends.pop(key, None)
+        if backend is not None:
+            self.pairs.remove(key)
+            self._forget_name(backend.deployment)
+            backend.close()
+            self.on_removed(key)
+
+    def set_replicas(self, key: str, replicas: list[Replica]) -> None:
+        """The replicas of a deployment, which may not be known yet, are these."""
+        if replicas:
+            self._told[key] = replicas
+        else:
+            self._told.pop(key, None)
+        backend = self.backends.get(key)
+        if backend is not None:
+            for endpoint in backend.set_replicas(replicas):
+                self.on_leaving(backend, endpoint)
+
+    def owner(self, tag: str) -> tuple[Backend, Endpoint] | None:
+        """The replica of a tag, with its deployment: whatever its state, as long as a source tells of it."""
+        for backend in self.backends.values():
+            endpoint = backend.by_tag.get(tag)
+            if endpoint is not None:
+                return backend, endpoint
+        return None
+
+    def named(self, name: str) -> list[str]:
+        """Keys of the deployments that OpenAI's dialect calls by this name, or whose key it is."""
+        return [name] if name in self.backends else self._names.get(name, [])
+
+    def _forget_name(self, deployment: Deployment) -> None:
+        keys = self._names.get(deployment.name, [])
+        if deployment.key in keys:
+            keys.remove(deployment.key)
+        if not keys:
+            self._names.pop(deployment.name, None)

@@ -1,0 +1,1 @@
+"""HTTP: requests in, proxying to replicas, answers out."""

@@ -1,0 +1,102 @@
+"""What is for the cluster, on a port of its own: probes, metrics, and the load that the autoscaler watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
+from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, DeploymentLoad, RouterLoad
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.metrics import Metrics
+
+SHORTEST_S = 0.1
+"""Between two lines of a watched load."""
+IDLE = DeploymentLoad()
+
+
+def load_of(fleet: Fleet, draining: bool) -> RouterLoad:
+    """What the autoscaler is told now; deployments with nothing to do are left out."""
+    deployments = {
+        key: backend.load() for key, backend in fleet.backends.items() if backend.in_flight or backend.queue
+    }
+    return RouterLoad(deployments=deployments, draining=draining)
+
+
+def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> web.Application:
+    """Probes, metrics and load.
+
+    Args:
+        fleet: The deployments.
+        metrics: What `/metrics` shows.
+        draining: Whether this router is about to leave.
+    """
+
+    async def live(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def ready(_: web.Request) -> web.Response:
+        if draining():
+            return web.Response(status=503, text="draining\n")
+        if not fleet.synced.is_set():
+            return web.Response(status=503, text="the deployments have not been read yet\n")
+        return web.Response(text="ok\n")
+
+    async def exposition(_: web.Request) -> web.Response:
+        return web.Response(
+            body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+    async def load(request: web.Request) -> web.StreamResponse:
+        if request.query.get(WATCH_PARAMETER, "") in ("", "0", "false"):
+            return web.json_response(text=load_of(fleet, draining()).model_dump_json())
+        lines = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
+        await lines.prepare(request)
+        try:
+            async for each in watched(fleet, draining):
+                await lines.write(each.model_dump_json().encode() + b"\n")
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # The watcher left.
+        return lines
+
+    app = web.Application()
+    app.router.add_get(LIVE_PATH, live)
+    app.router.add_get(READY_PATH, ready)
+    app.router.add_get(METRICS_PATH, exposition)
+    app.router.add_get(LOAD_PATH, load)
+    return app
+
+
+async def watched(fleet: Fleet, draining: Callable[[], bool]) -> AsyncIterator[RouterLoad]:
+    """The load at once, then on every change (at most ten a second), and at least every second."""
+    loop = asyncio.get_running_loop()
+    told: RouterLoad | None = None
+    told_s = float("-inf")
+    while True:
+        now = load_of(fleet, draining())
+        if now != told or loop.time() - told_s >= HEARTBEAT_S:
+            told, told_s = now, loop.time()
+            yield now
+        await asyncio.sleep(SHORTEST_S)
+
+
+@asynccontextmanager
+async def served(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+    """Serve meanwhile; the port.
+
+    Raises:
+        OSError: The address cannot be taken.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,46 @@
+"""Puts a router together from its settings."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from dragoman_router.access.gate import Gate
+from dragoman_router.access.keys import KeyRing
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
+from dragoman_router.http.detecting import detect
+from dragoman_router.http.placement import Catalogue
+from dragoman_router.http.proxy import Proxy
+from dragoman_router.http.reading import Memory
+from dragoman_router.metrics import Metrics
+from dragoman_router.settings import Settings
+
+
+def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
+    """The application and what it is made of; the fleet is empty until a source fills it.
+
+    Args:
+        settings: Bounds.
+        ring: API keys; None asks for none.
+    """
+    chance = Random()
+    clock = asyncio.get_running_loop().time
+    limits = HoldLimits(
+        settings.max_held, settings.max_held_bytes, settings.max_held_s, settings.request_timeout_s
+    )
+    fleet = Fleet(limits, chance)
+    metrics = Metrics(fleet, dict if ring is None else ring.characters)
+    state = State(
+        fleet=fleet,
+        catalogue=Catalogue(fleet),
+        proxy=Proxy(fleet, metrics, chance),
+        gate=Gate(ring, settings.anonymous_requests_per_s, HOP_BY_HOP | OURS, clock),
+        metrics=metrics,
+        memory=Memory(settings.max_memory_bytes),
+        detect=detect,
+        chance=chance,
+    )
+    metrics.watch(lambda: state.active, lambda: state.memory.used_bytes)
+    return App(state, settings), state

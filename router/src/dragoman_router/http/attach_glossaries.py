@@ -1,0 +1,70 @@
+"""Glossaries that this router keeps for callers, as requests see them; and how a replica gets those that it lacks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from dragoman_contract.glossaries import Packed
+from dragoman_contract.routing import HELD_GLOSSARIES_PATH
+from dragoman_router.dialects.asking import Answer, Request
+from dragoman_router.fleet.pool import Pool
+from dragoman_router.fleet.upstream import ExchangeError
+
+log = logging.getLogger(__name__)
+
+MOST_BROUGHT = 5
+"""To how many replicas one request brings its glossaries: if none of these holds them, no other will."""
+
+TAKEN = 204
+
+
+class Glossaries(Protocol):
+    """Where they are."""
+
+    async def answer(self, request: Request) -> Answer:
+        """Answer a request at one of the paths of glossaries; what goes wrong is answered too."""
+        ...
+
+    async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
+        """Glossaries as they are now, which is after every change that a caller has been told of.
+
+        Args:
+            glossary_ids: As a caller names them.
+
+        Raises:
+            InvalidFieldError: One is no id.
+            UnknownGlossaryError: One is not there.
+            GlossariesUnavailableError: They cannot be read.
+        """
+        ...
+
+
+async def bring(pool: Pool, address: str, glossaries: Iterable[Packed], deadline_s: float) -> bool:
+    """Bring glossaries to a replica.
+
+    Args:
+        pool: Connections to it.
+        address: Its `host:port`.
+        glossaries: All that the request names: it did not say which it lacks.
+        deadline_s: When the request is given up.
+
+    Returns:
+        Whether it took them.
+    """
+    for each in glossaries:
+        head = (
+            f"PUT {HELD_GLOSSARIES_PATH}{each.revision} HTTP/1.1\r\nhost: {address}\r\n"
+            f"content-type: application/gzip\r\ncontent-length: {len(each.content)}\r\n\r\n"
+        )
+        try:
+            reply, connection = await pool.ask(head.encode("latin-1", "replace"), each.content, deadline_s)
+        except ExchangeError as error:
+            log.warning("%s did not take a glossary: %s", address, error)
+            return False
+        pool.release(connection)
+        if reply.status != TAKEN:
+            log.warning("%s did not take a glossary: status %d", address, reply.status)
+            return False
+    return True

@@ -1,0 +1,61 @@
+"""Fetches a document from the one replica that has it."""
+
+from __future__ import annotations
+
+from dragoman_contract.routing import tag_of
+from dragoman_router.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
+from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.upstream import ExchangeError
+from dragoman_router.http.proxy import Answered, Job
+
+HOLDER = "the replica that has the document"
+NOT_FOUND = "Document not found: no replica has it, or no longer"
+
+
+def owner(fleet: Fleet, document_id: str | None, deployment: str | None) -> tuple[Backend, Endpoint]:
+    """The replica that has a document.
+
+    Args:
+        fleet: Where to look.
+        document_id: As a pod gave it out; None for what has not the shape of one.
+        deployment: `NAMESPACE/NAME` where one was asked for by name.
+
+    Raises:
+        UnknownDocumentError: There is none.
+    """
+    found = None if document_id is None else fleet.owner(tag_of(document_id))
+    if found is None or deployment not in (None, found[0].deployment.key):
+        raise UnknownDocumentError(NOT_FOUND)
+    return found
+
+
+async def fetch(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
+    """Ask the replica, whatever its state; once more on a new connection where a kept one broke.
+
+    Raises:
+        UpstreamError: It did not answer.
+    """
+    backend.take(endpoint)
+    try:
+        return await _answer(job, backend, endpoint)
+    except BaseException:
+        backend.release(endpoint)
+        raise
+
+
+async def _answer(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
+    why = ""
+    for fresh in (False, True):
+        job.attempts += 1
+        try:
+            reply, connection = await endpoint.pool.ask(job.head, job.body, job.deadline_s, fresh=fresh)
+        except ExchangeError as error:
+            if error.timed_out:
+                raise UpstreamTimeoutError(f"{HOLDER} did not answer in time") from None
+            if not error.connected:
+                backend.refused(endpoint)
+            why = str(error)
+        else:
+            return Answered(reply, backend, endpoint, connection)
+    raise UpstreamError(f"{HOLDER} does not answer: {why}")

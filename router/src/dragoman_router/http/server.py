@@ -1,0 +1,217 @@
+"""Runs one router: the listening socket, TLS, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from dragoman_contract.http import WRITE_TIMEOUT_S
+from dragoman_router.errors import SettingsError
+from dragoman_router.http.app import App, State
+from dragoman_router.http.inbound import InboundProtocol, bounded
+from dragoman_router.settings import Settings
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE_S = 75
+"""Longer than what clients keep an idle connection, so that no request meets a closing one."""
+
+
+SWEEP_TICKS = 10
+"""uvicorn ticks ten times a second."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: what a signal means here is a drain. It ends what takes too long."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the router."""
+        yield
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look at all connections once a second."""
+        if counter % SWEEP_TICKS == 0:
+            now_s = asyncio.get_running_loop().time()
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, InboundProtocol):
+                    connection.sweep(now_s)
+        return await super().on_tick(counter)
+
+
+def bound(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
+    """A socket that has its address and does not listen yet.
+
+    Args:
+        host: Address.
+        port: TCP port; 0 picks one.
+        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
+
+    Raises:
+        SettingsError: The address cannot be had.
+    """
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise SettingsError(
+            f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}"
+        ) from error
+    return made
+
+
+class Certificates:
+    """TLS from files.
+
+    Args:
+        settings: Where they are.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.context.set_alpn_protocols(["http/1.1"])
+        self.load()
+
+    def load(self) -> None:
+        """Read the files; connections from now on get what they hold.
+
+        Raises:
+            SettingsError: They cannot be used.
+        """
+        cert, key = self._settings.tls_cert, self._settings.tls_key
+        if cert is None or key is None:
+            raise SettingsError("tls-cert and tls-key are not set")
+        # Tried on a context of its own first: one that failed half-way would spoil the one in use.
+        for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):
+            try:
+                context.load_cert_chain(cert, key, password="")
+            except (OSError, ssl.SSLError) as error:
+                raise SettingsError(f"certificate {cert} with key {key}: {error}") from error
+
+
+def http_server(
+    app: App, state: State, settings: Settings, certificates: Certificates | None
+) -> uvicorn.Server:
+    """uvicorn as the router runs it.
+
+    Args:
+        app: What answers.
+        state: Whose metrics count clients that do not read.
+        settings: Bounds.
+        certificates: TLS, if any.
+    """
+    config = uvicorn.Config(
+        app,
+        http=bounded(settings.body_timeout_s, state.metrics.stalled.inc),
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        log_config=None,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=1,
+        backlog=4096,
+    )
+    config.load()
+    config.ssl = None if certificates is None else certificates.context
+    return _Server(config)
+
+
+class Router:
+    """One router's HTTP server, from start to end.
+
+    Args:
+        app: What answers.
+        state: Told about the drain.
+        settings: Times of the drain.
+        certificates: TLS, if any.
+    """
+
+    def __init__(self, app: App, state: State, settings: Settings, certificates: Certificates | None) -> None:
+        self._state = state
+        self._settings = settings
+        self._end = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._server = http_server(app, state, settings, certificates)
+
+    async def run(self, at: socket.socket) -> None:
+        """Serve until SIGTERM or SIGINT, then drain; a second signal cuts the drain short.
+
+        Nothing is listened for before the deployments are known: who is refused asks another router, who got in
+        would hear that nothing is served.
+
+        Args:
+            at: A bound socket.
+
+        Raises:
+            SettingsError: The server did not start.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end_asked)
+        ending = asyncio.create_task(self._end.wait())
+        knowing = asyncio.create_task(self._state.fleet.synced.wait())
+        try:
+            await asyncio.wait((ending, knowing), return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                await self._serve(at, ending)
+        finally:
+            ending.cancel()
+            knowing.cancel()
+
+    async def _serve(self, at: socket.socket, ending: asyncio.Future[Any]) -> None:
+        # Modules and deployments stay; looking through them for garbage would hold up requests for 50 ms and more.
+        gc.collect()
+        gc.freeze()
+        serving = asyncio.create_task(self._server.serve(sockets=[at]))
+        try:
+            await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                raise SettingsError("the HTTP server ended by itself; the log above has the reason")
+            await self._drain(at)
+        finally:
+            self._server.should_exit = True
+            await asyncio.gather(serving, return_exceptions=True)
+
+    def _end_asked(self) -> None:
+        if self._end.is_set():
+            self._hurry.set()
+            self._server.force_exit = True
+        self._end.set()
+
+    async def _drain(self, listening: socket.socket) -> None:
+        """Unready first; served as before while clients are led elsewhere; then what is left finishes."""
+        self._state.draining = True
+        self._state.metrics.draining.set(1)
+        log.info("draining; %d requests to finish", self._state.active)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.drain_notice_s):
+                await self._hurry.wait()
+        for server in self._server.servers:
+            server.close()
+        listening.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.drain_timeout_s):
+                await self._state.idle(self._hurry)
+        if self._state.active:
+            log.warning("%d requests did not finish in time", self._state.active)
+            self._state.drained = True
+            for task in list(self._server.server_state.tasks):
+                task.cancel()

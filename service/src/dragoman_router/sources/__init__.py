@@ -1,1 +1,0 @@
-"""Where deployments and replicas come from."""

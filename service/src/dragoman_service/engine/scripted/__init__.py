@@ -1,0 +1,1 @@
+"""An engine that answers from a table, for tests and the local cluster."""

@@ -1,0 +1,263 @@
+"""An engine without a model, for tests and benches: it answers a segment as told, else with its reverse.
+
+It keeps vLLM's promises (a place per sequence and a queue before them, abort on close) and vLLM's metric
+names, at a pace that is set, so that everything around an engine can be tried without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, fields
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from dragoman_service.engine.arguments import merged
+from dragoman_service.engine.budget import output_budget
+from dragoman_service.engine.protocol import (
+    Capacity,
+    Chunk,
+    Decoding,
+    Finish,
+    Phase,
+    Progress,
+    Prompt,
+    Report,
+)
+from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.scripted.slots import Places
+from dragoman_service.errors import (
+    EngineDeadError,
+    GenerationError,
+    ModelLoadError,
+    SettingsError,
+)
+from dragoman_service.settings import Settings
+
+CHARS_PER_TOKEN = 4
+"""About what subword tokenizers make of European languages."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """How the engine behaves; each field may be set by `--engine-args`.
+
+    Args:
+        load_s: Seconds until it is ready.
+        fail_load: When set, the load ends in an error with these words.
+        first_token_s: Seconds to the first token.
+        token_s: Seconds for each token after it, when alone.
+        slowdown_ratio: By how much each further running sequence stretches `token_s`: 0.1 is a tenth.
+        slowdown_power: Power of the number of further sequences: above 1 a batch can be too large to pay.
+        max_num_seqs: Sequences that run side by side; more wait.
+        most_seqs: The load fails where `max_num_seqs` is more, as for want of memory; 0 is any number.
+        max_model_len: Tokens of prompt and output together.
+        fail_every: Every so many generations one fails; 0 is none.
+        die_after: The engine dies at this many generations; 0 is never.
+        wedge_after: The engine goes on living without doing anything from this many generations on; 0 is never.
+        scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
+        answers: Answers by segment.
+        journal: File that each generation adds a line to when it begins: process id, tab, segment. What a pod has
+            begun is known by it even if the pod is killed.
+    """
+
+    load_s: float = 0.0
+    fail_load: str = ""
+    first_token_s: float = 0.0
+    token_s: float = 0.0
+    slowdown_ratio: float = 0.0
+    slowdown_power: float = 1.0
+    max_num_seqs: int = 16
+    most_seqs: int = 0
+    max_model_len: int = 4096
+    fail_every: int = 0
+    die_after: int = 0
+    wedge_after: int = 0
+    scheduling_policy: str = "fcfs"
+    answers: dict[str, str] = field(default_factory=dict)
+    journal: str = ""
+
+
+def script_from(settings: Settings) -> Script:
+    """The script that a pod's settings ask for.
+
+    Raises:
+        SettingsError: An engine argument is unknown, set twice, or of the wrong type.
+    """
+    typed = {
+        "max_num_seqs": settings.max_num_seqs,
+        "max_model_len": settings.max_model_len,
+        "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
+    }
+    defaults = Script()
+    arguments = merged(typed, settings.engine_args, [known.name for known in fields(Script)])
+    for name, value in arguments.items():
+        wanted = type(getattr(defaults, name))
+        if not isinstance(value, (int, float) if wanted is float else wanted) or isinstance(value, bool):
+            raise SettingsError(f"--engine-args: {name} takes {wanted.__name__}, not {value!r}")
+    return Script(**arguments)
+
+
+class ScriptedEngine:
+    """The protocol of `engine.protocol.Engine`, by script.
+
+    Args:
+        script: How to behave.
+        model_name: Label of the metrics.
+        registry: Where vLLM's metric names are registered.
+    """
+
+    def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
+        self._script = script
+        self._journal: int | None = None
+        self._places = Places(script.max_num_seqs, script.scheduling_policy == "priority")
+        self._held_tokens = self._generations = 0
+        self._dead = self._wedged = False
+        self._pulse = Pulse()
+        labels = ["model_name", "engine"]
+        for name, about, read in (
+            ("vllm:num_requests_running", "Requests in the running batch", lambda: self._places.running),
+            ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._places.waiting),
+            ("vllm:kv_cache_usage_perc", "KV cache usage, 1 is all", self._kv_usage_ratio),
+        ):
+            gauge = Gauge(name, about, labels, registry=registry)
+            gauge.labels(model_name, "0").set_function(read)
+        self._tokens = Counter("vllm:generation_tokens", "Tokens written", labels, registry=registry).labels(
+            model_name, "0"
+        )
+        self._queue_s = Histogram(
+            "vllm:request_queue_time_seconds", "Time in the queue", labels, registry=registry
+        ).labels(model_name, "0")
+
+    async def load(self, report: Report) -> None:
+        """Wait for `load_s`, in ten steps."""
+        for step in range(10):
+            report(Progress(Phase.LOADING, step / 10))
+            await asyncio.sleep(self._script.load_s / 10)
+        if self._script.fail_load:
+            raise ModelLoadError(self._script.fail_load)
+        if 0 < self._script.most_seqs < self._script.max_num_seqs:
+            raise ModelLoadError(f"there is no memory for {self._script.max_num_seqs} sequences")
+        if self._script.journal:
+            try:
+                self._journal = os.open(self._script.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            except OSError as error:
+                raise ModelLoadError(f"the journal cannot be written: {error}") from error
+
+    @property
+    def capacity(self) -> Capacity:
+        """As many sequences as the script says, each as long as it says."""
+        return Capacity(self._script.max_num_seqs, self._script.max_num_seqs * self._script.max_model_len)
+
+    @property
+    def pulse(self) -> Pulse:
+        """A step is a token, or a whole output where it is not streamed."""
+        return self._pulse
+
+    @property
+    def max_model_len(self) -> int:
+        """As the script says."""
+        return self._script.max_model_len
+
+    def count_tokens(self, text: str) -> int:
+        """A token for every four characters."""
+        return _tokens(text)
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        request_id: str,
+        *,
+        priority: int = 0,
+        trace_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Chunk]:
+        """Answer with the segment's reverse, at the script's pace."""
+        del request_id, trace_headers
+        await self.check()
+        prompt_tokens = _tokens(prompt.instruction)
+        segment_tokens = _tokens(prompt.segment)
+        budget = output_budget(
+            prompt_tokens, segment_tokens, self._script.max_model_len, max_tokens=decoding.max_tokens
+        )
+        segment = prompt.segment.strip()
+        answer = self._script.answers.get(segment, segment[::-1])
+        wanted = _tokens(answer)
+        length = min(wanted, budget)
+        with self._pulse.generation():
+            async with self._place(prompt_tokens + length, priority):
+                self._write_down(segment)
+                self._fail_by_script()
+                await self._work(self._script.first_token_s)
+                if decoding.stream:
+                    for start in range(0, len(answer), CHARS_PER_TOKEN):
+                        await self._work(self._token_s())
+                        self._tokens.inc()
+                        yield Chunk(answer[start : start + CHARS_PER_TOKEN])
+                    answer = ""
+                else:
+                    await self._work(self._token_s() * length)
+                    self._tokens.inc(length)
+        finish = Finish.STOP if length == wanted else Finish.LENGTH
+        yield Chunk(answer[: length * CHARS_PER_TOKEN], finish, prompt_tokens, length)
+
+    async def check(self) -> None:
+        """Raise once the script has let the engine die."""
+        if self._dead:
+            raise EngineDeadError("the engine died, as its script says")
+
+    async def aclose(self, drain_s: float) -> None:
+        """Close the journal."""
+        del drain_s
+        if self._journal is not None:
+            os.close(self._journal)
+            self._journal = None
+
+    @asynccontextmanager
+    async def _place(self, tokens: int, priority: int) -> AsyncIterator[None]:
+        came_s = time.monotonic()
+        async with self._places.one(priority):
+            self._queue_s.observe(time.monotonic() - came_s)
+            self._held_tokens += tokens
+            try:
+                yield
+            finally:
+                self._held_tokens -= tokens
+
+    def _write_down(self, segment: str) -> None:
+        """Add to the journal, by one write, as other pods add to it too."""
+        if self._journal is not None:
+            os.write(self._journal, f"{os.getpid()}\t{segment}\n".encode())
+
+    async def _work(self, seconds: float) -> None:
+        """Take this long; for ever once the script says so."""
+        await asyncio.sleep(seconds)
+        if self._wedged:
+            await asyncio.get_running_loop().create_future()
+        self._pulse.step()
+
+    def _token_s(self) -> float:
+        others = float(max(0, self._places.running - 1))
+        return self._script.token_s * (
+            1 + self._script.slowdown_ratio * math.pow(others, self._script.slowdown_power)
+        )
+
+    def _kv_usage_ratio(self) -> float:
+        return min(1.0, self._held_tokens / (self._script.max_num_seqs * self._script.max_model_len))
+
+    def _fail_by_script(self) -> None:
+        self._generations += 1
+        self._wedged = 0 < self._script.wedge_after <= self._generations
+        if self._script.die_after and self._generations >= self._script.die_after:
+            self._dead = True
+            raise EngineDeadError("the engine died, as its script says")
+        if self._script.fail_every and self._generations % self._script.fail_every == 0:
+            raise GenerationError("this generation failed, as the script says")
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text) // CHARS_PER_TOKEN)

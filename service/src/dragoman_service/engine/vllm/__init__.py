@@ -1,0 +1,1 @@
+"""vLLM: everything that imports it, or knows how it works inside."""

@@ -1,0 +1,184 @@
+"""vLLM's AsyncLLM behind the engine protocol.
+
+Written for vLLM 0.26 to 0.32. Source: https://docs.vllm.ai/en/latest/api/vllm/v1/engine/async_llm/
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from dragoman_service.engine.budget import output_budget
+from dragoman_service.engine.protocol import (
+    Capacity,
+    Chunk,
+    Decoding,
+    Framing,
+    Phase,
+    Progress,
+    Prompt,
+    Report,
+)
+from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.vllm.defaults import gather_steps
+from dragoman_service.engine.vllm.outputs import chunk
+from dragoman_service.engine.vllm.prefill_gate import Gathering
+from dragoman_service.engine.vllm.process import CalledOffError, Runtime
+from dragoman_service.engine.vllm.sampling import sampling_params
+from dragoman_service.engine.vllm.tokens import Tokens
+from dragoman_service.errors import GenerationError, OverloadedError, StartError
+from dragoman_service.settings import Settings
+
+TRIAL = Prompt("a", "a", Framing.RAW)
+
+
+class AsyncLLMEngine:
+    """The protocol of `engine.protocol.Engine`, by vLLM.
+
+    Args:
+        settings: The pod's.
+        framing: How the prompt family wants its instructions framed; checked against the tokenizer.
+    """
+
+    def __init__(self, settings: Settings, framing: Framing) -> None:
+        self._framing = framing
+        self._runtime = Runtime(settings, self._stepped)
+        self._tokens: Tokens
+        self._max_model_len = 0
+        self._by_priority = False
+        self._capacity = Capacity(0, 0)
+        self._pulse = Pulse()
+        self._gathering = Gathering(gather_steps(settings), self._pulse)
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def load(self, report: Report) -> None:
+        """Start vLLM and ask it once."""
+        report(Progress(Phase.RESOLVING))
+        try:
+            await self._runtime.start(report, self._settle)
+            report(Progress(Phase.WARMING_UP))
+            await self._try_out()
+        except (StartError, CalledOffError):
+            raise
+        except Exception as error:
+            raise self._runtime.load_error(error) from error
+
+    @property
+    def capacity(self) -> Capacity:
+        """As vLLM settled it; nothing until the model is loaded."""
+        return self._capacity
+
+    @property
+    def pulse(self) -> Pulse:
+        """A step is one of vLLM's scheduler."""
+        return self._pulse
+
+    @property
+    def max_model_len(self) -> int:
+        """As vLLM settled it; 0 until the model is loaded."""
+        return self._max_model_len
+
+    def count_tokens(self, text: str) -> int:
+        """By the model's own tokenizer."""
+        return self._tokens.count(text)
+
+    async def generate(
+        self,
+        prompt: Prompt,
+        decoding: Decoding,
+        request_id: str,
+        *,
+        priority: int = 0,
+        trace_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Chunk]:
+        """Answer one prompt; vLLM aborts it when the generator is closed."""
+        from vllm.v1.engine.exceptions import EngineDeadError as VLLMDeadError
+
+        token_ids, segment_tokens = await self._tokens.encode(prompt)
+        budget = output_budget(
+            len(token_ids),
+            segment_tokens,
+            self._max_model_len,
+            decoding.max_prompt_tokens,
+            decoding.max_tokens,
+        )
+        sampling = sampling_params(decoding, budget, *self._tokens.stops(decoding))
+        await self._gathering.entered()
+        outputs = self._runtime.llm.generate(
+            {"type": "token", "prompt_token_ids": token_ids},
+            sampling,
+            request_id,
+            # vLLM refuses a priority where it schedules first come, first served.
+            priority=priority if self._by_priority else 0,
+            trace_headers=trace_headers,
+        )
+        self._idle.clear()
+        try:
+            with self._pulse.generation():
+                async with aclosing(outputs):
+                    async for output in outputs:
+                        yield chunk(
+                            output, len(token_ids), None if sampling.detokenize else self._tokens.decode
+                        )
+        except VLLMDeadError as error:
+            raise self._runtime.death() from error
+        except GenerationError:
+            raise
+        except Exception as error:
+            raise _translated(error) from error
+        finally:
+            if not self._pulse.generating:
+                self._gathering.open()
+                self._idle.set()
+
+    async def check(self) -> None:
+        """Raise EngineDeadError once vLLM's engine process is gone."""
+        if self._runtime.llm is not None and self._runtime.llm.errored:
+            raise self._runtime.death()
+
+    async def aclose(self, drain_s: float) -> None:
+        """Stop vLLM and wait for its processes to end."""
+        await self._runtime.call_off()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(drain_s):
+                await self._idle.wait()
+        await self._runtime.stop()
+
+    async def _try_out(self) -> None:
+        """Answer once before anybody asks: what a model cannot do on this device shows in its first step."""
+        async with aclosing(self.generate(TRIAL, Decoding(max_tokens=1), "trial")) as chunks:
+            async for _ in chunks:
+                pass
+
+    def _settle(self) -> None:
+        config = self._runtime.llm.vllm_config
+        self._capacity = _capacity(config)
+        self._max_model_len = config.model_config.max_model_len
+        self._by_priority = config.scheduler_config.policy == "priority"
+        self._tokens = Tokens(self._runtime.llm.get_tokenizer())
+        self._tokens.check(self._framing)
+
+    def _stepped(self) -> None:
+        self._pulse.step()
+        self._gathering.step()
+
+
+def _capacity(config: Any) -> Capacity:
+    """What vLLM runs side by side: its sequences, and no more tokens than its KV cache holds."""
+    sequences = config.scheduler_config.max_num_seqs
+    cache = config.cache_config
+    # The first is right for every kind of attention; releases before it have the second.
+    held = getattr(cache, "kv_cache_size_tokens", None) or (cache.num_gpu_blocks or 0) * cache.block_size
+    longest = sequences * config.model_config.max_model_len
+    return Capacity(sequences, min(held, longest) if held else longest)
+
+
+def _translated(error: Exception) -> Exception:
+    # Releases that can refuse for load raise an error that carries 503 (0.29 and later).
+    if getattr(error, "http_status", None) == 503:
+        return OverloadedError("the engine's queue is full")
+    return GenerationError(f"vLLM failed on this request: {type(error).__name__}")

@@ -1,0 +1,157 @@
+"""From instructions to token ids, with a Hugging Face tokenizer."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+from dragoman_service.engine.protocol import Decoding, Framing, Prompt
+from dragoman_service.engine.vllm.special_tokens import MARK, acting_tokens, marked
+from dragoman_service.errors import GenerationError, InvalidFieldError, PromptTemplateError
+
+INLINE_CHARS = 20_000
+"""Longer instructions are encoded in a thread: this many take about 5 ms, during which nothing else runs."""
+
+COUNTED = 512
+COUNTED_CHARS = 4_000
+"""Counts that are remembered, of texts up to this long: a segment is counted when cut and when asked for."""
+
+
+class Tokens:
+    """Encodes prompts, and knows which stop strings are tokens.
+
+    Args:
+        tokenizer: As `transformers` has it.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        # A tokenizer is not safe to use from two threads at once.
+        self._in_thread = copy.deepcopy(tokenizer)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize")
+        # The Rust tokenizer beneath takes callers from any thread, and none of the time that is spent around it.
+        self._rust = getattr(tokenizer, "backend_tokenizer", None)
+        self._counting_alone = threading.Lock()
+        self._remembered = lru_cache(maxsize=COUNTED)(self._count)
+        self._acting = acting_tokens(tokenizer)
+        self.has_chat_template = bool(getattr(tokenizer, "chat_template", None))
+        self.stops = lru_cache(maxsize=64)(self._stops)
+
+    def check(self, framing: Framing) -> None:
+        """Find out before the first request whether instructions can be framed so.
+
+        Raises:
+            PromptTemplateError: There is no chat template, or it takes no plain user's turn.
+        """
+        if framing is Framing.CHAT and not self.has_chat_template:
+            raise PromptTemplateError(
+                "the model's tokenizer has no chat template, which this prompt family needs: use the family "
+                "that the model was made for, or custom with a template"
+            )
+        try:
+            self._encode(self._tokenizer, Prompt("a", "a", framing))
+        except GenerationError as error:
+            raise PromptTemplateError(
+                f"{error}; use the prompt family that the model was made for"
+            ) from error
+
+    def count(self, text: str) -> int:
+        """Tokens of a text by itself."""
+        return self._remembered(text) if len(text) <= COUNTED_CHARS else self._count(text)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of an output, without special tokens."""
+        if self._rust is not None:
+            return str(self._rust.decode(list(token_ids), skip_special_tokens=True))
+        text = self._tokenizer.decode(
+            list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        return str(text)
+
+    async def encode(self, prompt: Prompt) -> tuple[list[int], int]:
+        """Token ids of a prompt, and how many tokens its segment has.
+
+        Raises:
+            GenerationError: The chat template does not take the instruction.
+            InvalidFieldError: It does not take the turns before the instruction.
+        """
+        if len(prompt.instruction) <= INLINE_CHARS:
+            return self._encode(self._tokenizer, prompt)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._encode, self._in_thread, prompt)
+
+    def _count(self, text: str) -> int:
+        text = _readable(text)
+        if self._rust is not None:
+            return len(self._rust.encode(text, add_special_tokens=False))
+        with self._counting_alone:
+            return len(self._in_thread.encode(text, add_special_tokens=False))
+
+    def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
+        segment_tokens = self.count(prompt.segment)
+        instruction = marked(_readable(prompt.instruction), self._acting, prompt.quoted)
+        if not self._in_chat(prompt.framing):
+            return self._pieces(tokenizer, instruction, add_special_tokens=True), segment_tokens
+        turns = [
+            {"role": role, "content": marked(_readable(content), self._acting, None)}
+            for role, content in prompt.turns
+        ]
+        try:
+            framed = tokenizer.apply_chat_template(
+                [*turns, {"role": "user", "content": instruction}],
+                tokenize=False,
+                add_generation_prompt=True,
+                **prompt.template_args,
+            )
+        except Exception as error:
+            # A template is a program of the model's publisher, which may raise anything.
+            if prompt.turns:
+                raise InvalidFieldError(
+                    f"the model's chat template does not take these turns: {error}"
+                ) from error
+            raise GenerationError(f"the model's chat template failed: {error}") from error
+        # The template writes the special tokens itself.
+        return self._pieces(tokenizer, framed, add_special_tokens=False), segment_tokens
+
+    def _pieces(self, tokenizer: Any, text: str, *, add_special_tokens: bool) -> list[int]:
+        """Token ids of a text, of what stands between its marks piece by piece."""
+        first, *others = text.split(MARK)
+        ids = self._ids(tokenizer, first, add_special_tokens)
+        for piece in others:
+            ids += self._ids(tokenizer, piece, False)
+        return ids
+
+    def _ids(self, tokenizer: Any, text: str, add_special_tokens: bool) -> list[int]:
+        if self._rust is not None:
+            return list(self._rust.encode(text, add_special_tokens=add_special_tokens).ids)
+        return list(tokenizer.encode(text, add_special_tokens=add_special_tokens))
+
+    def _in_chat(self, framing: Framing) -> bool:
+        return framing is Framing.CHAT or (framing is Framing.CHAT_IF_ANY and self.has_chat_template)
+
+    def _stops(self, decoding: Decoding) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Stop strings, and stop token ids; a string that is one special token counts as its id.
+
+        Special tokens are left out of the output's text, so that as strings they would never be found.
+        """
+        special = {
+            text: self._tokenizer.convert_tokens_to_ids(text)
+            for text in decoding.stop
+            if text in self._tokenizer.get_vocab()
+        }
+        strings = tuple(text for text in decoding.stop if text not in special)
+        return strings, decoding.stop_token_ids + tuple(special.values())
+
+
+def _readable(text: str) -> str:
+    """`text` without lone surrogates, which JSON can carry and no tokenizer takes; of the same length."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text

@@ -1,0 +1,1 @@
+"""HTTP: requests in, answers out, and what the process says about itself."""

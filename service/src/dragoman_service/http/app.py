@@ -1,0 +1,141 @@
+"""The application: the core, the probes and the dialects put together."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from fastapi import FastAPI, Request, Response
+from prometheus_client import CollectorRegistry
+from starlette.exceptions import HTTPException
+
+from dragoman_service.core import GuardProcess, most_at_once, translator_of
+from dragoman_service.core.admission import Admission, Bounds
+from dragoman_service.core.priorities import ShortestFirst
+from dragoman_service.dialects import native, openapi
+from dragoman_service.dialects.azure.routes import azure_routes
+from dragoman_service.dialects.deepl.dialect import DeepL
+from dragoman_service.dialects.deepl.routes import deepl_routes
+from dragoman_service.dialects.deepl.usage import Usage
+from dragoman_service.dialects.google.routes import google_routes
+from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
+from dragoman_service.dialects.openai.routes import openai_routes
+from dragoman_service.dialects.queries import BoundedQuery
+from dragoman_service.dialects.translate_path import translate_routes
+from dragoman_service.engine.protocol import Engine
+from dragoman_service.engine.vllm.environment import usable_cpus
+from dragoman_service.errors import ServiceError
+from dragoman_service.http.accounting import Accounting
+from dragoman_service.http.answering import Answering
+from dragoman_service.http.exposition import BY_TOKEN, Exposition
+from dragoman_service.http.garbage import collect_between_requests
+from dragoman_service.http.glossary_store import open_store
+from dragoman_service.http.held_glossaries import HeldGlossaries
+from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.metrics import Metrics
+from dragoman_service.http.probes import Tolerance, probe_routes
+from dragoman_service.http.routers import RouterWatch, router_routes
+from dragoman_service.http.tracing import Tracing
+from dragoman_service.settings import Settings
+
+CPUS_FOR_GUARDS = 4
+"""HTTP, vLLM's engine and what it starts take three."""
+
+
+def create_app(
+    settings: Settings,
+    engine: Engine,
+    lifecycle: Lifecycle,
+    lag: LoopLag,
+    registry: CollectorRegistry,
+    tracing: Tracing,
+) -> FastAPI:
+    """The pod's HTTP application; it neither loads the engine nor closes it.
+
+    Its `state.warm_up` is awaited beside the engine's load; each of `state.watches` runs until the end.
+
+    Args:
+        settings: What is served, and within which limits.
+        engine: What generates.
+        lifecycle: Tells whether requests are taken; driven by whoever runs the application.
+        lag: Of the event loop, for the metrics.
+        registry: Where the engine keeps its metrics, and the pod its own.
+        tracing: Traces requests.
+
+    Raises:
+        PromptTemplateError: The prompt family cannot be used.
+        SettingsError: The directory for glossaries cannot be used.
+    """
+    bounds = Bounds(
+        settings.max_queued_requests,
+        settings.max_queued_tokens,
+        settings.refuse_late,
+        most_at_once(settings),
+    )
+    admission = Admission(bounds, engine, settings.request_timeout_s, file_longest_s=settings.file_timeout_s)
+    shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
+    metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
+    guards = GuardProcess() if _has_guard_process(settings) else None
+    translator = translator_of(settings, tracing.engine(engine), metrics, guards)
+    metrics.watch(lifecycle, admission, engine.pulse, lag)
+    app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
+    app.state.warm_up = translator.warm_up
+    app.state.client_stalled = metrics.stalled.inc
+    app.state.watches = [
+        lag.watch,
+        partial(collect_between_requests, lifecycle),
+        *([guards.run] if guards else []),
+    ]
+    if glossary := translator.glossary:
+        metrics.watch_glossary(glossary)
+        app.state.watches.append(glossary.watch)
+    tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
+    shown = Exposition(registry, BY_TOKEN if settings.whole_answers else frozenset())
+    app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
+    app.add_middleware(RouterWatch, lifecycle=lifecycle)
+    app.add_middleware(BoundedQuery)
+    held = HeldGlossaries()
+    app.include_router(router_routes(lifecycle, held))
+    accounting = Accounting(metrics, tracing, shortest)
+    answering = Answering(
+        translator, lifecycle, admission, accounting, settings.max_body_bytes, settings.max_texts
+    )
+    app.include_router(azure_routes(answering, settings.name))
+    app.include_router(translate_routes(answering))
+    app.include_router(libretranslate_routes(answering))
+    glossaries = open_store(settings.glossary_dir, settings.cache_dir)
+    deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts, held)
+    app.include_router(deepl_routes(answering, deepl))
+    app.include_router(openai_routes(answering, settings.name))
+    app.include_router(google_routes(answering))
+    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    app.add_exception_handler(HTTPException, _no_such_route)
+    app.add_exception_handler(Exception, _last_handler(metrics))
+    return app
+
+
+def _has_guard_process(settings: Settings) -> bool:
+    if settings.guard_process is not None:
+        return settings.guard_process
+    # A model on a CPU takes all there are.
+    return settings.device == "cuda" and settings.engine == "vllm" and usable_cpus() >= CPUS_FOR_GUARDS
+
+
+async def _no_such_route(request: Request, error: Exception) -> Response:
+    """404 and 405 in the shape of all other errors."""
+    if not isinstance(error, HTTPException):
+        raise error
+    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
+    return native.error_body(code, f"{request.method} {request.url.path}: {error.detail}", error.status_code)
+
+
+def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Answers an exception that no route foresees; Starlette raises it again, and the server logs its traceback."""
+
+    async def answer(request: Request, error: Exception) -> Response:
+        del request, error
+        metrics.defects.inc()
+        return native.render_error(ServiceError("a defect; the pod's log has more"))
+
+    return answer

@@ -1,0 +1,47 @@
+"""When the garbage collector looks through all objects: between requests, for every caller waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+
+from dragoman_service.http.lifecycle import Lifecycle
+
+EVERY_S = 1.0
+
+MOST_S = 60.0
+"""A pod that always has requests collects while they wait, this often."""
+
+NEVER = 1_000_000_000
+"""Collections of the young objects before one of all objects."""
+
+
+async def collect_between_requests(lifecycle: Lifecycle) -> None:
+    """Collect the oldest generation while the pod is idle, until cancelled.
+
+    Left alone, Python collects it in the middle of a large request: with a document of 50,000 paragraphs in flight
+    that takes 0.4 s, several times. The younger generations take a millisecond or two, and stay automatic.
+
+    Args:
+        lifecycle: Of the pod; before it is ready, Python's own schedule holds.
+    """
+    while not lifecycle.started:  # noqa: ASYNC110 - it sets no event
+        await asyncio.sleep(EVERY_S)
+    usual = gc.get_threshold()
+    gc.set_threshold(*usual[:2], NEVER)
+    last_s = time.monotonic()
+    before = 0
+    try:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            # Collections of the young objects since the last one of all: where they go on, something is being read.
+            young = gc.get_count()[2]
+            is_idle = young == before and not lifecycle.in_flight
+            is_due = time.monotonic() - last_s >= MOST_S
+            if young and (is_idle or is_due):
+                gc.collect()
+                last_s, young = time.monotonic(), 0
+            before = young
+    finally:
+        gc.set_threshold(*usual)

@@ -1,0 +1,234 @@
+"""Runs one pod: HTTP from the first moment, the engine loading beside it, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dragoman_contract.http import WRITE_TIMEOUT_S
+from dragoman_service.engine.protocol import Engine, Phase, Progress
+from dragoman_service.errors import ServiceError, StartError
+from dragoman_service.http.inbound import bounded
+from dragoman_service.http.lifecycle import Lifecycle
+
+log = logging.getLogger(__name__)
+
+KEEP_ALIVE_S = 75
+"""Longer than what clients and proxies in front of a pod (60 s as a rule) keep an idle connection, so that
+it is they who close it and no request meets a closing one."""
+
+RELEASE_S = 0.5
+"""How often a pod that is about to leave looks whether clients have ceased to come."""
+
+ARRIVAL_S = 1.0
+"""Maximum time for the first request to arrive on a connection that was accepted just before the listener closed."""
+
+ARRIVAL_POLL_S = 0.05
+
+CLOSING_S = 5
+"""What requests get to write their last answer once the drain is over."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers: what a signal means here is a drain."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the pod."""
+        yield
+
+
+def _awaits_request(connection: asyncio.Protocol) -> bool:
+    """Whether no request has come on a connection yet, or one is not answered."""
+    if not isinstance(connection, HttpToolsProtocol):
+        return False
+    return connection.cycle is None or not connection.cycle.response_complete
+
+
+def listen(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
+    """A listening socket.
+
+    Args:
+        host: Address.
+        port: TCP port; 0 picks one.
+        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
+
+    Raises:
+        StartError: The address cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise StartError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
+    return listening
+
+
+class Pod:
+    """One engine behind one HTTP server, from start to end.
+
+    Args:
+        app: What answers; its `state.warm_up` is called while the engine loads, its `state.client_stalled` for
+            each client that did not read its answer.
+        engine: Loaded beside the server, closed after it.
+        lifecycle: Told about every step.
+        drain_timeout_s: Seconds that requests in flight get on SIGTERM.
+        lame_duck_s: Seconds before that in which requests are still taken, unless all routers confirm earlier;
+            None: as long as the contract says where any request came lately, else not at all.
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        engine: Engine,
+        lifecycle: Lifecycle,
+        drain_timeout_s: float,
+        lame_duck_s: float | None = None,
+    ) -> None:
+        self._engine = engine
+        self._warm_up: Callable[[], Awaitable[None]] = app.state.warm_up
+        self._lifecycle = lifecycle
+        self._drain_timeout_s = drain_timeout_s
+        self._lame_duck_s = lame_duck_s
+        self._end = asyncio.Event()
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http=bounded(app.state.client_stalled),
+                ws="none",
+                lifespan="off",
+                access_log=False,
+                server_header=False,
+                log_config=None,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=CLOSING_S,
+            )
+        )
+
+    async def run(self, listening: socket.socket) -> None:
+        """Serve until SIGTERM or SIGINT; a second one cuts the drain short.
+
+        Raises:
+            StartError: The engine did not load.
+            EngineDeadError: The engine died since; raised once the pod was told to end.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end_asked)
+        serving = asyncio.create_task(self._server.serve(sockets=[listening]))
+        ending = asyncio.create_task(self._end.wait())
+        loading = asyncio.create_task(self._load())
+        try:
+            await asyncio.wait((loading, ending, serving), return_when=asyncio.FIRST_COMPLETED)
+            if loading.done():
+                loading.result()
+            await asyncio.wait((ending, serving), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                raise StartError("the HTTP server ended by itself; the log above has the reason")
+            await self._leave()
+            await self._drain()
+            await self._engine.check()
+        finally:
+            ending.cancel()
+            await self._close(loading, serving)
+
+    async def _load(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def report(progress: Progress) -> None:
+            loop.call_soon_threadsafe(self._lifecycle.report, progress)
+
+        try:
+            await asyncio.gather(self._engine.load(report), self._warm_up())
+        except StartError:
+            self._lifecycle.fail()
+            raise
+        # What the start left behind is there for good: a collection need not look through it, as it would each
+        # time for a good part of a second, with torch and vLLM in it.
+        gc.collect()
+        gc.freeze()
+        self._lifecycle.ready()
+        log.info("ready after %.1f s", self._lifecycle.start_s)
+
+    def _end_asked(self) -> None:
+        if self._end.is_set():
+            self._drain_timeout_s = 0
+            self._lifecycle.give_up()  # Where the drain already waits with the time-out it began with.
+            self._lifecycle.released.set()
+            self._lifecycle.unfetched.forget()
+            self._server.force_exit = True
+        self._end.set()
+
+    async def _leave(self) -> None:
+        """Be unready and serve on, until those who choose among replicas can have noticed."""
+        self._lifecycle.leave()
+        limit_s = self._lifecycle.routers.lame_duck_s(self._lame_duck_s)
+        if self._lifecycle.phase is Phase.LEAVING and limit_s:
+            log.info("leaving within %g s, or once all routers have confirmed", limit_s)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(limit_s):
+                    # That no client asks past the routers any longer sets no event.
+                    while not self._lifecycle.released.is_set():
+                        self._lifecycle.release()
+                        with contextlib.suppress(TimeoutError):
+                            await asyncio.wait_for(self._lifecycle.released.wait(), RELEASE_S)
+
+    async def _drain(self) -> None:
+        """Refuse what routers send and serve direct clients until the pod is idle, then refuse connections.
+
+        The listener stays open until then, because routers fetch documents, send `/drained` and expect a 503, and
+        probes and metrics are read, each on a new connection. A direct client cannot be told apart before its
+        connection is accepted; it is served, because a Service whose endpoints are out of date may still lead it here.
+        """
+        if self._lifecycle.phase is not Phase.FAILED:
+            log.info("draining; %d requests in flight", self._lifecycle.in_flight)
+        self._lifecycle.drain()
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + self._drain_timeout_s
+        # While documents wait to be fetched, direct clients may send more.
+        while await self._lifecycle.until_idle(end_s - loop.time()) and len(self._lifecycle.unfetched):
+            log.info("%d documents wait to be fetched", len(self._lifecycle.unfetched))
+            if not await self._lifecycle.unfetched.until_none(end_s - loop.time()):
+                break
+        await self._stop_listening()
+        if not await self._lifecycle.until_idle(end_s - loop.time()):
+            log.warning("%d requests did not finish in time", self._lifecycle.in_flight)
+            self._lifecycle.give_up()
+            await self._lifecycle.until_idle(CLOSING_S)
+        # In the same turn of the event loop, so that no request comes between: the engine closes next.
+        self._lifecycle.give_up()
+        for connection in list(self._server.server_state.connections):
+            connection.shutdown()
+
+    async def _stop_listening(self) -> None:
+        """Refuse new connections, and wait for the requests of those that were accepted, `ARRIVAL_S` at most."""
+        # There are none where the server is still starting.
+        for server in getattr(self._server, "servers", ()):
+            server.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ARRIVAL_S):
+                while True:
+                    # First, because accepted connections become known in the next turns of the event loop.
+                    await asyncio.sleep(ARRIVAL_POLL_S)
+                    if not any(map(_awaits_request, self._server.server_state.connections)):
+                        return
+
+    async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
+        self._server.should_exit = True
+        try:
+            await self._engine.aclose(drain_s=0)
+        except ServiceError:
+            log.exception("the engine did not close in order")
+        loading.cancel()
+        await asyncio.gather(loading, serving, return_exceptions=True)

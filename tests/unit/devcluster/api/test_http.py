@@ -1,0 +1,557 @@
+"""The verbs over HTTP, without a socket."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from dragoman_devcluster.api.app import create_app
+from dragoman_devcluster.api.store import Store
+
+CONFIG = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGET = {"apiVersion": "example.com/v1", "kind": "Widget"}
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+def config(name: str = "a", **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def pod(name: str = "p", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
+
+
+def deployment(name: str = "web", **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
+    kind = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    return {
+        **kind,
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **spec},
+    }
+
+
+class TestObjects:
+    def test_create_read_update_delete(self, api: Any) -> None:
+        made = api("POST", CONFIG, config(x="1"))
+        assert (made["kind"], made["apiVersion"], made["metadata"]["namespace"]) == (
+            "ConfigMap",
+            "v1",
+            "default",
+        )
+        assert made["metadata"]["creationTimestamp"] == "2026-01-02T03:04:05Z"
+        assert api("GET", f"{CONFIG}/a") == made
+        changed = api("PUT", f"{CONFIG}/a", {**made, "data": {"x": "2"}})
+        assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+        assert api("DELETE", f"{CONFIG}/a")["details"]["uid"] == made["metadata"]["uid"]
+        gone = api("GET", f"{CONFIG}/a", code=404)
+        assert gone["message"] == 'configmaps "a" not found'
+        assert gone["details"] == {"name": "a", "kind": "configmaps"}
+
+    def test_a_stale_update_conflicts(self, api: Any) -> None:
+        made = api("POST", CONFIG, config(x="1"))
+        api("PUT", f"{CONFIG}/a", {**made, "data": {"x": "2"}})
+        refused = api("PUT", f"{CONFIG}/a", {**made, "data": {"x": "3"}}, code=409)
+        assert refused["reason"] == "Conflict"
+        assert refused["message"] == (
+            'Operation cannot be fulfilled on configmaps "a": the object has been modified; '
+            "please apply your changes to the latest version and try again"
+        )
+
+    def test_an_update_without_change_is_no_write(self, api: Any) -> None:
+        made = api("POST", CONFIG, config(x="1"))
+        assert api("PUT", f"{CONFIG}/a", made) == made
+        assert api("PATCH", f"{CONFIG}/a", {"data": {"x": "1"}}) == made
+
+    def test_a_name_that_is_taken(self, api: Any) -> None:
+        api("POST", CONFIG, config())
+        assert api("POST", CONFIG, config(), code=409)["message"] == 'configmaps "a" already exists'
+
+    def test_generated_names_differ(self, api: Any) -> None:
+        body = {"metadata": {"generateName": "a-"}}
+        names = {api("POST", CONFIG, body)["metadata"]["name"] for _ in range(5)}
+        assert len(names) == 5
+        assert all(name.startswith("a-") and len(name) == 7 for name in names)
+
+    def test_a_dry_run_stores_nothing(self, api: Any) -> None:
+        assert api("POST", CONFIG, config(x="1"), dryRun="All")["data"] == {"x": "1"}
+        api("GET", f"{CONFIG}/a", code=404)
+
+    def test_namespaces_have_to_be_there(self, api: Any) -> None:
+        refused = api("POST", "/api/v1/namespaces/nowhere/configmaps", config(), code=404)
+        assert refused["message"] == 'namespaces "nowhere" not found'
+
+    def test_a_leaving_namespace_takes_nothing_new_and_waits_for_its_finalizer(self, api: Any) -> None:
+        space = "/api/v1/namespaces"
+        api("POST", space, {"metadata": {"name": "n"}})
+        assert api("DELETE", f"{space}/n")["status"]["phase"] == "Terminating"
+        refused = api("POST", f"{space}/n/configmaps", config(), code=403)
+        assert "because it is being terminated" in refused["message"]
+        live = api("GET", f"{space}/n")
+        api("PUT", f"{space}/n/finalize", {**live, "spec": {"finalizers": []}})
+        api("GET", f"{space}/n", code=404)
+
+    def test_bad_names_are_told(self, api: Any) -> None:
+        refused = api("POST", CONFIG, config("A_b"), code=422)
+        assert refused["message"].startswith(
+            'ConfigMap "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase'
+        )
+        refused = api("POST", "/api/v1/namespaces", {"metadata": {"name": "a.b"}}, code=422)
+        assert "a lowercase RFC 1123 label" in refused["message"]
+
+    def test_lists_select(self, api: Any) -> None:
+        api("POST", PODS, pod("a"))
+        api("POST", PODS, {**pod("b"), "metadata": {"name": "b"}})
+        listed = api("GET", PODS, labelSelector="app=x")
+        assert listed["kind"] == "PodList"
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+        listed = api("GET", "/api/v1/pods", fieldSelector="metadata.name=b")
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
+
+    def test_collections_are_deleted_by_selector(self, api: Any) -> None:
+        api("POST", PODS, pod("a"))
+        api("POST", PODS, {**pod("b"), "metadata": {"name": "b"}})
+        api("DELETE", PODS, labelSelector="app=x")
+        assert [item["metadata"]["name"] for item in api("GET", PODS)["items"]] == ["b"]
+
+    def test_preconditions(self, api: Any) -> None:
+        api("POST", CONFIG, config())
+        refused = api("DELETE", f"{CONFIG}/a", {"preconditions": {"uid": "other"}}, code=409)
+        assert "Precondition failed: UID in precondition: other" in refused["message"]
+
+
+class TestDeletion:
+    def test_finalizers_hold_an_object(self, api: Any) -> None:
+        body = config()
+        body["metadata"]["finalizers"] = ["example.com/hold"]
+        api("POST", CONFIG, body)
+        marked = api("DELETE", f"{CONFIG}/a")
+        assert marked["metadata"]["deletionTimestamp"] == "2026-01-02T03:04:05Z"
+        refused = api(
+            "PATCH", f"{CONFIG}/a", {"metadata": {"finalizers": ["example.com/hold", "b/c"]}}, code=422
+        )
+        assert "no new finalizers can be added if the object is being deleted" in refused["message"]
+        api("PATCH", f"{CONFIG}/a", {"metadata": {"finalizers": None}})
+        api("GET", f"{CONFIG}/a", code=404)
+
+    def test_a_pod_on_a_node_dies_when_the_node_says_so(self, api: Any) -> None:
+        api("POST", PODS, pod(nodeName="one", terminationGracePeriodSeconds=60))
+        marked = api("DELETE", f"{PODS}/p")["metadata"]
+        assert (marked["deletionTimestamp"], marked["deletionGracePeriodSeconds"]) == (
+            "2026-01-02T03:05:05Z",
+            60,
+        )
+        assert api("DELETE", f"{PODS}/p", gracePeriodSeconds=5)["metadata"]["deletionGracePeriodSeconds"] == 5
+        api("DELETE", f"{PODS}/p", {"gracePeriodSeconds": 0})
+        api("GET", f"{PODS}/p", code=404)
+
+    def test_a_pod_without_a_node_goes_at_once(self, api: Any) -> None:
+        api("POST", PODS, pod())
+        api("DELETE", f"{PODS}/p")
+        api("GET", f"{PODS}/p", code=404)
+
+    @pytest.mark.parametrize(
+        ("policy", "finalizer"), [("Orphan", "orphan"), ("Foreground", "foregroundDeletion")]
+    )
+    def test_dependents_first(self, api: Any, policy: str, finalizer: str) -> None:
+        api("POST", CONFIG, config())
+        marked = api("DELETE", f"{CONFIG}/a", {"propagationPolicy": policy})["metadata"]
+        assert marked["finalizers"] == [finalizer]
+        assert api("DELETE", f"{CONFIG}/a")["metadata"]["finalizers"] == [finalizer]
+        api("DELETE", f"{CONFIG}/a", {"propagationPolicy": "Background"})
+        api("GET", f"{CONFIG}/a", code=404)
+
+
+class TestBuiltIns:
+    def test_a_deployment_reads_back_with_its_defaults(self, api: Any) -> None:
+        spec = api("POST", DEPLOYMENTS, deployment())["spec"]
+        assert spec["replicas"] == 1
+        assert spec["strategy"] == {
+            "type": "RollingUpdate",
+            "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"},
+        }
+        assert spec["template"]["spec"] == {
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "i:1",
+                    "imagePullPolicy": "IfNotPresent",
+                    "resources": {},
+                    "terminationMessagePath": "/dev/termination-log",
+                    "terminationMessagePolicy": "File",
+                }
+            ],
+            "dnsPolicy": "ClusterFirst",
+            "restartPolicy": "Always",
+            "schedulerName": "default-scheduler",
+            "securityContext": {},
+            "terminationGracePeriodSeconds": 30,
+        }
+
+    def test_generation_counts_changes_of_the_spec_only(self, api: Any) -> None:
+        api("POST", DEPLOYMENTS, deployment())
+        assert (
+            api("PATCH", f"{DEPLOYMENTS}/web", {"metadata": {"labels": {"x": "y"}}})["metadata"]["generation"]
+            == 1
+        )
+        assert api("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 3}})["metadata"]["generation"] == 2
+        status = api(
+            "PATCH", f"{DEPLOYMENTS}/web/status", {"status": {"replicas": 3}, "spec": {"replicas": 9}}
+        )
+        assert (status["metadata"]["generation"], status["spec"]["replicas"]) == (2, 3)
+        assert status["status"] == {"replicas": 3}
+        assert api("PATCH", f"{DEPLOYMENTS}/web", {"status": {"replicas": 7}})["status"] == {"replicas": 3}
+
+    def test_a_selector_has_to_fit_and_to_stay(self, api: Any) -> None:
+        wrong = deployment(selector={"matchLabels": {"a": "c"}})
+        assert "does not match template `labels`" in api("POST", DEPLOYMENTS, wrong, code=422)["message"]
+        api("POST", DEPLOYMENTS, deployment())
+        change = {
+            "spec": {
+                "selector": {"matchLabels": {"a": "c"}},
+                "template": {"metadata": {"labels": {"a": "c"}}},
+            }
+        }
+        assert "field is immutable" in api("PATCH", f"{DEPLOYMENTS}/web", change, code=422)["message"]
+
+    def test_missing_and_mistyped_fields(self, api: Any) -> None:
+        refused = api(
+            "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}, code=422
+        )
+        assert refused["details"]["causes"] == [
+            {"reason": "FieldValueRequired", "message": "Required value", "field": "spec.containers[0].image"}
+        ]
+        refused = api("POST", DEPLOYMENTS, deployment(replicas="two"), code=400)
+        assert refused["message"].startswith(
+            'Deployment in version "v1" cannot be handled as a Deployment: json: '
+        )
+
+    def test_services_get_addresses_that_stay_theirs(self, api: Any) -> None:
+        services = "/api/v1/namespaces/default/services"
+        ports = [{"port": 80}]
+        first = api("POST", services, {"metadata": {"name": "a"}, "spec": {"ports": ports}})["spec"]
+        second = api("POST", services, {"metadata": {"name": "b"}, "spec": {"ports": ports}})["spec"]
+        headless = api(
+            "POST", services, {"metadata": {"name": "c"}, "spec": {"clusterIP": "None", "ports": ports}}
+        )
+        assert first["clusterIP"].startswith("127.")
+        assert first["clusterIP"] != second["clusterIP"]
+        assert first["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+        assert headless["spec"]["clusterIPs"] == ["None"]
+        without = {"metadata": {"name": "a"}, "spec": {"ports": [{"port": 81}]}}
+        assert api("PUT", f"{services}/a", without)["spec"]["clusterIP"] == first["clusterIP"]
+        refused = api("PATCH", f"{services}/a", {"spec": {"clusterIP": "127.96.9.9"}}, code=422)
+        assert "may not change once set" in refused["message"]
+
+    def test_plain_secrets_are_encoded(self, api: Any) -> None:
+        made = api(
+            "POST",
+            "/api/v1/namespaces/default/secrets",
+            {"metadata": {"name": "s"}, "stringData": {"a": "b"}},
+        )
+        assert (made["data"], made["type"]) == ({"a": base64.b64encode(b"b").decode()}, "Opaque")
+        assert "stringData" not in made
+
+    def test_unknown_fields_by_validation_level(self, api: Any) -> None:
+        body = {**config(), "extra": 1}
+        refused = api("POST", CONFIG, body, code=400, fieldValidation="Strict")
+        assert refused["message"] == (
+            'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "extra"'
+        )
+        answer = api.client.post(CONFIG, json=body)
+        assert answer.headers["warning"] == '299 - "unknown field \\"extra\\""'
+        assert "extra" not in answer.json()
+        answer = api.client.post(
+            CONFIG, json={**body, "metadata": {"name": "b"}}, params={"fieldValidation": "Ignore"}
+        )
+        assert "warning" not in answer.headers
+
+    def test_a_pods_spec_is_fixed(self, api: Any) -> None:
+        api("POST", PODS, pod())
+        refused = api("PATCH", f"{PODS}/p", {"spec": {"hostname": "x"}}, code=422)
+        assert "pod updates may not change fields other than" in refused["message"]
+
+
+def test_events_are_forgotten_after_an_hour(api: Any, clock: Any) -> None:
+    events = "/api/v1/namespaces/default/events"
+    about = {"kind": "Pod", "name": "p", "namespace": "default"}
+    api("POST", events, {"metadata": {"name": "old"}, "involvedObject": about})
+    clock.pass_s(3601)
+    api("POST", events, {"metadata": {"name": "new"}, "involvedObject": about})
+    assert [event["metadata"]["name"] for event in api("GET", events)["items"]] == ["new"]
+
+
+class TestSubresources:
+    def test_scale(self, api: Any) -> None:
+        api("POST", DEPLOYMENTS, deployment(replicas=2))
+        scale = api("GET", f"{DEPLOYMENTS}/web/scale")
+        assert (scale["kind"], scale["spec"], scale["status"]) == (
+            "Scale",
+            {"replicas": 2},
+            {"replicas": 0, "selector": "a=b"},
+        )
+        scale["spec"]["replicas"] = 5
+        assert api("PUT", f"{DEPLOYMENTS}/web/scale", scale)["spec"] == {"replicas": 5}
+        assert api("GET", f"{DEPLOYMENTS}/web")["metadata"]["generation"] == 2
+        assert api("PUT", f"{DEPLOYMENTS}/web/scale", scale, code=409)["reason"] == "Conflict"
+        refused = api("PATCH", f"{DEPLOYMENTS}/web/scale", {"spec": {"replicas": -1}}, code=422)
+        assert "must be greater than or equal to 0" in refused["message"]
+
+    def test_binding_happens_once(self, api: Any) -> None:
+        api("POST", PODS, pod())
+        binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "one"}}
+        api("POST", f"{PODS}/p/binding", binding)
+        assert api("GET", f"{PODS}/p")["spec"]["nodeName"] == "one"
+        assert (
+            'already assigned to node "one"' in api("POST", f"{PODS}/p/binding", binding, code=409)["message"]
+        )
+
+    def test_evictions_ask_the_budget(self, api: Any) -> None:
+        budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+        api("POST", PODS, pod())
+        api("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}})
+        api(
+            "POST",
+            budgets,
+            {
+                "metadata": {"name": "b"},
+                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
+            },
+        )
+        eviction = {"metadata": {"name": "p"}}
+        refused = api("POST", f"{PODS}/p/eviction", eviction, code=429)
+        assert refused["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
+        assert "still being processed" in refused["details"]["causes"][0]["message"]
+        api(
+            "PATCH",
+            f"{budgets}/b/status",
+            {"status": {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}},
+        )
+        refused = api("POST", f"{PODS}/p/eviction", eviction, code=429)
+        assert "needs 1 healthy pods and has 1 currently" in refused["details"]["causes"][0]["message"]
+        api("PATCH", f"{budgets}/b/status", {"status": {"disruptionsAllowed": 1}})
+        api("POST", f"{PODS}/p/eviction", eviction)
+        api("GET", f"{PODS}/p", code=404)
+        assert api("GET", f"{budgets}/b")["status"]["disruptionsAllowed"] == 0
+
+    def test_logs_come_from_the_nodes_files(self, api: Any, tmp_path: Any) -> None:
+        api("POST", PODS, pod())
+        refused = api("GET", f"{PODS}/p/log", code=400)
+        assert refused["message"] == 'container "c" in pod "p" is waiting to start: ContainerCreating'
+        log = tmp_path / "logs" / "default" / "p" / "c.log"
+        log.parent.mkdir(parents=True)
+        log.write_text("one\ntwo\nthree\n")
+        assert api.client.get(f"{PODS}/p/log").text == "one\ntwo\nthree\n"
+        assert api.client.get(f"{PODS}/p/log", params={"tailLines": 1}).text == "three\n"
+        assert (
+            "container x is not valid for pod p"
+            in api("GET", f"{PODS}/p/log", code=400, container="x")["message"]
+        )
+        api("PATCH", f"{PODS}/p/status", {"status": {"phase": "Succeeded"}})
+        assert api.client.get(f"{PODS}/p/log", params={"follow": "true"}).text == "one\ntwo\nthree\n"
+
+    def test_subresources_that_are_not_there(self, api: Any) -> None:
+        api("POST", PODS, pod())
+        assert api("POST", f"{PODS}/p/exec", {}, code=404)["reason"] == "NotFound"
+        assert api("DELETE", f"{PODS}/p/status", code=405)["reason"] == "MethodNotAllowed"
+
+
+class TestPatches:
+    def test_json_patch(self, api: Any) -> None:
+        api("POST", CONFIG, config(x="1"))
+        change = [
+            {"op": "test", "path": "/data/x", "value": "1"},
+            {"op": "replace", "path": "/data/x", "value": "2"},
+        ]
+        assert api("JSON", f"{CONFIG}/a", change)["data"] == {"x": "2"}
+        assert api("JSON", f"{CONFIG}/a", change, code=422)["reason"] == "Invalid"
+
+    def test_a_patch_with_an_old_version_conflicts(self, api: Any) -> None:
+        made = api("POST", CONFIG, config(x="1"))
+        version = made["metadata"]["resourceVersion"]
+        api("PATCH", f"{CONFIG}/a", {"data": {"x": "2"}})
+        api("PATCH", f"{CONFIG}/a", {"metadata": {"resourceVersion": version}, "data": {"x": "3"}}, code=409)
+
+    def test_apply_creates_and_prunes(self, api: Any) -> None:
+        query = {"fieldManager": "us"}
+        made = api("APPLY", f"{CONFIG}/a", config(x="1", y="2"), code=201, **query)
+        assert made["data"] == {"x": "1", "y": "2"}
+        assert api("APPLY", f"{CONFIG}/a", config(x="1"), **query)["data"] == {"x": "1"}
+        again = api("APPLY", f"{CONFIG}/a", config(x="1"), **query)
+        assert again == api("GET", f"{CONFIG}/a")
+
+    def test_apply_against_another_writer(self, api: Any) -> None:
+        api("APPLY", f"{CONFIG}/a", config(x="1"), code=201, fieldManager="us")
+        api("PATCH", f"{CONFIG}/a", {"data": {"x": "9"}}, fieldManager="kubectl-edit")
+        refused = api("APPLY", f"{CONFIG}/a", config(x="1"), code=409, fieldManager="us")
+        assert refused["message"] == (
+            'Apply failed with 1 conflict: conflict with "kubectl-edit" using v1: .data.x'
+        )
+        assert api("APPLY", f"{CONFIG}/a", config(x="1"), fieldManager="us", force="true")["data"] == {
+            "x": "1"
+        }
+
+    def test_apply_needs_a_manager_and_known_fields(self, api: Any) -> None:
+        assert "fieldManager: Required value" in api("APPLY", f"{CONFIG}/a", config(), code=422)["message"]
+        refused = api("APPLY", f"{DEPLOYMENTS}/web", deployment(extra=1), code=500, fieldManager="us")
+        assert refused["message"] == (
+            "failed to create typed patch object (/web; apps/v1, Kind=Deployment): .spec.extra: "
+            "field not declared in schema"
+        )
+
+    def test_applying_equal_quantities_is_no_write(self, api: Any) -> None:
+        body = deployment()
+        body["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1000m"}}
+        made = api("APPLY", f"{DEPLOYMENTS}/web", body, code=201, fieldManager="us")
+        assert api("APPLY", f"{DEPLOYMENTS}/web", body, fieldManager="us") == made
+
+    def test_other_formats_are_refused(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        api("POST", CRDS, make_crd())
+        api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}})
+        refused = api("STRATEGIC", f"{WIDGETS}/w", {}, code=415)
+        assert "application/merge-patch+json" in refused["message"]
+        answer = api.client.post(CONFIG, content=b"x", headers={"content-type": "text/plain"})
+        assert answer.status_code == 415
+
+
+class TestCustomResources:
+    def test_defaults_pruning_status_and_scale(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        made = api("POST", CRDS, make_crd())
+        assert {item["type"]: item["status"] for item in made["status"]["conditions"]} == {
+            "NamesAccepted": "True",
+            "Established": "True",
+        }
+        assert made["status"]["acceptedNames"]["listKind"] == "WidgetList"
+        body = {
+            **WIDGET,
+            "metadata": {"name": "w"},
+            "spec": {"color": "red", "other": 1},
+            "status": {"size": 9},
+        }
+        widget = api("POST", WIDGETS, body)
+        assert widget["spec"] == {"color": "red", "size": 1}
+        assert "status" not in widget
+        widget = api("PATCH", f"{WIDGETS}/w/status", {"status": {"size": 3}, "spec": {"size": 7}})
+        assert (widget["spec"]["size"], widget["status"], widget["metadata"]["generation"]) == (
+            1,
+            {"size": 3},
+            1,
+        )
+        scale = api("PATCH", f"{WIDGETS}/w/scale", {"spec": {"replicas": 4}})
+        assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 3})
+        assert api("GET", f"{WIDGETS}/w")["metadata"]["generation"] == 2
+
+    def test_invalid_objects(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        rule = {"rule": "self.size != 3", "message": "3 is no size"}
+        api("POST", CRDS, make_crd(**{"x-kubernetes-validations": [rule]}))
+        refused = api(
+            "POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": 3, "color": 1}}, code=422
+        )
+        assert refused["message"] == (
+            'Widget.example.com "w" is invalid: [spec.color: Invalid value: "integer": spec.color in body must be of '
+            'type string: "integer", <nil>: Invalid value: null: some validation rules were not checked because the '
+            "object was invalid; correct the existing errors to complete validation]"
+        )
+        refused = api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": 3}}, code=422)
+        assert refused["details"] == {
+            "name": "w",
+            "group": "example.com",
+            "kind": "Widget",
+            "causes": [
+                {"reason": "FieldValueInvalid", "message": "Invalid value: 3 is no size", "field": "spec"}
+            ],
+        }
+
+    def test_an_update_has_to_name_its_version(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        api("POST", CRDS, make_crd())
+        api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}})
+        refused = api("PUT", f"{WIDGETS}/w", {**WIDGET, "metadata": {"name": "w"}}, code=422)
+        assert "must be specified for an update" in refused["message"]
+
+    def test_bad_definitions(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        wrong = make_crd()
+        wrong["metadata"]["name"] = "gadgets.example.com"
+        assert 'must be spec.names.plural+"."+spec.group' in api("POST", CRDS, wrong, code=422)["message"]
+        wrong = make_crd(**{"x-kubernetes-validations": [{"rule": "self.colour == ''"}]})
+        assert "undefined field 'colour'" in api("POST", CRDS, wrong, code=422)["message"]
+        wrong = make_crd({"size": {"description": "of no type"}})
+        assert "properties[size].type: Required value" in api("POST", CRDS, wrong, code=422)["message"]
+
+    def test_a_definition_takes_its_objects_with_it(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        api("POST", CRDS, make_crd())
+        api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "free"}})
+        api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "held", "finalizers": ["a/b"]}})
+        api("DELETE", f"{CRDS}/widgets.example.com")
+        assert [item["metadata"]["name"] for item in api("GET", WIDGETS)["items"]] == ["held"]
+        api("PATCH", f"{WIDGETS}/held", {"metadata": {"finalizers": None}})
+        api("GET", f"{CRDS}/widgets.example.com", code=404)
+        api("GET", WIDGETS, code=404)
+
+    def test_columns(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        api("POST", CRDS, make_crd())
+        api("POST", WIDGETS, {**WIDGET, "metadata": {"name": "w"}, "spec": {"size": 4}})
+        accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+        table = api.client.get(WIDGETS, headers=accept).json()
+        assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Size"]
+        assert table["rows"][0]["cells"] == ["w", 4]
+        assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+    def test_discovery_and_documents_follow_definitions(self, api: Any, make_crd: Callable[..., Any]) -> None:
+        before = api("GET", "/openapi/v3")["paths"]
+        api("POST", CRDS, make_crd())
+        assert "apis/example.com/v1" in api("GET", "/openapi/v3")["paths"].keys() - before.keys()
+        document = api("GET", "/openapi/v3/apis/example.com/v1")
+        assert "com.example.v1.Widget" in document["components"]["schemas"]
+        listed = api("GET", "/apis/example.com/v1")["resources"]
+        assert [item["name"] for item in listed] == ["widgets", "widgets/status", "widgets/scale"]
+        accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+        groups = api.client.get("/apis", headers=accept).json()["items"]
+        assert "example.com" in {group["metadata"]["name"] for group in groups}
+
+
+class TestAccess:
+    def test_everyone_needs_the_token(self, store: Store) -> None:
+        with TestClient(create_app(store, token="secret")) as client:
+            assert client.get("/readyz").text == "ok"
+            assert client.get(CONFIG).json()["reason"] == "Unauthorized"
+            assert client.get(CONFIG, headers={"authorization": "Bearer wrong"}).status_code == 401
+            given = {"authorization": "Bearer secret"}
+            assert client.get(CONFIG, headers=given).status_code == 200
+            client.post(
+                "/api/v1/namespaces/default/serviceaccounts", json={"metadata": {"name": "s"}}, headers=given
+            )
+            request = client.post(
+                "/api/v1/namespaces/default/serviceaccounts/s/token", json={"spec": {}}, headers=given
+            )
+            token = {"authorization": f"Bearer {request.json()['status']['token']}"}
+            review = {"spec": {"token": request.json()["status"]["token"]}}
+            found = client.post(
+                "/apis/authentication.k8s.io/v1/tokenreviews", json=review, headers=token
+            ).json()
+            assert found["status"]["user"]["username"] == "system:serviceaccount:default:s"
+
+    def test_an_old_token_is_refused(self, store: Store, clock: Any) -> None:
+        with TestClient(create_app(store, token="secret", clock=clock)) as client:
+            given = {"authorization": "Bearer secret"}
+            account = "/api/v1/namespaces/default/serviceaccounts"
+            client.post(account, json={"metadata": {"name": "s"}}, headers=given)
+            body = {"spec": {"expirationSeconds": 600}}
+            made = client.post(f"{account}/s/token", json=body, headers=given).json()["status"]["token"]
+            clock.pass_s(601)
+            assert client.get(CONFIG, headers={"authorization": f"Bearer {made}"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v2", "/apis/none/v1/things", "/api/v1/things", "/nothing", "/apis/apps/v1/deployments/x/y/z"],
+)
+def test_unknown_paths(api: Any, path: str) -> None:
+    assert api("GET", path, code=404)["message"] == "the server could not find the requested resource"

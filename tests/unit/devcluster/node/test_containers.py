@@ -1,0 +1,254 @@
+"""What a container becomes on this machine: command line, variables, paths, back-off, probes, last words."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
+from dragoman_devcluster.node.backoff import Backoff, should_restart
+from dragoman_devcluster.node.command import command_line, expand
+from dragoman_devcluster.node.container_status import termination_message
+from dragoman_devcluster.node.environment import variables_of
+from dragoman_devcluster.node.launch import inherited
+from dragoman_devcluster.node.probe import ProbeTiming, Streak
+from dragoman_devcluster.node.rewriting import PathMap
+from dragoman_devcluster.node.sources import Source, data_of
+
+PATHS = PathMap(
+    mounts={"/mnt/model": Path("/here/model"), "/mnt": Path("/here/mnt"), "/tmp": Path("/here/tmp")},
+    files={"/dev/termination-log": Path("/here/why")},
+    checkout=Path("/home/me/dragoman"),
+)
+
+POD = {
+    "metadata": {"name": "web-1", "namespace": "default", "uid": "u", "labels": {"app": "web"}},
+    "spec": {"nodeName": "local"},
+    "status": {"podIP": "127.64.0.1", "hostIP": "127.0.0.1"},
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("/mnt/model", "/here/model"),
+        ("/mnt/model/weights", "/here/model/weights"),
+        ("/mnt/models", "/here/mnt/models"),
+        ("/mntx", "/mntx"),
+        ("file:///mnt/model/x", "file:///here/model/x"),
+        ("/dev/termination-log", "/here/why"),
+        ("/dev/termination-log/x", "/dev/termination-log/x"),
+        ("/opt/dragoman/examples/demo-model", "/home/me/dragoman/examples/demo-model"),
+        ("file:///opt/dragoman/examples", "file:///home/me/dragoman/examples"),
+        ("/opt/dragomans", "/opt/dragomans"),
+        ("--cache-dir=/tmp/x", "--cache-dir=/here/tmp/x"),
+        ("look in /tmp", "look in /tmp"),
+        ("org/name", "org/name"),
+        ("", ""),
+    ],
+)
+def test_paths(value, expected):
+    assert PATHS.rewrite(value) == expected
+
+
+def test_the_longest_mount_wins_whatever_the_order():
+    turned = PathMap(dict(reversed(list(PATHS.mounts.items()))), PATHS.files, PATHS.checkout)
+    assert turned.rewrite("/mnt/model/x") == "/here/model/x"
+
+
+def test_a_mount_may_replace_the_checkout():
+    paths = PathMap({"/opt/dragoman": Path("/other")}, {}, Path("/checkout"))
+    assert paths.rewrite("/opt/dragoman/examples") == "/other/examples"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$(A)-$(A)", "1-1"),
+        ("$(B)", "$(B)"),
+        ("$$(A)", "$(A)"),
+        ("$A", "$A"),
+        ("$$$(A)", "$1"),
+        ("$(A", "$(A"),
+    ],
+)
+def test_variable_references(text, expected):
+    assert expand(text, {"A": "1"}) == expected
+
+
+def test_programs_of_the_running_python():
+    container = {"name": "c", "command": ["dragoman"], "args": ["serve", "--host", "$(IP)"]}
+    expected = [sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.9"]
+    assert command_line(container, {"IP": "127.0.0.9"}, str) == expected
+    assert command_line({"name": "c", "command": ["python", "-V"]}, {}, str) == [sys.executable, "-V"]
+    assert command_line({"name": "c", "command": ["sleep", "1"]}, {}, str) == ["sleep", "1"]
+
+
+def test_the_running_python_is_found_even_below_a_mounted_path():
+    python = Path(sys.executable)
+    paths = PathMap({str(python.parents[1]): Path("/elsewhere")}, {}, Path("/checkout"))
+    container = {"name": "c", "command": ["python", str(python.parents[1] / "script.py")]}
+    assert command_line(container, {}, paths.rewrite) == [sys.executable, "/elsewhere/script.py"]
+
+
+def test_no_command_is_refused():
+    with pytest.raises(PodRefusedError, match="has no command"):
+        command_line({"name": "c", "args": ["serve"]}, {}, str)
+
+
+def variables(*env, contents=None, **fields):
+    return variables_of({"name": "c", "env": list(env), **fields}, POD, contents or {})
+
+
+def by(field, **reference):
+    return {"name": "X", "valueFrom": {field: reference}}
+
+
+def test_plain_and_expanded_values():
+    first, second = {"name": "A", "value": "1"}, {"name": "B", "value": "$(A)$(C)"}
+    assert variables(first, second, {"name": "E"}) == {"A": "1", "B": "1$(C)", "E": ""}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.name", "web-1"),
+        ("metadata.namespace", "default"),
+        ("metadata.labels['app']", "web"),
+        ("metadata.annotations['none']", ""),
+        ("spec.nodeName", "local"),
+        ("spec.serviceAccountName", "default"),
+        ("status.podIP", "127.64.0.1"),
+        ("status.hostIP", "127.0.0.1"),
+    ],
+)
+def test_fields(path, value):
+    assert variables(by("fieldRef", fieldPath=path)) == {"X": value}
+
+
+def test_unknown_references_are_refused():
+    with pytest.raises(PodRefusedError, match="is none of"):
+        variables(by("fieldRef", fieldPath="status.phase"))
+    with pytest.raises(PodRefusedError, match="resourceFieldRef"):
+        variables(by("resourceFieldRef", resource="limits.cpu"))
+
+
+def test_keys_of_secrets():
+    secret = Source("Secret", "hf")
+    asked = by("secretKeyRef", name="hf", key="token")
+    assert variables(asked, contents={secret: {"token": b"t"}}) == {"X": "t"}
+    with pytest.raises(MissingReferenceError, match='secret "hf" not found'):
+        variables(asked, contents={secret: None})
+    with pytest.raises(MissingReferenceError, match="couldn't find key token"):
+        variables(asked, contents={secret: {}})
+    optional = by("secretKeyRef", name="hf", key="token", optional=True)
+    assert variables(optional, contents={secret: None}) == variables(optional, contents={secret: {}}) == {}
+
+
+def test_bundles_come_before_single_variables():
+    bundle = {"configMapRef": {"name": "s"}, "prefix": "P_"}
+    found = variables(
+        {"name": "P_A", "value": "own"},
+        envFrom=[bundle],
+        contents={Source("ConfigMap", "s"): {"A": b"1", "B": b"2"}},
+    )
+    assert found == {"P_A": "own", "P_B": "2"}
+
+
+def test_data_of_secrets_and_config_maps():
+    assert data_of({"kind": "Secret", "data": {"a": "YQ=="}}) == {"a": b"a"}
+    assert data_of({"kind": "ConfigMap", "data": {"a": "ä"}, "binaryData": {"b": "Yg=="}}) == {
+        "a": "ä".encode(),
+        "b": b"b",
+    }
+
+
+def test_nothing_of_the_supervisor_reaches_a_container():
+    environment = {
+        "PATH": "/bin",
+        "KUBECONFIG": "x",
+        "DRAGOMAN_HOST": "y",
+        "HF_TOKEN": "z",
+        "CUDA_HOME": "/cuda",
+    }
+    assert inherited(environment) == {"PATH": "/bin", "CUDA_HOME": "/cuda"}
+
+
+def test_back_off_doubles_to_its_limit():
+    backoff, delays, last = Backoff(), [], None
+    for _ in range(8):
+        last = backoff.next_delay_s(last, ran_s=1.0)
+        delays.append(last)
+    assert delays == [0, 10, 20, 40, 80, 160, 300, 300]
+    assert backoff.next_delay_s(300, ran_s=600) == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "code", "again"),
+    [
+        ("Always", 0, True),
+        ("Always", 1, True),
+        ("OnFailure", 0, False),
+        ("OnFailure", 1, True),
+        ("Never", 1, False),
+    ],
+)
+def test_restart_policies(policy, code, again):
+    assert should_restart(policy, code) is again
+
+
+def test_probe_defaults_are_those_of_kubernetes():
+    assert ProbeTiming.of({"httpGet": {}}) == ProbeTiming(0, 10, 1, 1, 3)
+    asked = {
+        "initialDelaySeconds": 5,
+        "periodSeconds": 2,
+        "timeoutSeconds": 3,
+        "successThreshold": 4,
+        "failureThreshold": 6,
+    }
+    assert ProbeTiming.of(asked) == ProbeTiming(5, 2, 3, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("results", "verdicts"),
+    [
+        ([True], [True]),
+        ([False, False, False, False], [None, None, False, False]),
+        ([False, False, True, False, False, False], [None, None, True, None, None, False]),
+    ],
+)
+def test_thresholds(results, verdicts):
+    streak, seen = Streak(), []
+    for result in results:
+        streak = streak.then(result)
+        seen.append(streak.verdict(ProbeTiming()))
+    assert seen == verdicts
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(1, 4), st.integers(1, 4))
+def test_a_verdict_needs_its_whole_streak(results, successes, failures):
+    timing, streak = ProbeTiming(success_threshold=successes, failure_threshold=failures), Streak()
+    for index, result in enumerate(results):
+        streak = streak.then(result)
+        verdict = streak.verdict(timing)
+        needed = successes if result else failures
+        enough = results[max(0, index + 1 - needed) : index + 1] == [result] * needed
+        assert verdict == (result if enough else None)
+
+
+def test_last_words(tmp_path):
+    file, log = tmp_path / "why", tmp_path / "log"
+    log.write_text("\n".join(f"line {number}" for number in range(1000)))
+    assert termination_message(file, log, use_log=False) == ""
+    from_log = termination_message(file, log, use_log=True)
+    assert from_log.endswith("line 999")
+    assert len(from_log) <= 2048
+    assert len(from_log.splitlines()) <= 80
+    file.write_text("no such model")
+    assert termination_message(file, log, use_log=True) == "no such model"
+    file.write_bytes(b"\xff" + b"x" * 5000)
+    assert termination_message(file, log, use_log=True) == "\ufffd" + "x" * 4095

@@ -1,0 +1,208 @@
+"""The node's own bookkeeping: addresses, GPUs, processes, who supervises, which API server."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from dragoman_devcluster.errors import PodRefusedError, StartFailedError
+from dragoman_devcluster.guardian import Guardian
+from dragoman_devcluster.node.context import POD_NETWORK, Addresses, Devices
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_devcluster.process import Process
+from dragoman_devcluster.servers import server
+from dragoman_devcluster.servers.choice import choose_server, find_binaries
+from dragoman_devcluster.servers.server import FIRST_PORT, free_port
+from dragoman_devcluster.state import (
+    Supervisor,
+    born,
+    pods_directory,
+    read_supervisor,
+    remove_state,
+    write_supervisor,
+)
+from dragoman_devcluster.status import pod_word, table
+
+
+@pytest.fixture
+def guardian():
+    made = Guardian()
+    yield made
+    made.close()
+
+
+def start(guardian, tmp_path, source, **env):
+    argv = [sys.executable, "-S", "-c", source]
+    return Process.start(argv, env=env, cwd=tmp_path, output=tmp_path / "log", guardian=guardian)
+
+
+async def test_output_and_exit_code(guardian, tmp_path):
+    process = start(guardian, tmp_path, "import os, sys; print(os.environ['A']); sys.exit(3)", A="1")
+    assert await process.wait() == 3
+    assert (tmp_path / "log").read_text() == "1\n"
+    assert process.has_ended
+
+
+async def test_signals_are_told_as_a_shell_tells_them(guardian, tmp_path):
+    process = start(guardian, tmp_path, "import time; time.sleep(60)")
+    assert await process.stop(grace_s=10) == 128 + signal.SIGTERM
+
+
+async def test_who_ignores_sigterm_is_killed(guardian, tmp_path):
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    source = f"{deaf}; print('up', flush=True); time.sleep(60)"
+    process = start(guardian, tmp_path, source)
+    while "up" not in (tmp_path / "log").read_text():
+        assert not process.has_ended
+    assert await process.stop(grace_s=0.1) == 128 + signal.SIGKILL
+
+
+async def test_a_program_that_is_not_there(guardian, tmp_path):
+    with pytest.raises(StartFailedError, match="cannot start '/no/such'"):
+        Process.start(["/no/such"], env={}, cwd=tmp_path, output=tmp_path / "log", guardian=guardian)
+
+
+async def test_the_guardian_ends_what_is_left(tmp_path):
+    guardian = Guardian()
+    process = start(guardian, tmp_path, "import time; time.sleep(60)")
+    guardian.close()
+    assert await process.wait() == 128 + signal.SIGKILL
+
+
+async def test_a_killed_guardian_is_replaced(tmp_path):
+    guardian = Guardian()
+    first = start(guardian, tmp_path, "import time; time.sleep(60)")
+    guardian._process.kill()
+    guardian._process.wait()
+    second = start(guardian, tmp_path, "import time; time.sleep(60)")
+    guardian.close()
+    assert {await first.wait(), await second.wait()} == {128 + signal.SIGKILL}
+
+
+def test_addresses_are_loopback_and_never_shared():
+    addresses = Addresses()
+    taken = {addresses.take() for _ in range(1000)}
+    assert len(taken) == 1000
+    assert all(ipaddress.IPv4Address(address) in POD_NETWORK for address in taken)
+
+
+def test_an_address_is_kept_if_it_is_free_and_ours():
+    addresses = Addresses()
+    assert addresses.take("127.65.1.2") == "127.65.1.2"
+    assert addresses.take("127.65.1.2") != "127.65.1.2"
+    assert addresses.take("10.0.0.1") != "10.0.0.1"
+    addresses.give_back("127.65.1.2")
+    assert addresses.take("127.65.1.2") == "127.65.1.2"
+
+
+def test_gpus_belong_to_one_container_each():
+    devices = Devices(3)
+    assert devices.assign(("a", "main"), 2) == [0, 1]
+    assert devices.assign(("a", "main"), 2) == [0, 1]
+    assert devices.assign(("b", "main"), 0) == []
+    with pytest.raises(PodRefusedError, match="2 GPUs wanted, 1 of 3 free"):
+        devices.assign(("b", "main"), 2)
+    devices.release("a")
+    assert devices.assign(("b", "main"), 3) == [0, 1, 2]
+
+
+def test_a_supervisor_is_known_by_its_birth(tmp_path):
+    here = Supervisor.here()
+    write_supervisor(tmp_path, here)
+    assert read_supervisor(tmp_path) == here
+    assert here.is_alive
+    assert not Supervisor(os.getpid(), here.born - 1).is_alive
+    Supervisor(os.getpid(), here.born - 1).send(signal.SIGKILL)
+
+
+def test_what_is_no_state_is_no_supervisor(tmp_path):
+    assert read_supervisor(tmp_path) is None
+    (tmp_path / "cluster.json").write_text("{")
+    assert read_supervisor(tmp_path) is None
+    (tmp_path / "cluster.json").write_text('{"pid": 1, "born": 2, "colour": "red"}')
+    assert read_supervisor(tmp_path) is None
+
+
+def test_an_ended_process_was_never_born():
+    pid = os.posix_spawn(sys.executable, [sys.executable, "-S", "-c", ""], {})
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert born(pid) is None
+    os.waitpid(pid, 0)
+
+
+def test_down_keeps_logs_and_claims_only(tmp_path):
+    state = tmp_path / "state"
+    for name in (
+        "api/x",
+        "logs/cluster.log",
+        "volumes/default/models/weights",
+        "kubeconfig",
+        "lock",
+    ):
+        (state / name).parent.mkdir(parents=True, exist_ok=True)
+        (state / name).touch()
+    running = pods_directory(state) / "y"
+    running.mkdir(parents=True)
+    remove_state(state)
+    assert not running.parent.exists()
+    assert sorted(path.name for path in state.iterdir()) == ["logs", "volumes"]
+    (tmp_path / "empty" / "logs").mkdir(parents=True)
+    remove_state(tmp_path / "empty")
+    assert not (tmp_path / "empty").exists()
+
+
+def test_which_api_server(tmp_path, monkeypatch, guardian):
+    assets = tmp_path / "bin"
+    assets.mkdir()
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+    assert choose_server(ClusterOptions(), guardian).kind == "embedded"
+    with pytest.raises(StartFailedError, match="no kube-apiserver and no etcd"):
+        choose_server(ClusterOptions(api="kube-apiserver"), guardian)
+    for name in ("kube-apiserver", "etcd"):
+        (assets / name).touch(mode=0o755)
+    assert set(find_binaries(os.environ)) == {"kube-apiserver", "etcd"}
+    assert choose_server(ClusterOptions(), guardian).kind == "kube-apiserver"
+    assert choose_server(ClusterOptions(api="embedded"), guardian).kind == "embedded"
+
+
+def test_ports_are_free_and_no_outgoing_connection_gets_them():
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    port = free_port()
+    assert FIRST_PORT <= port < lowest
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+def test_where_all_of_those_are_taken_it_is_any_port(monkeypatch):
+    monkeypatch.setattr(server, "PORTS_TRIED", 0)
+    assert free_port() > 0
+
+
+def make_pod(state, **status):
+    containers = [{"name": "main", "state": state, "restartCount": 2, "ready": "running" in state}]
+    metadata = {"name": "web-1", "namespace": "default"}
+    return {
+        "metadata": metadata,
+        "spec": {"containers": [{}]},
+        "status": {"containerStatuses": containers, **status},
+    }
+
+
+def test_the_table_of_pods():
+    [heading, row] = table([make_pod({"running": {}}, phase="Running", podIP="127.64.0.1")])
+    assert heading.split() == ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "ADDRESS"]
+    assert row.split() == ["default", "web-1", "1/1", "Running", "2", "127.64.0.1"]
+    assert table([]) == ["no pods"]
+
+
+def test_a_reason_says_more_than_a_phase():
+    assert (
+        pod_word(make_pod({"waiting": {"reason": "CrashLoopBackOff"}}, phase="Running")) == "CrashLoopBackOff"
+    )
+    assert pod_word(make_pod({"terminated": {"reason": "Completed"}}, phase="Succeeded")) == "Completed"

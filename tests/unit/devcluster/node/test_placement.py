@@ -1,0 +1,48 @@
+"""Whether a pod fits on the node."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_devcluster.decisions.placement import (
+    Bind,
+    Unschedulable,
+    place,
+    requested_devices,
+    waits_for_node,
+)
+
+GPU = "nvidia.com/gpu"
+
+
+def make_pod(*counts, phase="Running", **spec):
+    containers = [{"resources": {"limits": {GPU: str(count), "cpu": "4"}}} for count in counts]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers, **spec}, "status": {"phase": phase}}
+
+
+def test_fits():
+    assert place(make_pod(1), [make_pod(1)], {GPU: 2}) == Bind()
+    assert place(make_pod(0), [], {}) == Bind()
+
+
+@pytest.mark.parametrize("devices", [{}, {GPU: 0}, {GPU: 1}])
+def test_says_what_is_missing(devices):
+    message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    assert place(make_pod(1), [make_pod(1)], devices) == Unschedulable(message)
+
+
+def test_ended_pods_hold_nothing():
+    assert (
+        place(make_pod(1), [make_pod(1, phase="Succeeded"), make_pod(1, phase="Failed")], {GPU: 1}) == Bind()
+    )
+
+
+def test_containers_add_up():
+    assert requested_devices(make_pod(1, 2)) == {GPU: 3}
+    assert isinstance(place(make_pod(1, 2), [], {GPU: 2}), Unschedulable)
+
+
+def test_who_waits():
+    assert waits_for_node(make_pod())
+    assert not waits_for_node(make_pod(nodeName="local"))
+    assert not waits_for_node(make_pod(schedulingGates=[{"name": "hold"}]))

@@ -1,0 +1,111 @@
+"""A pod's phase and conditions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from dragoman_devcluster.node.container_status import ContainerView, running, terminated, waiting
+from dragoman_devcluster.node.pod_status import PodView, pod_status
+from dragoman_devcluster.objects import timestamp
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+RUNS = running(NOW)
+CREATING = waiting("ContainerCreating")
+
+
+def ended(code):
+    return terminated(code, NOW, NOW, "", "process://1")
+
+
+def make_container(state=RUNS, *, ready=True, name="main", **fields):
+    return ContainerView(name=name, image="none", state=state, ready=ready, started=ready, **fields)
+
+
+def make_view(*containers, init=(), policy="Always", conditions=(), mounted=True, **spec):
+    metadata = {"name": "p", "namespace": "default", "uid": "p"}
+    pod = {
+        "metadata": metadata,
+        "spec": {"restartPolicy": policy, **spec},
+        "status": {"conditions": list(conditions)},
+    }
+    return PodView(pod, tuple(init), containers, "127.64.0.1", "127.0.0.1", NOW, mounted)
+
+
+def phase(*containers, **fields):
+    return pod_status(make_view(*containers, **fields), NOW)["phase"]
+
+
+def conditions(*containers, **fields):
+    found = pod_status(make_view(*containers, **fields), NOW)["conditions"]
+    return {condition["type"]: condition for condition in found}
+
+
+@pytest.mark.parametrize(
+    ("states", "policy", "expected"),
+    [
+        ([CREATING], "Always", "Pending"),
+        ([RUNS, CREATING], "Always", "Pending"),
+        ([RUNS], "Always", "Running"),
+        ([ended(1)], "Always", "Running"),
+        ([ended(0)], "Always", "Running"),
+        ([ended(0)], "Never", "Succeeded"),
+        ([ended(0), RUNS], "Never", "Running"),
+        ([ended(0), ended(1)], "Never", "Failed"),
+        ([ended(0)], "OnFailure", "Succeeded"),
+        ([ended(1)], "OnFailure", "Running"),
+    ],
+)
+def test_phase(states, policy, expected):
+    containers = [make_container(state, name=f"c{index}") for index, state in enumerate(states)]
+    assert phase(*containers, policy=policy) == expected
+
+
+def test_a_crash_loop_is_running():
+    looping = make_container(waiting("CrashLoopBackOff"), ready=False, last_state=ended(1), restart_count=2)
+    assert phase(looping) == "Running"
+
+
+def test_init_containers_hold_the_phase():
+    assert phase(make_container(CREATING), init=[make_container(RUNS)]) == "Pending"
+    assert phase(make_container(CREATING), init=[make_container(ended(1))], policy="Never") == "Failed"
+    told = conditions(make_container(CREATING, ready=False), init=[make_container(RUNS, name="first")])
+    assert told["Initialized"]["status"] == "False"
+    assert told["Initialized"]["message"] == "containers with incomplete status: [first]"
+
+
+def test_conditions_of_a_ready_pod():
+    told = conditions(make_container())
+    names = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
+    assert {name: told[name]["status"] for name in names} == dict.fromkeys(names, "True")
+
+
+def test_who_is_not_ready_is_named():
+    told = conditions(make_container(ready=False, name="a"), make_container(name="b"))
+    assert told["Ready"]["reason"] == "ContainersNotReady"
+    assert told["Ready"]["message"] == "containers with unready status: [a]"
+    assert told["ContainersReady"]["status"] == "False"
+
+
+def test_readiness_gates():
+    gates = [{"conditionType": "example.org/open"}]
+    told = conditions(make_container(), readinessGates=gates)
+    assert (told["ContainersReady"]["status"], told["Ready"]["status"]) == ("True", "False")
+    opened = [{"type": "example.org/open", "status": "True"}]
+    assert conditions(make_container(), readinessGates=gates, conditions=opened)["Ready"]["status"] == "True"
+
+
+def test_others_conditions_stay():
+    foreign = {"type": "DisruptionTarget", "status": "True"}
+    assert conditions(make_container(), conditions=[foreign])["DisruptionTarget"] == foreign
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays():
+    before = [{"type": "Ready", "status": "True", "lastTransitionTime": timestamp(NOW - timedelta(hours=1))}]
+    assert (
+        conditions(make_container(), conditions=before)["Ready"]["lastTransitionTime"]
+        == "2026-01-01T11:00:00Z"
+    )
+    changed = conditions(make_container(ready=False), conditions=before)["Ready"]
+    assert changed["lastTransitionTime"] == timestamp(NOW)

@@ -1,0 +1,97 @@
+"""Which pods a Service reaches, and where its local address leads."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_devcluster.controllers.endpoints import local_address
+from dragoman_devcluster.decisions.endpoints import endpoint_slices, endpoints_of
+from dragoman_devcluster.proxy import routes
+
+
+def make_service(target="http", selector=True, **spec):
+    ports = [{"name": "web", "port": 80, "targetPort": target, "protocol": "TCP"}]
+    metadata = {"name": "s", "namespace": "default", "uid": "s", "labels": {"part": "x"}}
+    chosen = {"selector": {"app": "web"}} if selector else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"ports": ports, **chosen, **spec},
+    }
+
+
+def make_pod(name="p", *, ip="127.64.0.1", ready=True, deleting=False, phase="Running", port=8000, app="web"):
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": {"app": app}}
+    if deleting:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    containers = [{"name": "main", "ports": [{"name": "http", "containerPort": port}]}]
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    status = {"phase": phase, "conditions": conditions, **({"podIP": ip} if ip else {})}
+    return {"metadata": metadata, "spec": {"containers": containers, "nodeName": "local"}, "status": status}
+
+
+def states(pods, **service):
+    found = endpoints_of(make_service(**service), pods)
+    return [(endpoint.ready, endpoint.serving, endpoint.terminating) for endpoint in found]
+
+
+def test_ready_serving_and_terminating():
+    assert states([make_pod()]) == [(True, True, False)]
+    assert states([make_pod(ready=False)]) == [(False, False, False)]
+    assert states([make_pod(deleting=True)]) == [(False, True, True)]
+    assert states([make_pod(ready=False)], publishNotReadyAddresses=True) == [(True, True, False)]
+
+
+def test_who_is_no_endpoint():
+    others = [make_pod(ip=""), make_pod(phase="Succeeded"), make_pod(phase="Failed"), make_pod(app="other")]
+    assert states(others) == []
+    assert states([make_pod()], selector=False) == []
+
+
+@pytest.mark.parametrize(("target", "ports"), [("http", (("web", 8000),)), (9, (("web", 9),)), ("other", ())])
+def test_ports_by_name_or_number(target, ports):
+    [endpoint] = endpoints_of(make_service(target), [make_pod()])
+    assert endpoint.ports == ports
+
+
+def test_slices_are_the_same_for_the_same_input():
+    service, pods = make_service(), [make_pod("b"), make_pod("a", ip="127.64.0.2")]
+    [one] = endpoint_slices(service, endpoints_of(service, pods))
+    [two] = endpoint_slices(service, endpoints_of(service, pods[::-1]))
+    assert one == two
+    assert one["metadata"]["labels"]["kubernetes.io/service-name"] == "s"
+    assert one["ports"] == [{"name": "web", "port": 8000, "protocol": "TCP"}]
+    assert [item["targetRef"]["name"] for item in one["endpoints"]] == ["a", "b"]
+
+
+def test_pods_with_other_ports_get_another_slice():
+    service = make_service()
+    slices = endpoint_slices(service, endpoints_of(service, [make_pod("a"), make_pod("b", port=9000)]))
+    assert sorted(item["ports"][0]["port"] for item in slices) == [8000, 9000]
+    assert len({item["metadata"]["name"] for item in slices}) == 2
+
+
+def test_a_service_without_pods_has_an_empty_slice():
+    [only] = endpoint_slices(make_service(), [])
+    assert only["endpoints"] == []
+
+
+def test_routes_lead_to_ready_endpoints_only():
+    service = make_service()
+    pods = [make_pod("a"), make_pod("b", ip="127.64.0.2", ready=False)]
+    table = routes(service, "127.96.0.1", endpoints_of(service, pods))
+    assert table == {("127.96.0.1", 80): [("127.64.0.1", 8000)]}
+
+
+def test_routes_are_for_tcp():
+    service = make_service(ports=[{"port": 53, "protocol": "UDP"}])
+    assert routes(service, "127.96.0.1", []) == {}
+
+
+@pytest.mark.parametrize(
+    ("cluster_ip", "address"),
+    [("127.96.0.5", "127.96.0.5"), ("10.130.4.9", "127.130.4.9"), ("None", ""), ("", "")],
+)
+def test_local_addresses(cluster_ip, address):
+    assert local_address(cluster_ip) == address

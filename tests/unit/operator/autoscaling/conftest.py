@@ -1,0 +1,84 @@
+"""Builders for the autoscaler's tests: a policy, a deployment's samples, and a clock that ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from dragoman_operator.autoscaling.decision import (
+    Decision,
+    History,
+    Policy,
+    ReplicaSample,
+    Samples,
+    recommend,
+)
+
+START = 1_700_000_000.0
+
+
+def make_policy(**changes: Any) -> Policy:
+    """Replicas of 10 sequences, 8 of which are the target; one to twenty of them, a decision each 5 s."""
+    return Policy(**{"min_replicas": 1, "max_replicas": 20, "max_num_seqs": 10, "tick_s": 5.0} | changes)
+
+
+def make_samples(
+    replicas: int,
+    *,
+    now: float = START,
+    running: float = 0.0,
+    waiting: float = 0.0,
+    finished_per_s: float | None = None,
+    kv_usage: float | None = None,
+    silent: int = 0,
+    **changes: Any,
+) -> Samples:
+    """`replicas` that share `running`, `waiting` and `finished_per_s` evenly; the last `silent` say nothing."""
+    each = max(1, replicas)
+    rate = None if finished_per_s is None else finished_per_s / each
+    heard = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
+    told = (heard,) * (replicas - silent) + (ReplicaSample(None),) * silent
+    return Samples(**{"desired": replicas, "replicas": told, "time_to_ready_s": 60.0} | changes)
+
+
+@dataclass
+class Clock:
+    """A deployment that does what it is told at once, asked at every tick."""
+
+    policy: Policy
+    replicas: int
+    now: float = START
+    history: History = field(default_factory=History)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def tick(self, times: int = 1, follow: bool = True, **changes: Any) -> Decision:
+        """Ask `times` times under the same load, `policy.tick_s` apart."""
+        for _ in range(times):
+            self.now += self.policy.tick_s
+            samples = make_samples(self.replicas, now=self.now, **changes)
+            decision = recommend(self.policy, samples, self.history, self.now)
+            self.history = decision.history
+            self.decisions.append(decision)
+            if follow:
+                self.replicas = decision.replicas
+        return decision
+
+
+@dataclass(frozen=True)
+class Build:
+    """The builders, as tests get them."""
+
+    policy: Callable[..., Policy] = make_policy
+    samples: Callable[..., Samples] = make_samples
+
+    def clock(self, replicas: int, **policy: Any) -> Clock:
+        """A clock over a fresh deployment."""
+        return Clock(make_policy(**policy), replicas)
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    return Build()

@@ -1,0 +1,125 @@
+"""When more replicas are asked for, and how many."""
+
+from __future__ import annotations
+
+import pytest
+
+from dragoman_operator.autoscaling.decision import History, Rule, Samples, recommend
+
+
+def test_requests_in_flight_count_where_nothing_counts_the_finished(build):
+    decision = build.clock(2).tick(running=20, waiting=20, follow=False)
+    assert (decision.replicas, decision.rule) == (5, Rule.LOAD)
+    assert decision.reason == "5 replicas: 40 requests are running or waiting, at 8 a replica"
+
+
+@pytest.mark.parametrize(("in_flight", "replicas"), [(79, 10), (88, 10), (89, 12)])
+def test_a_tenth_over_the_target_adds_nothing(build, in_flight, replicas):
+    assert build.clock(10).tick(running=in_flight).replicas == replicas
+
+
+def test_arrivals_count_and_not_the_queue_they_left_behind(build):
+    clock = build.clock(4)
+    clock.tick(20, running=32, finished_per_s=100)  # 0.32 s each: 32 at once, four replicas
+    decision = clock.tick(running=40, waiting=24, finished_per_s=100, follow=False)
+    # Peers that divide what is in flight by the target would ask for eight.
+    assert decision.signals.by_load < 5
+    assert decision.replicas == 4
+
+
+def test_a_replica_behind_with_its_queue_is_not_counted_on(build):
+    clock = build.clock(2)
+    clock.tick(20, running=16, finished_per_s=40)
+    # Arrivals jump from 40 to 100 a second; a replica finishes 25 at most and so has seconds of queue.
+    decision = clock.tick(running=20, waiting=300, finished_per_s=50, follow=False)
+    assert decision.rule is Rule.BACKLOG
+    assert decision.replicas > 2 + 4
+    assert "2 of 2 are more than 2 s behind with their queues" in decision.reason
+
+
+def test_requests_too_short_to_be_seen_running_say_nothing_of_their_time(build):
+    decision = build.clock(2).tick(10, running=0, finished_per_s=10, follow=False)
+    assert decision.signals.service_s is None
+    assert decision.replicas == 2
+
+
+def test_steady_growth_is_met_before_it_queues(build):
+    clock = build.clock(10, target_concurrency=9.9)
+    grown = []
+    for step in range(60):
+        per_s = 100 + step  # 0.4 s each: the ten replicas are full at 250 a second
+        decision = clock.tick(running=per_s * 0.4, finished_per_s=per_s, follow=False)
+        grown.append(decision.rule is Rule.TREND)
+    assert not any(grown)  # by the time a replica starts, they still have room
+    for step in range(60, 150):
+        per_s = 100 + step
+        decision = clock.tick(running=per_s * 0.4, finished_per_s=per_s, follow=False)
+        if decision.rule is Rule.TREND:
+            break
+    assert decision.rule is Rule.TREND
+    assert 225 <= per_s < 245
+    assert decision.replicas == 11
+
+
+def test_a_step_is_no_trend(build):
+    clock = build.clock(10, target_concurrency=9.9)
+    clock.tick(20, running=40, finished_per_s=100)
+    decisions = [clock.tick(running=60, finished_per_s=150, follow=False) for _ in range(36)]
+    assert Rule.TREND not in {decision.rule for decision in decisions}
+
+
+def test_noise_on_few_requests_adds_nothing(build):
+    clock = build.clock(1)
+    for arrived in (3, 5, 4, 2, 8, 1, 4, 3, 9, 2, 4, 4) * 10:  # a mean of 4 a tick, Poisson-like
+        clock.tick(running=arrived * 0.9, finished_per_s=arrived / 5)
+    assert {decision.replicas for decision in clock.decisions} == {1}
+
+
+def test_full_caches_ask_for_replicas_too(build):
+    decision = build.clock(4).tick(running=8, kv_usage=0.95, follow=False)
+    assert (decision.replicas, decision.rule) == (5, Rule.MEMORY)
+    assert decision.reason == "5 replicas: the KV caches are 95% full, the target is 80%"
+
+
+def test_the_maximum_holds_and_is_said(build):
+    decision = build.clock(2, max_replicas=3).tick(running=20, waiting=200)
+    assert decision.replicas == 3
+    assert decision.reason.endswith("; maxReplicas is 3")
+
+
+def test_one_minute_adds_no_more_than_ten_times(build):
+    clock = build.clock(1, max_replicas=5000)
+    first = clock.tick(running=10, waiting=100_000)
+    assert (first.replicas, first.rule) == (17, Rule.SURGE)
+    assert clock.tick(11, running=170, waiting=100_000).replicas == 17
+    assert clock.tick(2, running=170, waiting=100_000).replicas == 170
+
+
+def test_pending_replicas_count_as_there(build):
+    clock = build.clock(2)
+    assert clock.tick(running=20, waiting=12, follow=False).replicas == 4
+    assert clock.tick(running=20, waiting=12, desired=4, pending=2, follow=False).replicas == 4
+
+
+def test_from_zero_the_first_held_request_wakes(build):
+    policy = build.policy(min_replicas=0)
+    decision = recommend(policy, Samples(0, (), held=1), History(), 1.0)
+    assert (decision.replicas, decision.rule) == (1, Rule.WAKE)
+    assert recommend(policy, Samples(0, (), held=30), History(), 1.0).replicas == 4
+    assert recommend(policy, Samples(0, ()), History(), 1.0).replicas == 0
+
+
+def test_what_is_held_while_the_first_replica_starts_asks_for_more_by_its_rate(build):
+    clock = build.clock(4, min_replicas=0, idle_s=60)
+    clock.tick(20, running=32, finished_per_s=100)
+    clock.tick(200, finished_per_s=0)
+    assert clock.replicas == 0
+    held, desired = 10.0, clock.tick(held=10).replicas
+    for _ in range(10):  # 100 a second come, and none can be served yet
+        held += 500
+        clock.now += 5
+        decision = recommend(
+            clock.policy, Samples(desired, (), pending=desired, held=held), clock.history, clock.now
+        )
+        clock.history, desired = decision.history, decision.replicas
+    assert desired == 4  # and not held / 8 = 640

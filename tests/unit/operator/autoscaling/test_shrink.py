@@ -1,0 +1,118 @@
+"""When replicas are let go, and what keeps them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from dragoman_operator.autoscaling.decision import History, Rule, Samples, recommend
+
+
+def quiet(clock, replicas):
+    """Let the load fall and tick until the replicas do; the seconds that took."""
+    for tick in range(1000):
+        if clock.tick(running=2, finished_per_s=10).replicas <= replicas:
+            return (tick + 1) * clock.policy.tick_s
+    raise AssertionError(clock.decisions[-1].reason)
+
+
+def test_the_window_keeps_what_the_load_asked_for(build):
+    clock = build.clock(5)
+    clock.tick(100, running=40, finished_per_s=100)
+    assert 295 <= quiet(clock, 1) <= 420
+    shrunk = next(decision for decision in clock.decisions if decision.rule is Rule.SHRINK)
+    assert "for" in shrunk.reason
+    assert "in 5 min" in shrunk.reason
+
+
+def test_nothing_is_let_go_before_a_window_was_watched(build):
+    clock = build.clock(5)
+    decision = clock.tick(59, running=2)
+    assert (decision.replicas, decision.rule) == (5, Rule.WINDOW)
+    assert clock.tick(3, running=2).replicas == 1
+
+
+def test_the_window_outlives_two_starts(build):
+    clock = build.clock(5)
+    clock.tick(100, running=2, time_to_ready_s=400.0)
+    assert clock.replicas == 5  # 500 s, but two starts are 800
+    clock.tick(70, running=2, time_to_ready_s=400.0)
+    assert clock.replicas == 1
+
+
+def test_a_regretted_shrink_doubles_the_window_and_an_undisputed_one_halves_it(build):
+    clock = build.clock(5)
+    clock.tick(100, running=40, finished_per_s=100)
+    quiet(clock, 1)
+    clock.tick(20, running=40, finished_per_s=100)
+    assert clock.history.window_s == 600
+    clock.replicas = 5
+    assert quiet(clock, 1) >= 595
+    clock.tick(int(1800 / 5) + 2, running=2, finished_per_s=10)
+    assert clock.history.window_s == 300
+
+
+def test_no_shrink_while_replicas_start(build):
+    clock = build.clock(3)
+    clock.tick(200, running=2, desired=4, pending=1, pending_s=60, follow=False)
+    assert clock.decisions[-1].replicas == 4
+    assert clock.decisions[-1].reason == "held at 4: 1 of them are starting"
+
+
+def test_a_replica_that_will_never_start_does_not_keep_the_others(build):
+    clock = build.clock(3)
+    clock.tick(200, running=2, desired=4, pending=1, pending_s=3600, follow=False)
+    assert 1 in {decision.replicas for decision in clock.decisions}
+
+
+def test_no_shrink_while_any_replica_is_silent(build):
+    clock = build.clock(5)
+    clock.tick(200, running=2, silent=1)
+    assert clock.replicas == 5
+    assert clock.decisions[-1].reason == "held at 5: 1 of 5 replicas give no metrics"
+
+
+def test_large_fleets_shrink_in_worthwhile_steps(build):
+    clock = build.clock(100, max_replicas=200)
+    clock.tick(200, running=98 * 8)
+    assert clock.replicas == 100
+    clock.tick(100, running=96 * 8)
+    assert clock.replicas == 96
+
+
+def test_to_zero_only_after_silence_and_only_where_allowed(build):
+    clock = build.clock(1, min_replicas=0)
+    clock.tick(200, running=1)
+    assert clock.replicas == 1
+    assert clock.tick(179).replicas == 1
+    decision = clock.tick()
+    assert (decision.replicas, decision.rule) == (0, Rule.IDLE)
+    assert decision.reason == "0 replicas: nothing was asked for 900 s"
+
+    clock = build.clock(1, min_replicas=1)
+    assert clock.tick(400).replicas == 1
+
+
+def test_a_request_within_the_silence_starts_it_anew(build):
+    clock = build.clock(1, min_replicas=0)
+    clock.tick(170)
+    clock.tick(running=1)
+    assert clock.tick(170).replicas == 1
+
+
+def test_the_bounds_win_over_everything(build):
+    assert recommend(build.policy(min_replicas=3), Samples(0, ()), History(), 0.0).replicas == 3
+    assert build.clock(9, max_replicas=4).tick(running=72, silent=9).replicas == 4
+    decision = build.clock(9, max_replicas=4).tick(running=72)
+    assert (decision.replicas, decision.rule) == (4, Rule.BOUNDS)
+    assert decision.reason == "4 replicas: minReplicas is 1 and maxReplicas 4"
+
+
+def test_one_shrink_a_minute(build):
+    clock = build.clock(9)
+    clock.tick(100, running=72)
+    for step in range(120):
+        clock.tick(running=max(8, 72 - step))
+    shrinks = [index for index, decision in enumerate(clock.decisions) if decision.rule is Rule.SHRINK]
+    gaps = [later - earlier for earlier, later in pairwise(shrinks)]
+    assert shrinks
+    assert all(gap >= 12 for gap in gaps)

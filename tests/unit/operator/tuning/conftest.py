@@ -1,0 +1,105 @@
+"""An engine of a given pace under a given load, as its counters tell it: closed loop, a look each five seconds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from dragoman_operator.tuning.decision.counters import Counters
+from dragoman_operator.tuning.decision.tally import Tally
+
+T0 = 1_767_323_000.0
+TICK_S = 5.0
+TOKENS_EACH = 85
+
+Pace = Callable[[float], float]
+"""Seconds that one running sequence takes for a token, by the number that run."""
+
+
+def steady(running: float) -> float:
+    """Weights read once a step, and a little more for each sequence."""
+    return 0.0025 + 0.00005 * running
+
+
+@dataclass
+class Pod:
+    """An engine of one size, with so many requests in flight at all times.
+
+    Args:
+        size: Its max_num_seqs.
+        pace: See `Pace`.
+        noise: Deviation of the tokens written in a look.
+        kv_each: Share of the KV cache that a sequence takes.
+        lost_ratio: Share of its requests that fail.
+        seed: Of the noise.
+    """
+
+    size: int
+    pace: Pace = steady
+    noise: float = 0.02
+    kv_each: float = 0.0
+    lost_ratio: float = 0.0
+    seed: int = 0
+    now: Counters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._random = random.Random(self.seed)
+        self.now = Counters(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    def look(self, in_flight: float, at: float | None = None) -> tuple[Counters, Counters]:
+        """Serve for a tick; the counters before and after."""
+        before = self.now
+        at = before.at + TICK_S if at is None else at
+        span_s = at - before.at
+        running = min(in_flight, float(self.size))
+        waiting = in_flight - running
+        rate = running / self.pace(running) if running else 0.0
+        tokens = max(0.0, rate * span_s * (1 + self._random.gauss(0, self.noise)))
+        usage = min(1.0, running * self.kv_each)
+        ended = tokens / TOKENS_EACH
+        self.now = Counters(
+            at=at,
+            running=running,
+            waiting=waiting,
+            kv_usage=usage,
+            tokens=(before.tokens or 0) + tokens,
+            decode_s=(before.decode_s or 0) + running * span_s,
+            decode_n=(before.decode_n or 0) + tokens,
+            queue_s=(before.queue_s or 0) + waiting * span_s,
+            queue_n=(before.queue_n or 0) + ended,
+            finished=(before.finished or 0) + ended,
+            lost=(before.lost or 0) + ended * self.lost_ratio,
+            preemptions=(before.preemptions or 0) + (0.2 * ended if running * self.kv_each > 1 else 0.0),
+        )
+        return Counters(before.at, running, waiting, *_rest(before)), self.now
+
+
+def _rest(of: Counters) -> tuple[float | None, ...]:
+    return (
+        *(of.kv_usage, of.tokens, of.decode_s, of.decode_n, of.queue_s, of.queue_n),
+        *(of.finished, of.lost, of.preemptions),
+    )
+
+
+@dataclass(frozen=True)
+class Build:
+    """The builders, as tests get them."""
+
+    pod: type[Pod] = Pod
+    t0: float = T0
+    tick_s: float = TICK_S
+
+    def watched(self, pod: Pod, loads: list[float]) -> Tally:
+        """What is tallied of a pod under one load after another."""
+        tally = Tally(began=pod.now.at)
+        for load in loads:
+            tally = tally.seen(*pod.look(load))
+        return tally
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    return Build()

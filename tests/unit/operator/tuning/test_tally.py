@@ -1,0 +1,109 @@
+"""What is tallied, what is missing, and that it stays small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_operator.errors import MetricsError
+from dragoman_operator.tuning.decision.counters import Counters, counters
+from dragoman_operator.tuning.decision.evidence import evidence
+from dragoman_operator.tuning.decision.tally import LADDER, Tally
+
+PAGE = """
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="demo"} 16.0
+vllm:num_requests_running{engine="1",model_name="demo"} 4.0
+vllm:num_requests_waiting{engine="0",model_name="demo"} 3.0
+vllm:kv_cache_usage_perc{engine="0",model_name="demo"} 0.5
+vllm:generation_tokens_total{engine="0",model_name="demo"} 1000.0
+vllm:generation_tokens_created{engine="0",model_name="demo"} 1.7e9
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="demo"} 50.0
+vllm:request_success_total{engine="0",finished_reason="error",model_name="demo"} 2.0
+vllm:num_preemptions_total{engine="0",model_name="demo"} 7.0
+vllm:request_queue_time_seconds_bucket{engine="0",le="0.3",model_name="demo"} 40.0
+vllm:request_queue_time_seconds_sum{engine="0",model_name="demo"} 5.0
+vllm:request_queue_time_seconds_count{engine="0",model_name="demo"} 52.0
+vllm:request_decode_time_seconds_sum{engine="0",model_name="demo"} 3.0
+vllm:request_decode_time_seconds_count{engine="0",model_name="demo"} 50.0
+vllm:request_generation_tokens_sum{engine="0",model_name="demo"} 1000.0
+vllm:request_generation_tokens_count{engine="0",model_name="demo"} 50.0
+dragoman_admission_refusals_total{model_name="demo",reason="tokens"} 4.0
+"""
+
+
+def test_counters_of_a_page() -> None:
+    assert counters(PAGE, 9.0) == Counters(9.0, 20, 3, 0.5, 1000, 3.0, 950, 5.0, 52, 52, 6, 7)
+
+
+def test_what_a_page_does_not_say_is_missing() -> None:
+    bare = "vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n"
+    assert counters(bare, 9.0) == Counters(9.0, 1, 0)
+    # Requests that left the queue have ended or will: better than nothing.
+    assert counters(bare + "vllm:request_queue_time_seconds_count 5\n", 9.0).finished == 5
+    assert counters(bare + "vllm:request_decode_time_seconds_sum 5\n", 9.0).decode_s == 5
+    assert counters(bare + "vllm:request_generation_tokens_sum 5\n", 9.0).decode_n is None
+
+
+def test_a_page_without_the_running_requests_is_none() -> None:
+    with pytest.raises(MetricsError, match="vllm:num_requests_running"):
+        counters("vllm:num_requests_waiting 0\n", 9.0)
+
+
+def test_a_look_and_its_figures(build: Any) -> None:
+    pod = build.pod(16, noise=0.0)
+    found = evidence(build.watched(pod, [20.0] * 10), pod.now.at)
+    assert (found.window_s, found.looks) == (50.0, 10.0)
+    assert (found.p50, found.p95) == (20.0, 20.0)
+    assert found.queue_ratio == pytest.approx(0.2)
+    assert found.token_s == pytest.approx(0.0033)
+    assert found.tokens_per_s == pytest.approx(16 / 0.0033)
+    assert found.curve == ((16.0, pytest.approx(0.0033)),)
+    assert found.queue_s == pytest.approx(4 / (16 / 0.0033 / 85))
+
+
+def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
+    pod = build.pod(64)
+    found = evidence(build.watched(pod, [0.0] * 50 + [4.0] * 90 + [40.0] * 10), pod.now.at)
+    assert (found.p50, found.p95) == (4.0, 40.0)
+    assert [point.running for point in found.curve] == [4.0, 40.0]
+
+
+def test_missing_figures_stay_missing() -> None:
+    looks = [Counters(at, 4, 0) for at in (0.0, 5.0, 10.0)]
+    tally = Tally()
+    for before, now in pairwise(looks):
+        tally = tally.seen(before, now)
+    found = evidence(tally, 10.0)
+    missing = (found.queue_s, found.kv_p95, found.preemptions, found.lost_ratio, found.token_s)
+    assert (found.p95, missing, found.curve) == (4.0, (None,) * 5, ())
+
+
+def test_a_restarted_engine_s_look_tells_nothing(build: Any) -> None:
+    before, now = build.pod(16).look(20.0)
+    assert Tally().seen(now, replace(before, at=now.at + 5)) == Tally()
+    assert Tally().seen(now, now) == Tally()
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 8, 64]), st.floats(0, 9000)), max_size=40))
+def test_tallies_add_up_and_stay_small(build: Any, looks: list[tuple[int, float]]) -> None:
+    pods = {size: build.pod(size, seed=size) for size in (1, 8, 64)}
+    whole = first = second = Tally()
+    for at, (size, load) in enumerate(looks):
+        look = pods[size].look(load)
+        whole = whole.seen(*look)
+        if at % 2:
+            first = first.seen(*look)
+        else:
+            second = second.seen(*look)
+    both = first.plus(second)
+    assert both.finished == pytest.approx(whole.finished)
+    assert both.bins.keys() == whole.bins.keys() <= set(LADDER)
+    for step, one in both.bins.items():
+        assert one.tokens == pytest.approx(whole.bins[step].tokens)
+        assert one.in_flight_s == pytest.approx(whole.bins[step].in_flight_s)

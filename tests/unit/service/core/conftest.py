@@ -1,0 +1,93 @@
+"""A core over an engine that answers as a test says."""
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from dragoman_service.core import Origin, Translator
+from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.languages import Pair
+from dragoman_service.prompts import prompt_family
+
+Says = Callable[[str, int], str | Chunk]
+"""From a segment and how often it was asked for before to an answer."""
+
+
+class SpokenEngine(ScriptedEngine):
+    """Answers by a function of the segment.
+
+    Args:
+        says: The answer, or the chunk that has it.
+        script: See there.
+    """
+
+    def __init__(self, says: Says, **script: Any) -> None:
+        super().__init__(Script(**script), "m", CollectorRegistry())
+        self._says = says
+        self.prompts: list[Prompt] = []
+        self.decodings: list[Decoding] = []
+        self.told: list[dict[str, Any]] = []
+        self._times: Counter[str] = Counter()
+
+    async def generate(
+        self, prompt: Prompt, decoding: Decoding, request_id: str, **told: Any
+    ) -> AsyncGenerator[Chunk]:
+        self.prompts.append(prompt)
+        self.decodings.append(decoding)
+        self.told.append(told)
+        said = self._says(prompt.segment, self._times[prompt.segment])
+        self._times[prompt.segment] += 1
+        async for chunk in super().generate(prompt, decoding, request_id, **told):
+            if chunk.finish is not None:
+                yield said if isinstance(said, Chunk) else Chunk(said, Finish.STOP, 10, 5)
+
+
+class Counts:
+    """Counts what the core tells."""
+
+    def __init__(self) -> None:
+        self.findings: list[str] = []
+        self.dialects: set[str] = set()
+        self.retries = self.left = self.segments = self.tokens = 0
+        self.reuses: list[str] = []
+
+    def finding(self, guard: str, origin: Origin) -> None:
+        self.findings.append(guard)
+        self.dialects.add(origin.dialect)
+
+    def retried(self, origin: Origin) -> None:
+        self.retries += 1
+
+    def untouched(self, origin: Origin) -> None:
+        self.left += 1
+
+    def segment(
+        self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
+    ) -> None:
+        self.segments += 1
+        self.tokens += prompt_tokens + output_tokens
+
+    def reused(self, how: str, origin: Origin) -> None:
+        self.reuses.append(how)
+
+
+@pytest.fixture
+def counts() -> Counts:
+    return Counts()
+
+
+@pytest.fixture
+def core(counts: Counts) -> Callable[..., Translator]:
+    """Makes a core: `core(says, family="hy-mt2", languages=…, …, first_token_s=…)`."""
+
+    def make(says: Says, family: str = "chatml-generic", **options: Any) -> Translator:
+        script = {name: options.pop(name) for name in list(options) if name in Script.__dataclass_fields__}
+        template = options.pop("template", None)
+        engine = SpokenEngine(says, **script)
+        return Translator(engine, prompt_family(family, template), observer=counts, **options)
+
+    return make

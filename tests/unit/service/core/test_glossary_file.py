@@ -1,0 +1,141 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from dragoman_service.core.glossary_file import LOOK_EVERY_S, GlossaryFile
+from dragoman_service.errors import SettingsError
+from dragoman_service.languages import pair
+from dragoman_service.text.glossary import Term
+from dragoman_service.translation import TranslationRequest
+
+YAML = """
+- {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}
+- {source: en, target: pt-BR, terms: {bus: ônibus}, case_sensitive: true}
+"""
+EN_DE = pair("en", "de", ())
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_terms_hold_for_their_pair_and_its_regions(tmp_path: Path) -> None:
+    glossary = GlossaryFile(written(tmp_path / "g.yaml", YAML))
+    assert glossary.of(EN_DE).terms == (Term("invoice", "Rechnung"), Term("Dragoman", "Dragoman"))
+    assert glossary.of(pair("en-GB", "de-AT", ())).terms == glossary.of(EN_DE).terms
+    assert glossary.of(pair("en", "pt-BR", ())).terms == (Term("bus", "ônibus", case_sensitive=True),)
+    assert glossary.of(pair("en", "pt", ())) is None
+
+
+def test_tabs_say_the_same(tmp_path: Path) -> None:
+    lines = "# terms\nen\tde\tinvoice\tRechnung\n\nen\tfr\tinvoice\tfacture\n"
+    glossary = GlossaryFile(written(tmp_path / "g.tsv", lines))
+    assert glossary.of(EN_DE).terms == (Term("invoice", "Rechnung"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("g.yaml", "- {source: en, target: de}", r"0\.terms: Field required"),
+        ("g.yaml", "- {source: english, target: de, terms: {}}", r"0\.source"),
+        ("g.yaml", "a: [", "no YAML, line"),
+        ("g.yaml", "just words", "the list"),
+        ("g.yaml", "[" * 20_000, "nested more than 64 deep"),
+        ("g.yaml", "[" * 100_000 + "]" * 100_000, "nested more than 64 deep"),
+        ("g.yaml", "!!bool maybe", "no YAML"),
+        ("g.yaml", "!!timestamp x", "no YAML"),
+        ("g.yaml", "2001-99-99", "no YAML"),
+        ("g.yaml", ":".join(["1"] * 400) + ".0", "no YAML"),
+        ("g.tsv", "en\tde\tinvoice", "line 1: four cells"),
+        ("g.tsv", "en\tde\ta\tb\nenglish\tde\ta\tb", "line 2: 'english'"),
+    ],
+)
+def test_a_file_that_is_no_glossary_is_refused_with_the_place(tmp_path, name, text, said) -> None:
+    with pytest.raises(SettingsError, match=said):
+        GlossaryFile(written(tmp_path / name, text))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="No such file"):
+        GlossaryFile(tmp_path / "none.yaml")
+
+
+class Edited:
+    """A glossary whose file is edited, and looked at when its time has come."""
+
+    def __init__(self, directory: Path) -> None:
+        self._clock = Clock()
+        self.path = written(directory / "g.yaml", YAML)
+        self.glossary = GlossaryFile(self.path, self._clock)
+
+    async def look(self, text: str | None = None) -> None:
+        """Put a file with `text` in the place of the one that is there, as a kubelet does."""
+        if text is not None:
+            os.replace(written(self.path.with_suffix(".new"), text), self.path)
+        self._clock.now_s += LOOK_EVERY_S
+        await self.glossary.refresh()
+
+    @property
+    def invoice(self) -> str:
+        terms = self.glossary.of(EN_DE)
+        return terms.terms[0].target if terms else ""
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Edited:
+    return Edited(tmp_path)
+
+
+FAKTURA = "- {source: en, target: de, terms: {invoice: Faktura}}"
+
+
+async def test_a_changed_file_is_read_again_when_its_time_has_come(edited: Edited) -> None:
+    os.replace(written(edited.path.with_suffix(".new"), FAKTURA), edited.path)
+    await edited.glossary.refresh()
+    assert (edited.invoice, edited.glossary.terms) == ("Rechnung", 3)
+    await edited.look()
+    assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
+
+
+async def test_a_broken_file_leaves_the_last_good_terms_and_says_so_once(edited: Edited, caplog) -> None:
+    await edited.look(FAKTURA)
+    for text in ("broken: [", None, None):
+        await edited.look(text)
+        assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
+        assert edited.glossary.problem.startswith("no YAML, line")
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert warning == f"{edited.path}: {edited.glossary.problem}; the last good terms stay in force"
+    await edited.look(YAML)
+    assert (edited.invoice, edited.glossary.problem) == ("Rechnung", "")
+
+
+async def test_a_file_that_goes_and_comes_back_is_as_good_as_before(edited: Edited) -> None:
+    away = edited.path.with_suffix(".away")
+    for text, verdict in ((YAML, ""), ("just words", "the list: ")):
+        await edited.look(text)
+        os.replace(edited.path, away)
+        await edited.look()
+        assert edited.glossary.problem == "No such file or directory"
+        os.replace(away, edited.path)
+        await edited.look()
+        assert edited.glossary.problem.startswith(verdict)
+        assert bool(edited.glossary.problem) == bool(verdict)
+        assert edited.invoice == "Rechnung"
+
+
+async def test_a_request_s_terms_win_over_the_deployment_s(tmp_path: Path, core) -> None:
+    glossary = GlossaryFile(written(tmp_path / "g.yaml", YAML))
+    translator = core(lambda text, _: "Die Faktura von Dragoman.", glossary=glossary)
+    asked = TranslationRequest(("The invoice of Dragoman.",), "de", "en", terms=(Term("Invoice", "Faktura"),))
+    (result,) = await translator.translate(asked)
+    assert "Invoice → Faktura\nDragoman → Dragoman\n" in translator.engine.prompts[0].instruction
+    assert result.warnings == ()

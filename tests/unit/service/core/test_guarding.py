@@ -1,0 +1,126 @@
+"""The loop around a generation: checked, tried again, and then given, flagged, left or refused."""
+
+import pytest
+
+from dragoman_service.core import Origin
+from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.errors import EmptyOutputError, TruncatedOutputError, UnreliableTranslationError
+from dragoman_service.text.preparation import Format
+from dragoman_service.translation import OnFinding, TranslationRequest
+
+GERMAN = {
+    "The cat sleeps on the sofa.": "Die Katze schläft auf dem Sofa.",
+    "The dog sees <x1>the cat</x1> every day.": "Der Hund sieht <x1>die Katze</x1> jeden Tag.",
+    "The dog sees the big cat every day.": "Der Hund sieht jeden Tag die große Katze.",
+}
+
+
+def asked(*texts, **wishes):
+    return TranslationRequest(texts, "de", "en", **wishes)
+
+
+async def test_a_good_answer_is_given_at_once(core, counts) -> None:
+    translator = core(lambda text, _: GERMAN[text])
+    (result,) = await translator.translate(asked("  The cat sleeps on the sofa.\n"))
+    assert result.text == "  Die Katze schläft auf dem Sofa.\n"
+    assert (result.source_lang, result.confidence, result.warnings) == ("en", None, ())
+    assert (result.segments, result.prompt_tokens, result.output_tokens) == (1, 10, 5)
+    assert (counts.segments, counts.retries, counts.tokens) == (1, 0, 15)
+
+
+async def test_a_doubtful_answer_is_tried_again_by_other_sampling(core, counts) -> None:
+    def says(text, times):
+        return text if times == 0 else GERMAN[text]
+
+    translator = core(says)
+    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    assert result.text == "Die Katze schläft auf dem Sofa."
+    assert (counts.findings, counts.retries, result.warnings) == (["untranslated"], 1, ())
+    first, second = translator.engine.decodings
+    assert (first.temperature, second.temperature) == (0.0, 0.5)
+    assert (result.prompt_tokens, result.output_tokens) == (20, 10)
+
+
+async def test_an_answer_doubted_twice_is_flagged_or_refused(core, counts) -> None:
+    translator = core(lambda text, _: text)
+    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    assert result.text == "The cat sleeps on the sofa."
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("untranslated", 0)]
+    assert counts.findings == ["untranslated"] * 2
+    with pytest.raises(UnreliableTranslationError, match=r"segment 1 .* untranslated"):
+        await translator.translate(asked("The cat sleeps on the sofa.", on_finding=OnFinding.FAIL))
+
+
+async def test_lost_tags_leave_the_segment_as_it_was(core, counts) -> None:
+    html = "<p>The dog sees <b>the cat</b> every day.</p><p>The cat sleeps on the sofa.</p>"
+    says = {text: answer.replace("<x1>", "") for text, answer in GERMAN.items()}
+    translator = core(lambda text, _: says[text])
+    (result,) = await translator.translate(asked(html, format=Format.HTML))
+    assert result.text == html.replace("The cat sleeps on the sofa.", "Die Katze schläft auf dem Sofa.")
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("untouched", 0)]
+    assert counts.findings[0] == "marker_lost"
+    assert counts.left == 1
+    (result,) = await translator.translate(
+        asked("<p>The dog sees <b>the cat</b> every day.</p>", format=Format.HTML)
+    )
+    assert result.text == "<p>The dog sees <b>the cat</b> every day.</p>"
+    with pytest.raises(UnreliableTranslationError):
+        await translator.translate(asked(html, format=Format.HTML, on_finding=OnFinding.FAIL))
+
+
+async def test_kept_tags_come_back_in_place(core) -> None:
+    translator = core(lambda text, _: GERMAN[text])
+    html = '<p>The dog sees <b class="x">the cat</b> every day.</p>'
+    (result,) = await translator.translate(asked(html, format=Format.HTML))
+    assert result.text == '<p>Der Hund sieht <b class="x">die Katze</b> jeden Tag.</p>'
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Chunk("Die Katze Katze", Finish.LENGTH, 3, 99), TruncatedOutputError),
+        (Chunk("Die Die Die", Finish.REPETITION, 3, 99), TruncatedOutputError),
+        (Chunk("\n ", Finish.STOP, 3, 1), EmptyOutputError),
+    ],
+)
+async def test_one_segment_without_an_answer_does_not_lose_the_others(core, answer, error) -> None:
+    bad = "The dog sees the big cat every day."
+    translator = core(lambda text, _: answer if text == bad else GERMAN[text])
+    (result,) = await translator.translate(asked(f"The cat sleeps on the sofa.\n{bad}"))
+    assert result.text == f"Die Katze schläft auf dem Sofa.\n{bad}"
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("untouched", 1)]
+    with pytest.raises(error):
+        await translator.translate(asked(bad))
+    with pytest.raises(UnreliableTranslationError):
+        await translator.translate(asked(f"The cat sleeps on the sofa.\n{bad}", on_finding=OnFinding.FAIL))
+
+
+async def test_thoughts_and_special_tokens_are_not_part_of_a_translation(core) -> None:
+    translator = core(lambda text, _: f"<think>hm</think>{GERMAN[text]}<|im_end|>")
+    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    assert (result.text, result.warnings) == ("Die Katze schläft auf dem Sofa.", ())
+
+
+async def test_what_has_no_letters_needs_no_model(core) -> None:
+    translator = core(lambda text, _: "never")
+    (result,) = await translator.translate(asked("12 345\n— 3.5 %"))
+    assert (result.text, result.segments, translator.engine.prompts) == ("12 345\n— 3.5 %", 0, [])
+
+
+async def test_alternatives_are_different_and_good(core) -> None:
+    answers = iter(
+        ["Die Katze schläft auf dem Sofa."] * 2
+        + ["Auf dem Sofa schläft die Katze.", "The cat sleeps on the sofa."]
+    )
+    translator = core(lambda *_: next(answers))
+    (result,) = await translator.translate(asked("The cat sleeps on the sofa.", alternatives=3))
+    assert result.alternatives == ("Auf dem Sofa schläft die Katze.",)
+    assert [decoding.seed for decoding in translator.engine.decodings] == [None, 1, 2, 3]
+
+
+async def test_the_observer_learns_which_dialect_asked_and_the_engine_how_urgent_it_is(core, counts) -> None:
+    translator = core(lambda text, _: text)
+    origin = Origin("deepl", lambda pair, tokens: tokens, {"traceparent": "00-1-2-01"})
+    await translator.on_behalf_of(origin).translate(asked("The cat sleeps on the sofa."))
+    assert counts.dialects == {"deepl"}
+    assert translator.engine.told == [{"priority": 7, "trace_headers": {"traceparent": "00-1-2-01"}}] * 2
