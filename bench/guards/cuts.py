@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import regex
 
-from dragoman_service.text.scripts import scripts_of_language
+from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text.sentences import sentences
 
 CLAUSE_END = regex.compile(r"[,;:،؛、，；：](?=\s|\p{Han}|[\p{Hiragana}\p{Katakana}])\s*")

@@ -22,9 +22,9 @@ import langcodes
 import numpy as np
 from cuts import Cut, cuts
 
+from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text import completeness
 from dragoman_service.text import length_statistics as verbosity
-from dragoman_service.text.scripts import scripts_of_language
 
 TABLE = Path(__file__).parents[2] / "service/src/dragoman_service/text/length_statistics.py"
 HELD_OUT = frozenset({"el", "he", "hu", "ko", "sw", "ta", "bn", "uk", "tr", "pl", "th", "vi"})

@@ -31,16 +31,16 @@ import uvicorn
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.languages import pair
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core import Silent, translator_of
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.tracing import tracing
-from dragoman_service.languages import pair
 from dragoman_service.prompts import prompt_family
 from dragoman_service.settings import Settings
-from dragoman_service.translation import TranslationRequest
 
 LIMIT_MS = 3.0
 ROUNDS = 30

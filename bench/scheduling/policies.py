@@ -22,12 +22,12 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.errors import OverloadedError
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.costs import PROMPT_TOKENS, Cost
 from dragoman_service.core.priorities import priority
 from dragoman_service.engine.protocol import Decoding, Prompt
 from dragoman_service.engine.scripted.engine import CHARS_PER_TOKEN, Script, ScriptedEngine
-from dragoman_service.errors import OverloadedError
 
 SCRIPT = {"first_token_s": 0.03, "token_s": 0.01, "slowdown_ratio": 0.05, "max_num_seqs": 16}
 KINDS = ((0.80, (5, 40)), (0.15, (60, 250)), (0.05, (400, 1500)))

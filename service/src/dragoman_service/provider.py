@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import NotReadyError
+from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core import Silent, Translator, translator_of
 from dragoman_service.engine.protocol import Engine, Report
-from dragoman_service.errors import NotReadyError
 from dragoman_service.settings import Settings
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 
 class AsyncVLLMTranslationProvider:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request as PodsRequest
 
+from dragoman_protocols.errors import CallerError
 from dragoman_router.dialects.asking import Request
 from dragoman_router.dialects.paths import DEEPL
 from dragoman_router.errors import RefusedError
 from dragoman_service.dialects.deepl.asked import read_asked
 from dragoman_service.dialects.deepl.fields import fields_of
-from dragoman_service.errors import CallerError
 
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 JSON = [(b"content-type", b"application/json")]

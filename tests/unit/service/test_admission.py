@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from dragoman_protocols.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
+from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.admission import (
     MOST_RETRY_AFTER_S,
     Admission,
@@ -20,8 +22,6 @@ from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, de
 from dragoman_service.core.service_rate import ServiceRate
 from dragoman_service.engine.protocol import Capacity
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
-from dragoman_service.translation import Split, TranslationRequest
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from dragoman_service.errors import GenerationError
+from dragoman_protocols.errors import GenerationError
+from dragoman_protocols.languages import pair
+from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.http.work import Call
-from dragoman_service.languages import pair
-from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
 
 
 class Core:

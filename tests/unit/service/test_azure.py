@@ -5,12 +5,11 @@ import pytest
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from dragoman_service import errors
+from dragoman_protocols import errors
+from dragoman_protocols.errors import CallerError, ServiceError
+from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.azure.dialect import Azure, azure, check_size, read_v3
 from dragoman_service.dialects.azure.errors import AzureRefusal, number_of
-from dragoman_service.errors import CallerError, ServiceError
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Formality, TranslationRequest, TranslationResult
 
 V3 = "api-version=3.0"
 V2026 = "api-version=2026-06-06"

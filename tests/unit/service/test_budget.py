@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_protocols.errors import TextTooLongError
 from dragoman_service.engine.budget import output_budget
-from dragoman_service.errors import TextTooLongError
 
 
 def test_a_short_segment_gets_room_for_a_phrase() -> None:

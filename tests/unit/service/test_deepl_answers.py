@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from dragoman_service import errors
+from dragoman_protocols import errors
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.dialects.deepl import errors as deepl_errors
 from dragoman_service.dialects.deepl import glossaries
 from dragoman_service.dialects.deepl.asked import Asked
 from dragoman_service.dialects.deepl.dialect import translations
 from dragoman_service.dialects.deepl.usage import UNLIMITED, Usage
-from dragoman_service.glossaries.values import Dictionary, Entry, StoredGlossary
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 CAT = Dictionary("en", "de", (Entry("cat", "Katze"),))
 DOG = Dictionary("en", "fr", (Entry("dog", "chien"),))

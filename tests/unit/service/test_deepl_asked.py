@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest
 from dragoman_service.dialects.deepl import glossaries
 from dragoman_service.dialects.deepl.asked import Asked, read_asked
 from dragoman_service.dialects.deepl.fields import FORM, Fields, fields_of
-from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Formality, Split, TranslationRequest
 
 SMALLEST: dict[str, Any] = {"text": ["Hello"], "target_lang": "DE"}
 

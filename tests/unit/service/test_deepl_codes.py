@@ -1,8 +1,8 @@
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_service.dialects.deepl import codes
-from dragoman_service.errors import InvalidFieldError, UnknownLanguageError
 
 EVERY: tuple[Languages, ...] = ()
 

@@ -8,12 +8,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.translation import Format
 from dragoman_service.dialects.deepl.document_routes import state_json
 from dragoman_service.dialects.deepl.documents import Document, State
 from dragoman_service.dialects.deepl.fields import Fields
 from dragoman_service.dialects.deepl.uploads import Upload, read_document, read_upload
-from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
-from dragoman_service.text.preparation import Format
 
 MULTIPART = "multipart/form-data; boundary=x"
 

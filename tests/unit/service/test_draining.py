@@ -3,9 +3,7 @@ import asyncio
 import pytest
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
-from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
-from dragoman_service.dialects.native import Native
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     CapacityError,
     CutShortError,
     DrainingError,
@@ -14,6 +12,8 @@ from dragoman_service.errors import (
     OverloadedError,
     ServiceError,
 )
+from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
+from dragoman_service.dialects.native import Native
 from dragoman_service.http.answering import refusal
 from dragoman_service.http.draining import (
     DIRECT_SEEN_S,

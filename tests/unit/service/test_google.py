@@ -4,13 +4,12 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from dragoman_service import errors
+from dragoman_protocols import errors
+from dragoman_protocols.errors import CallerError, InvalidFieldError, ServiceError
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.google.dialect import Google, languages, parameters, tag_of
 from dragoman_service.dialects.google.html import escaped
 from dragoman_service.dialects.google.shapes import Detection, Translation
-from dragoman_service.errors import CallerError, InvalidFieldError, ServiceError
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 GOOGLE = Google(("en", "de", "zh-Hans", "zh-Hant"), 1024)
 

@@ -6,13 +6,8 @@ from typing import Any
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_service.dialects.libretranslate.codes import from_tag, to_tag
-from dragoman_service.dialects.libretranslate.dialect import Limits, parse, render_error
-from dragoman_service.dialects.libretranslate.fields import Fields
-from dragoman_service.dialects.libretranslate.files import translated_name
-from dragoman_service.dialects.libretranslate.information import asked_text, detections, listed, settings_of
-from dragoman_service.dialects.offered import offered
-from dragoman_service.errors import (
+from dragoman_protocols.detection import NOTHING, Detection
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
     DeadlineExceededError,
@@ -25,9 +20,13 @@ from dragoman_service.errors import (
     TruncatedOutputError,
     UnknownLanguageError,
 )
-from dragoman_service.text.detection import NOTHING, Detection
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import TranslationRequest, TranslationResult
+from dragoman_protocols.offer import offered
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
+from dragoman_service.dialects.libretranslate.codes import from_tag, to_tag
+from dragoman_service.dialects.libretranslate.dialect import Limits, parse, render_error
+from dragoman_service.dialects.libretranslate.fields import Fields
+from dragoman_service.dialects.libretranslate.files import translated_name
+from dragoman_service.dialects.libretranslate.information import asked_text, detections, listed, settings_of
 
 LIMITS = Limits(max_body_bytes=1000, max_texts=3)
 

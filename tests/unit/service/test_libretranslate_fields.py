@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from starlette.requests import Request
 
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 from dragoman_service.dialects.libretranslate.dialect import LibreTranslate, Limits, speaks
 from dragoman_service.dialects.libretranslate.fields import Upload, read_fields
-from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
 
 FORM, JSON, MULTIPART = (
     "application/x-www-form-urlencoded",

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
+from dragoman_protocols.errors import DrainingError, EngineDeadError, NotReadyError
 from dragoman_service.engine.protocol import Phase, Progress
-from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
 from dragoman_service.http.lifecycle import Lifecycle
 
 

@@ -11,6 +11,11 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from dragoman_contract.languages import is_tag
+from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLanguageError
+from dragoman_protocols.glossaries.matching import Glossary, Term, missing
+from dragoman_protocols.languages import language, primary
+from dragoman_protocols.markup_tokens import Kind, Token
+from dragoman_protocols.offer import name_in
 from dragoman_service.dialects.azure.dialect import Azure
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.google.dialect import parameters
@@ -18,18 +23,13 @@ from dragoman_service.dialects.google.html import escaped
 from dragoman_service.dialects.google.shapes import Translation
 from dragoman_service.dialects.libretranslate.fields import read_fields
 from dragoman_service.dialects.native import TranslateRequest
-from dragoman_service.dialects.offered import name_in
 from dragoman_service.dialects.openai.dialect import tag_of
 from dragoman_service.dialects.queries import BoundedQuery
-from dragoman_service.errors import BrokenFileError, CallerError, UnknownLanguageError
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
-from dragoman_service.languages import language, primary
 from dragoman_service.text.chat import NOTE
 from dragoman_service.text.document import prepare
 from dragoman_service.text.entities import unescaped
-from dragoman_service.text.glossary import Glossary, Term, missing
-from dragoman_service.text.markup_tokens import Kind, Token
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.preparation import Preparation
 from dragoman_service.text.sentences import SENTENCE_END

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.errors import DrainingError, MalformedRequestError, OverloadedError
+from dragoman_protocols.languages import Pair, language
 from dragoman_service.core import Origin
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.costs import Cost
 from dragoman_service.engine.gpu import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.errors import DrainingError, MalformedRequestError, OverloadedError
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import MOST_PAIRS, Metrics
-from dragoman_service.languages import Pair, language
 
 TAGS = ("en", "de", "fr", "ne", "es", "it", "nl", "pt", "pl")
 PAIR = Pair(language("en"), language("pt-br"))

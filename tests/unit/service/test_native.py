@@ -3,7 +3,19 @@ from typing import Any
 
 import pytest
 
-from dragoman_service import errors
+from dragoman_protocols import errors
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError, ServiceError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.translation import (
+    Delta,
+    Formality,
+    Format,
+    OnFinding,
+    Split,
+    TranslationRequest,
+    TranslationResult,
+    Warned,
+)
 from dragoman_service.dialects.native import (
     NativeEvents,
     answered,
@@ -11,18 +23,6 @@ from dragoman_service.dialects.native import (
     render_error,
     status_of,
     wanted,
-)
-from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError, ServiceError
-from dragoman_service.text.glossary import Term
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import (
-    Delta,
-    Formality,
-    OnFinding,
-    Split,
-    TranslationRequest,
-    TranslationResult,
-    Warned,
 )
 
 PAIR = {"source_lang": "en", "target_lang": "de"}
@@ -93,7 +93,7 @@ def all_errors(root: type[ServiceError] = ServiceError) -> list[type[ServiceErro
 
 def test_every_error_has_a_status_and_a_code_of_its_own() -> None:
     found = all_errors()
-    ours = [error for error in found if error.__module__ == "dragoman_service.errors"]
+    ours = [error for error in found if error.__module__ == "dragoman_protocols.errors"]
     assert len(ours) > 15
     for error in found:
         alike = [other for other in ours if other.code == error.code and error in ours]

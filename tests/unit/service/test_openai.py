@@ -4,16 +4,16 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
-from dragoman_service import errors
+from dragoman_protocols import errors
+from dragoman_protocols.errors import CallerError, InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.dialects.openai.answers import ModelNotFoundError
 from dragoman_service.dialects.openai.chat import Chat, sampling
 from dragoman_service.dialects.openai.dialect import OpenAI, tag_of
 from dragoman_service.dialects.openai.shapes import ChatRequest
 from dragoman_service.engine.protocol import Decoding
-from dragoman_service.errors import CallerError, InvalidFieldError, ServiceError, UnknownLanguageError
 from dragoman_service.http.work import Call
-from dragoman_service.text.glossary import Term
-from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
 
 OPENAI = OpenAI("demo")
 HELLO: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": "Hello"}]}

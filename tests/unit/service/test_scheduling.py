@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_protocols.languages import Pair, language
 from dragoman_service.core.priorities import (
     LEAST_EVIDENCE,
     MOST_PAIRS,
@@ -13,7 +14,6 @@ from dragoman_service.core.priorities import (
     ShortestFirst,
     priority,
 )
-from dragoman_service.languages import Pair, language
 
 PAIR = Pair(language("en"), language("de"))
 

@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Decoding, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.errors import GenerationError
 from dragoman_service.http.tracing import OpenTelemetry, Untraced, tracing
 from dragoman_service.settings import Settings
 

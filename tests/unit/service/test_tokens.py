@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from dragoman_protocols.errors import GenerationError, PromptTemplateError
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
 from dragoman_service.engine.vllm.tokens import COUNTED_CHARS, INLINE_CHARS, Tokens
-from dragoman_service.errors import GenerationError, PromptTemplateError
 
 
 class WordTokenizer:

@@ -5,10 +5,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dragoman_contract.languages import Languages
-from dragoman_service.core import MOST_SIDE_BY_SIDE, Translator
-from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     DeadlineExceededError,
     EmptyOutputError,
     EmptyTextError,
@@ -16,8 +13,11 @@ from dragoman_service.errors import (
     TruncatedOutputError,
     UnsupportedPairError,
 )
+from dragoman_protocols.translation import TranslationRequest
+from dragoman_service.core import MOST_SIDE_BY_SIDE, Translator
+from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
-from dragoman_service.translation import TranslationRequest
 
 
 def make_translator(timeout_s: float = 30.0, **script: Any) -> Translator:

@@ -11,18 +11,18 @@ import pytest
 from kubernetes.aio import client, config
 
 from dragoman_contract.glossaries import unpack
-from dragoman_router.glossaries import config_maps, kubernetes_glossaries
-from dragoman_router.glossaries.config_maps import KEY, OUTLINE, name_of
-from dragoman_router.glossaries.kubernetes_glossaries import ConfigMapStore
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     GlossaryStoreError,
     InvalidFieldError,
     InvalidGlossaryError,
     StoreFullError,
     UnknownGlossaryError,
 )
-from dragoman_service.glossaries.document import written
-from dragoman_service.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.glossaries.document import written
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_router.glossaries import config_maps, kubernetes_glossaries
+from dragoman_router.glossaries.config_maps import KEY, OUTLINE, name_of
+from dragoman_router.glossaries.kubernetes_glossaries import ConfigMapStore
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from dragoman_contract.glossaries import Packed, pack, unpack
+from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_router.errors import GlossariesUnavailableError, UnknownGlossaryError
 from dragoman_router.glossaries.shared import SharedGlossaries
 from dragoman_router.http.attach_glossaries import MOST_BROUGHT
 from dragoman_router.routing.health import HEALTHY
-from dragoman_service.glossaries.directory import DirectoryStore
 
 pytestmark = pytest.mark.timeout(300)
 

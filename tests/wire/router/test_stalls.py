@@ -20,10 +20,10 @@ import pytest
 
 from dragoman_bench.hostile_fields import FIELDS, Field
 from dragoman_bench.hostile_values import KINDS
+from dragoman_protocols import detection
+from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_router.dialects import names
 from dragoman_router.glossaries.shared import SharedGlossaries
-from dragoman_service.glossaries.directory import DirectoryStore
-from dragoman_service.text import detection
 
 COUNT = int(os.environ.get("HOSTILE_VALUES", "600"))
 """Requests to each of three routers."""

@@ -21,8 +21,8 @@ from dragoman_contract.kubernetes import (
     LABEL_PART_OF,
     PART_OF,
 )
-from dragoman_service.errors import GlossaryStoreError, InvalidGlossaryError
-from dragoman_service.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 Manifest = dict[str, Any]
 

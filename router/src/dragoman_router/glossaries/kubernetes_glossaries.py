@@ -13,6 +13,10 @@ import aiohttp
 from kubernetes.aio import client
 
 from dragoman_contract.glossaries import Packed, pack, unpack
+from dragoman_protocols.errors import GlossaryStoreError, ServiceError, StoreFullError
+from dragoman_protocols.glossaries.document import read, written
+from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 from dragoman_router.glossaries.config_maps import (
     SELECTOR,
     Manifest,
@@ -25,10 +29,6 @@ from dragoman_router.glossaries.config_maps import (
     version_of,
 )
 from dragoman_router.glossaries.fresh_reads import FreshReads
-from dragoman_service.errors import GlossaryStoreError, ServiceError, StoreFullError
-from dragoman_service.glossaries.document import read, written
-from dragoman_service.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
-from dragoman_service.glossaries.values import Outline, StoredGlossary
 
 log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from dragoman_protocols.errors import GlossaryStoreError
+from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.glossaries.shared import PackedStore, SharedGlossaries
 from dragoman_router.settings import Settings
-from dragoman_service.errors import GlossaryStoreError
-from dragoman_service.glossaries.directory import DirectoryStore
 
 log = logging.getLogger(__name__)
 

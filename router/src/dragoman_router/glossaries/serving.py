@@ -13,11 +13,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_service.dialects.deepl import codes, errors
 from dragoman_service.dialects.deepl.fields import bound_query, fields_of
 from dragoman_service.dialects.deepl.glossary_replies import GlossaryReplies, Reply
-from dragoman_service.errors import ServiceError
-from dragoman_service.glossaries.store import GlossaryStore
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 

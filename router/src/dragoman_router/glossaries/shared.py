@@ -9,6 +9,8 @@ from typing import Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.languages import Languages
+from dragoman_protocols import errors
+from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_router.dialects.asking import Answer, Request
 from dragoman_router.dialects.paths import DEEPL
 from dragoman_router.errors import (
@@ -19,8 +21,6 @@ from dragoman_router.errors import (
 )
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.reading import Message, Receive, Scope, Send
-from dragoman_service import errors
-from dragoman_service.glossaries.store import GlossaryStore
 
 log = logging.getLogger(__name__)
 

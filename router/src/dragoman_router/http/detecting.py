@@ -11,6 +11,6 @@ def detect(text: str, among: tuple[str, ...]) -> str:
         among: Tags that come into question; empty is any.
     """
     # Imported when it is first needed: the model costs 90 MB and a second or two of CPU; few routers have to detect.
-    from dragoman_service.text import detection
+    from dragoman_protocols import detection
 
     return detection.detect(text, among).tag

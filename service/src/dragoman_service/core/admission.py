@@ -16,18 +16,18 @@ from typing import Protocol
 
 from dragoman_contract.files import FILE_CHARACTERS
 from dragoman_contract.routing import TIMEOUT_HEADER
-from dragoman_service.core import MOST_SIDE_BY_SIDE
-from dragoman_service.core.costs import Cost
-from dragoman_service.core.service_rate import ServiceRate
-from dragoman_service.engine.protocol import Capacity
-from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     CrowdedOutError,
     DeadlineExceededError,
     InvalidFieldError,
     OverloadedError,
     ServiceError,
 )
+from dragoman_service.core import MOST_SIDE_BY_SIDE
+from dragoman_service.core.costs import Cost
+from dragoman_service.core.service_rate import ServiceRate
+from dragoman_service.engine.protocol import Capacity
+from dragoman_service.engine.pulse import Pulse
 
 QUEUED_PER_SEQUENCE = 8
 """Generations that may wait for each sequence that runs, unless it is set: a sentence takes a second or so, and

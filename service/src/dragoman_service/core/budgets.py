@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman_service.errors import TextTooLongError
-from dragoman_service.languages import Language, script
+from dragoman_protocols.errors import TextTooLongError
+from dragoman_protocols.languages import Language, script
 
 FRAMING_TOKENS = 48
 """What a chat template adds: turns, and the system prompt that some write by themselves."""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import Pair
 from dragoman_service.core.checks_process import GuardProcess, GuardsGoneError
 from dragoman_service.core.evaluate import Answer, Verdict, expectation, output_of, verdict_of
 from dragoman_service.core.slices import Slice
-from dragoman_service.languages import Pair
-from dragoman_service.text.glossary import Term
 from dragoman_service.text.guards import Expectation, Finding, check
 from dragoman_service.text.preparation import Segment
 

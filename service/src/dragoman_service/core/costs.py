@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dragoman_service.translation import Split, TranslationRequest
+from dragoman_protocols.translation import Split, TranslationRequest
 
 PROMPT_TOKENS = 32
 """About what the instruction around a text costs."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dragoman_protocols.glossaries.matching import Term, missing
+from dragoman_protocols.languages import Pair
 from dragoman_service.engine.protocol import Decoding, Finish
-from dragoman_service.languages import Pair
-from dragoman_service.text.glossary import Term, missing
 from dragoman_service.text.guards import Expectation, Finding, Guard, cleaned
 from dragoman_service.text.preparation import Segment
 from dragoman_service.text.restoring import MarkerProblem, verify

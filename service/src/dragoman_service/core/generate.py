@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from dragoman_protocols.errors import GenerationError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import Pair
 from dragoman_service.core.checks import Judge
 from dragoman_service.core.evaluate import Answer, Verdict, alternative_sampling, better, other_sampling
 from dragoman_service.core.observer import Observer, Origin
 from dragoman_service.core.side_by_side import together
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
-from dragoman_service.errors import GenerationError
-from dragoman_service.languages import Pair
 from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.prompts.wishes import Wishes
-from dragoman_service.text.glossary import Term
 from dragoman_service.text.preparation import Segment
 
 RUN = re.compile(r"(\S{1,3}?)\1{9}")

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dragoman_contract.languages import Languages, LanguageTag, serves
 from dragoman_contract.plain_yaml import read_yaml
-from dragoman_service.errors import SettingsError
-from dragoman_service.languages import Pair
-from dragoman_service.text.glossary import Glossary, Term
+from dragoman_protocols.errors import SettingsError
+from dragoman_protocols.glossaries.matching import Glossary, Term
+from dragoman_protocols.languages import Pair
 
 log = logging.getLogger(__name__)
 

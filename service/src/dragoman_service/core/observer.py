@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from dragoman_service.languages import Pair
+from dragoman_protocols.languages import Pair
 
 Priority = Callable[[Pair | None, int], int]
 """From the pair, None for a chat, and the tokens of a segment, or of an answer, to the priority in the engine; lower

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dragoman_protocols.errors import SettingsError
+from dragoman_protocols.languages import Pair, language
+from dragoman_protocols.translation import Split
 from dragoman_service.core.checks_process import GuardProcess
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.observer import Observer
 from dragoman_service.core.translator import MOST_SIDE_BY_SIDE, Translator
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.errors import SettingsError
-from dragoman_service.languages import Pair, language
 from dragoman_service.prompts import prompt_family
 from dragoman_service.prompts.wishes import Wishes
 from dragoman_service.settings import Settings
-from dragoman_service.translation import Split
 
 ROUNDS_AHEAD = 2
 """Generations of one request in the engine for each sequence that it runs: enough to keep it busy, and whoever

@@ -9,20 +9,20 @@ from functools import cached_property, lru_cache
 import regex
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.glossaries.matching import Glossary, Term
+from dragoman_protocols.languages import Pair, language, pair
+from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.core.generate import Asked
 from dragoman_service.core.sources import Source, source_of
 from dragoman_service.core.texts import Text
 from dragoman_service.core.wanted import wanted
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.languages import Pair, language, pair
 from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.prompts.wishes import Wishes
 from dragoman_service.text.document import Document, prepare
-from dragoman_service.text.glossary import Glossary, Term
 from dragoman_service.text.markers import MARKER
 from dragoman_service.text.preparation import Preparation, Segment
-from dragoman_service.translation import Split, TranslationRequest
 
 SMALL_MODEL_TOKENS = 1024
 """A model that holds no more was trained on single sentences."""

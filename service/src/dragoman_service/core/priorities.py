@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman_service.languages import Pair
+from dragoman_protocols.languages import Pair
 
 PATIENCE_S_PER_TOKEN = 0.05
 """How long a segment waits for shorter ones, for each token that it is expected to be longer: see

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman_contract.languages import Languages
-from dragoman_service.errors import UnknownLanguageError
-from dragoman_service.languages import Language, Pair, language, listing, script, sources
-from dragoman_service.text.detection import NOTHING, Detection, detect
-from dragoman_service.text.scripts import scripts_of_language, scripts_of_text
+from dragoman_protocols.detection import NOTHING, Detection, detect
+from dragoman_protocols.errors import UnknownLanguageError
+from dragoman_protocols.languages import Language, Pair, language, listing, script, sources
+from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
 from dragoman_service.text.segments import has_letters
 
 SURE_RATIO = 0.8

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman_service.core.generate import Asked, Outcome
-from dragoman_service.core.sources import Source
-from dragoman_service.engine.protocol import Finish
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     EmptyOutputError,
     ServiceError,
     TruncatedOutputError,
     UnreliableTranslationError,
 )
+from dragoman_protocols.translation import TranslationResult, Warned
+from dragoman_service.core.generate import Asked, Outcome
+from dragoman_service.core.sources import Source
+from dragoman_service.engine.protocol import Finish
 from dragoman_service.text.document import Document
 from dragoman_service.text.guards import Guard
 from dragoman_service.text.preparation import Segment
 from dragoman_service.text.restoring import restore, verify
-from dragoman_service.translation import TranslationResult, Warned
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,18 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.detection import detect
+from dragoman_protocols.errors import DeadlineExceededError, EmptyTextError, ServiceError
+from dragoman_protocols.glossaries.matching import Glossary
+from dragoman_protocols.languages import UNKNOWN, Pair, language, pair
+from dragoman_protocols.translation import (
+    Delta,
+    Format,
+    OnFinding,
+    Split,
+    TranslationRequest,
+    TranslationResult,
+)
 from dragoman_service.core.checks import Judge
 from dragoman_service.core.checks_process import GuardProcess
 from dragoman_service.core.generate import Generator, Outcome, size_bytes
@@ -22,14 +34,8 @@ from dragoman_service.core.side_by_side import in_order
 from dragoman_service.core.texts import Settled, Text, result_of, settled
 from dragoman_service.core.wanted import wanted
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
-from dragoman_service.errors import DeadlineExceededError, EmptyTextError, ServiceError
-from dragoman_service.languages import UNKNOWN, Pair, language, pair
 from dragoman_service.prompts.family import PromptFamily
-from dragoman_service.text.detection import detect
-from dragoman_service.text.glossary import Glossary
 from dragoman_service.text.guards import Expectation, check
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Delta, OnFinding, Split, TranslationRequest, TranslationResult
 
 MOST_SIDE_BY_SIDE = 128
 """Generations of one request that the engine holds at once, alternatives and all targets included: handing over a

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dragoman_service.errors import UnsupportedWishError
-from dragoman_service.languages import Pair
+from dragoman_protocols.errors import UnsupportedWishError
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.translation import Formality, TranslationRequest, Warned
 from dragoman_service.prompts.family import PromptFamily
 from dragoman_service.prompts.wishes import NONE, Tone, Wishes
-from dragoman_service.translation import Formality, TranslationRequest, Warned
 
 TONES = {
     Formality.MORE: Tone.FORMAL,

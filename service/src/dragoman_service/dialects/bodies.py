@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, FailFast, TypeAdapter, ValidationError
 
-from dragoman_service.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
 
 MOST_COMPLAINTS = 5
 """A list of wrong items must not make an answer as long as the request."""

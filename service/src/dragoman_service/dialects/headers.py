@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
     DrainingError,

@@ -10,10 +10,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dragoman_service.dialects.bodies import FIRST_PROBLEM, read_json
-from dragoman_service.dialects.events import event
-from dragoman_service.dialects.headers import headers_for
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,
@@ -27,17 +24,20 @@ from dragoman_service.errors import (
     TruncatedOutputError,
     UnreliableTranslationError,
 )
-from dragoman_service.http.work import EVENT_STREAM, Call
-from dragoman_service.text.glossary import MOST_TERM_CHARS, Term
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import (
+from dragoman_protocols.events import event
+from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS, Term
+from dragoman_protocols.translation import (
     Delta,
     Formality,
+    Format,
     OnFinding,
     Split,
     TranslationRequest,
     TranslationResult,
 )
+from dragoman_service.dialects.bodies import FIRST_PROBLEM, read_json
+from dragoman_service.dialects.headers import headers_for
+from dragoman_service.http.work import EVENT_STREAM, Call
 
 STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (MalformedRequestError, 400),

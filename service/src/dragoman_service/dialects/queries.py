@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dragoman_service.errors import InvalidFieldError
+from dragoman_protocols.errors import InvalidFieldError
 
 MOST_QUERY_FIELDS = 1000
 """Azure's clients name each of their target languages in one."""

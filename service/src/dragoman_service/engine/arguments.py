@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dragoman_service.errors import SettingsError
+from dragoman_protocols.errors import SettingsError
 from dragoman_service.settings import Settings
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman_service.errors import TextTooLongError
+from dragoman_protocols.errors import TextTooLongError
 
 MIN_OUTPUT_TOKENS = 16
 """Room that even the shortest segment's translation gets: a word of one token can become a phrase."""

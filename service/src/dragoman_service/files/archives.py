@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from dragoman_service.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError
 
 MOST_UNPACKED_BYTES = 64 * 1024 * 1024
 """A kilobyte can unpack to a megabyte; this is what all entries together may have."""

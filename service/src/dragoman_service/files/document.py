@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text.markup import MarkupRules, chunks
-from dragoman_service.text.preparation import Format
 
 
 @dataclass(frozen=True)

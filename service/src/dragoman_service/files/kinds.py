@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from types import MappingProxyType
 
-from dragoman_service.errors import UnsupportedFileError
+from dragoman_protocols.errors import UnsupportedFileError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
 from dragoman_service.files.plain import read_html, read_text

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from dragoman_service.errors import BrokenFileError, GenerationError
+from dragoman_protocols.errors import BrokenFileError, GenerationError
+from dragoman_protocols.translation import Format
 from dragoman_service.files.archives import Archive, parsed, serialized
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.paragraphs import paragraphs
 from dragoman_service.files.plain import decoded
-from dragoman_service.text.preparation import Format
 
 MOST_TEXT_BYTES = 8 * 1024 * 1024
 """Of XML, which takes ten times as much as a tree: several books."""

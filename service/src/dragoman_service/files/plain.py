@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 
-from dragoman_service.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError
+from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
-from dragoman_service.text.preparation import Format
 
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

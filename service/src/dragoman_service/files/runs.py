@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lxml import etree  # type: ignore[import-untyped]
 
-from dragoman_service.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError
 
 DROPPED = frozenset({"proofErr", "lastRenderedPageBreak"})
 """Notes of the program that wrote the file about the text as it was."""

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from dragoman_protocols.errors import DeadlineExceededError, ServiceError
+from dragoman_protocols.languages import Pair
 from dragoman_service.core import Origin, Priority
 from dragoman_service.core.admission import Place
-from dragoman_service.errors import DeadlineExceededError, ServiceError
 from dragoman_service.http.metrics import DISCONNECTED, Metrics
 from dragoman_service.http.tracing import RequestSpan, Tracing
-from dragoman_service.languages import Pair
 
 log = logging.getLogger(__name__)
 

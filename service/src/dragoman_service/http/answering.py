@@ -23,9 +23,9 @@ from dragoman_contract.routing import (
     ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
+from dragoman_protocols.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.core import Translator
 from dragoman_service.core.admission import Admission
-from dragoman_service.errors import CapacityError, QuotaError, ServiceError
 from dragoman_service.http.accounting import Account, Accounting
 from dragoman_service.http.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.http.lifecycle import Lifecycle

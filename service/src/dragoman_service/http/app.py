@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
+from dragoman_protocols.errors import ServiceError
 from dragoman_service.core import GuardProcess, most_at_once, translator_of
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.priorities import ShortestFirst
@@ -24,7 +25,6 @@ from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.vllm.environment import usable_cpus
-from dragoman_service.errors import ServiceError
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.exposition import BY_TOKEN, Exposition

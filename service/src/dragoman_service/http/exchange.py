@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
 
-from dragoman_service.errors import BodyTooLargeError, CutShortError, DeadlineExceededError
+from dragoman_protocols.errors import BodyTooLargeError, CutShortError, DeadlineExceededError
 from dragoman_service.http.lifecycle import Lifecycle
 
 Result = TypeVar("Result")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from dragoman_service.errors import GlossaryStoreError, SettingsError
-from dragoman_service.glossaries.directory import DirectoryStore
-from dragoman_service.glossaries.store import GlossaryStore, MemoryStore
+from dragoman_protocols.errors import GlossaryStoreError, SettingsError
+from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ import asyncio
 from collections import OrderedDict
 
 from dragoman_contract.glossaries import MOST_DOCUMENT_BYTES, unpack
-from dragoman_service.errors import GlossaryMissingError
-from dragoman_service.glossaries.document import read
-from dragoman_service.glossaries.values import StoredGlossary
+from dragoman_protocols.errors import GlossaryMissingError
+from dragoman_protocols.glossaries.document import read
+from dragoman_protocols.glossaries.values import StoredGlossary
 
 MOST_HELD_BYTES = 5 * MOST_DOCUMENT_BYTES
 """Of their documents; as values they take up to ten times as much. One request names up to five, which all have to be

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from dragoman_protocols.errors import DrainingError, EngineDeadError, NotReadyError
 from dragoman_service.engine.protocol import Phase, Progress
-from dragoman_service.errors import DrainingError, EngineDeadError, NotReadyError
 from dragoman_service.http.draining import Routers, Unfetched
 
 

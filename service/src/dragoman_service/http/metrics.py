@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from dragoman_protocols.errors import CapacityError, CrowdedOutError, OverloadedError, ServiceError
+from dragoman_protocols.languages import Pair
 from dragoman_service.core import Origin
 from dragoman_service.core.admission import Admission, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import CapacityError, CrowdedOutError, OverloadedError, ServiceError
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
-from dragoman_service.languages import Pair
 
 MOST_PAIRS = 64
 """Pairs that get labels of their own, with each dialect that they come by: a deployment may serve every pair

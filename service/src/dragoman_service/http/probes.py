@@ -10,9 +10,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
-from dragoman_service.errors import EngineDeadError
 from dragoman_service.http.lifecycle import Lifecycle
 
 

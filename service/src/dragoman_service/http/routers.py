@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dragoman_contract.glossaries import MOST_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_service.errors import BodyTooLargeError
+from dragoman_protocols.errors import BodyTooLargeError
 from dragoman_service.http.exchange import ClientGoneError, read_body
 from dragoman_service.http.held_glossaries import HeldGlossaries
 from dragoman_service.http.lifecycle import Lifecycle

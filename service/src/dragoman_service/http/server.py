@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman_contract.http import WRITE_TIMEOUT_S
+from dragoman_protocols.errors import ServiceError, StartError
 from dragoman_service.engine.protocol import Engine, Phase, Progress
-from dragoman_service.errors import ServiceError, StartError
 from dragoman_service.http.inbound import bounded
 from dragoman_service.http.lifecycle import Lifecycle
 

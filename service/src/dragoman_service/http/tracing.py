@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dragoman_protocols.errors import ServiceError, SettingsError
 from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Report
 from dragoman_service.engine.pulse import Pulse
-from dragoman_service.errors import ServiceError, SettingsError
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor

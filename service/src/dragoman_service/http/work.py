@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
+from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.core import Translator
 from dragoman_service.core.costs import Cost, cost_of, demands_of
-from dragoman_service.errors import ServiceError
-from dragoman_service.languages import Pair
-from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
 
 EVENT_STREAM = "text/event-stream"
 """Source: https://html.spec.whatwg.org/multipage/server-sent-events.html"""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dragoman_protocols.languages import Language, Pair
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
-from dragoman_service.languages import Language, Pair
 from dragoman_service.prompts.wishes import CHINESE_TONES, NONE, UNTOLD, Extras, Wishes
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")

@@ -18,8 +18,8 @@ from functools import lru_cache
 import langcodes
 import regex
 
+from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text.length_statistics import DENSITY, SCRIPT_DENSITY, WIDTH
-from dragoman_service.text.scripts import scripts_of_language
 from dragoman_service.text.sentences import sentences
 
 LEAST_SIZE = 40.0

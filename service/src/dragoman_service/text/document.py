@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text.markers import Role
 from dragoman_service.text.markup import Chunk, MarkupRules, chunks
 from dragoman_service.text.pieces import Piece, markup_pieces, plain_pieces
-from dragoman_service.text.preparation import Format, Preparation, Segment
+from dragoman_service.text.preparation import Preparation, Segment
 from dragoman_service.text.runs import segments_of
 
 

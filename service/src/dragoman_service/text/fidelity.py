@@ -9,10 +9,10 @@ from functools import lru_cache
 import langcodes
 import regex
 
+from dragoman_protocols.detection import label
+from dragoman_protocols.scripts import chinese_script, scripts_of_language, scripts_of_text
 from dragoman_service.text.chat import weight
-from dragoman_service.text.detection import label
 from dragoman_service.text.placeholders import numbered, placeholders
-from dragoman_service.text.scripts import chinese_script, scripts_of_language, scripts_of_text
 
 LOOP_CHARS = 800
 """A loop goes on to the end of an answer; looking for one takes 0.3 µs a character."""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from dragoman_service.text.detection import detect
+from dragoman_protocols.detection import detect
 from dragoman_service.text.guards import Expectation, check
 
 LENGTH_BYTES = 4

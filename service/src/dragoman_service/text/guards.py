@@ -8,8 +8,8 @@ from enum import StrEnum
 
 import regex
 
+from dragoman_protocols.detection import likeliest, shares
 from dragoman_service.text import chat, completeness, fidelity
-from dragoman_service.text.detection import likeliest, shares
 from dragoman_service.text.markers import MARKER
 from dragoman_service.text.numbers import changed_numbers
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dragoman_service.text.markup_tokens import Kind, Token, tokens
+from dragoman_protocols.markup_tokens import Kind, Token, tokens
 
 # fmt: off
 INLINE = frozenset({

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text.pieces import Piece
 from dragoman_service.text.segments import CountTokens
-
-
-class Format(StrEnum):
-    """How a text is written."""
-
-    PLAIN = "plain"
-    HTML = "html"
-    XML = "xml"
 
 
 @dataclass(frozen=True)

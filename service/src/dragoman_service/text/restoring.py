@@ -9,10 +9,11 @@ from itertools import pairwise
 
 import regex
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text import markers
 from dragoman_service.text.markers import Marker, Role
 from dragoman_service.text.pieces import Piece
-from dragoman_service.text.preparation import Format, Segment
+from dragoman_service.text.preparation import Segment
 
 NOT_IN_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Source: https://www.w3.org/TR/xml/#charsets"""

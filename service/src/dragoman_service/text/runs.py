@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text import markers
 from dragoman_service.text.markers import Role
 from dragoman_service.text.pieces import Piece, trimmed
-from dragoman_service.text.preparation import Format, Preparation, Segment
+from dragoman_service.text.preparation import Preparation, Segment
 from dragoman_service.text.segments import has_letters, split
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.languages import Pair
 from dragoman_service.core import Origin, Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.languages import Pair
 from dragoman_service.prompts import prompt_family
 
 Says = Callable[[str, int], str | Chunk]

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_protocols.errors import SettingsError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import pair
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.glossary_file import LOOK_EVERY_S, GlossaryFile
-from dragoman_service.errors import SettingsError
-from dragoman_service.languages import pair
-from dragoman_service.text.glossary import Term
-from dragoman_service.translation import TranslationRequest
 
 YAML = """
 - {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}

@@ -2,11 +2,10 @@
 
 import pytest
 
+from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError, UnreliableTranslationError
+from dragoman_protocols.translation import Format, OnFinding, TranslationRequest
 from dragoman_service.core import Origin
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.errors import EmptyOutputError, TruncatedOutputError, UnreliableTranslationError
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import OnFinding, TranslationRequest
 
 GERMAN = {
     "The cat sleeps on the sofa.": "Die Katze schläft auf dem Sofa.",

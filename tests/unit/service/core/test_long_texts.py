@@ -3,12 +3,12 @@ import time
 
 import pytest
 
+from dragoman_protocols.errors import TextTooLongError
+from dragoman_protocols.languages import language
+from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.budgets import expansion_ratio, segment_budget
 from dragoman_service.engine.budget import output_budget
-from dragoman_service.errors import TextTooLongError
-from dragoman_service.languages import language
 from dragoman_service.prompts import FAMILIES
-from dragoman_service.translation import Split, TranslationRequest
 
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
 

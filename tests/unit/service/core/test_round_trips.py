@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError
+from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.translation import Format, Split, TranslationRequest
 from dragoman_service.core import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.errors import EmptyOutputError, TruncatedOutputError
 from dragoman_service.prompts import prompt_family
 from dragoman_service.text.markers import PATTERN
-from dragoman_service.text.markup_tokens import Kind, tokens
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Split, TranslationRequest
 
 EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "25"))
 thoroughly = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)

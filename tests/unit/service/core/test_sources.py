@@ -1,10 +1,10 @@
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
+from dragoman_protocols.languages import UNKNOWN, language, pair, sources
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.sources import source_of
-from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
-from dragoman_service.languages import UNKNOWN, language, pair, sources
-from dragoman_service.translation import TranslationRequest
 
 FRENCH = "Le chat dort sur le canapé parce qu'il est fatigué."
 GERMAN = "Die Katze schläft auf dem Sofa, weil sie müde ist."

@@ -5,9 +5,9 @@ from contextlib import aclosing
 
 import pytest
 
+from dragoman_protocols.errors import DeadlineExceededError, EmptyOutputError, EmptyTextError
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.errors import DeadlineExceededError, EmptyOutputError, EmptyTextError
-from dragoman_service.translation import TranslationRequest
 
 GERMAN = {
     "The cat sleeps on the sofa.": "Die Katze schläft auf dem Sofa.",

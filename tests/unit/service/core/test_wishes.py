@@ -2,12 +2,12 @@
 
 import pytest
 
-from dragoman_service.errors import UnsupportedWishError
-from dragoman_service.languages import pair
+from dragoman_protocols.errors import UnsupportedWishError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import pair
+from dragoman_protocols.translation import Formality, TranslationRequest
 from dragoman_service.prompts import FAMILIES, prompt_family
 from dragoman_service.prompts.wishes import Tone, Wishes
-from dragoman_service.text.glossary import Term
-from dragoman_service.translation import Formality, TranslationRequest
 
 EN_DE, EN_ZH = pair("en", "de", ()), pair("en", "zh-Hans", ())
 TERMS = (("cat", "Katze"), ("dog", "Hund"))

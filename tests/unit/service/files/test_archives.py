@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_service.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files import archives
 from dragoman_service.files.archives import Archive, parsed
 from dragoman_service.files.kinds import READERS

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from dragoman_service.errors import BrokenFileError, GenerationError
+from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
 from dragoman_service.text.document import prepare
 from dragoman_service.text.preparation import Preparation

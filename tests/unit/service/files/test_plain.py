@@ -2,10 +2,10 @@ import codecs
 
 import pytest
 
-from dragoman_service.errors import BrokenFileError, UnsupportedFileError
+from dragoman_protocols.errors import BrokenFileError, UnsupportedFileError
+from dragoman_protocols.translation import Format
 from dragoman_service.files.kinds import READERS, reader_for
 from dragoman_service.files.plain import read_html, read_text
-from dragoman_service.text.preparation import Format
 
 
 @pytest.mark.parametrize(

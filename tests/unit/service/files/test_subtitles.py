@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_service.errors import BrokenFileError
+from dragoman_protocols.errors import BrokenFileError
 from dragoman_service.files.subtitles import read_subtitles
 
 CUES = """1

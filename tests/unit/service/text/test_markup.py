@@ -4,9 +4,10 @@ import time
 
 import pytest
 
+from dragoman_protocols.translation import Format
 from dragoman_service.text.document import prepare
 from dragoman_service.text.placeholders import placeholders
-from dragoman_service.text.preparation import Format, Preparation
+from dragoman_service.text.preparation import Preparation
 from dragoman_service.text.restoring import BrokenMarkersError, Fault, restore, verify
 
 HTML = Preparation(1000, format=Format.HTML)

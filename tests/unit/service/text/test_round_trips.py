@@ -13,10 +13,11 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dragoman_protocols.markup_tokens import Kind, tokens
+from dragoman_protocols.translation import Format
 from dragoman_service.text.document import Document, prepare
 from dragoman_service.text.markers import PATTERN
-from dragoman_service.text.markup_tokens import Kind, tokens
-from dragoman_service.text.preparation import Format, Preparation
+from dragoman_service.text.preparation import Preparation
 from dragoman_service.text.restoring import restore, verify
 
 EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "60"))

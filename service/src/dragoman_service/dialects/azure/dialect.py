@@ -15,16 +15,15 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.errors import ServiceError, UnknownLanguageError
+from dragoman_protocols.languages import language
+from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.azure.errors import AzureRefusal, body_of, number_of
 from dragoman_service.dialects.azure.shapes import Gender, Input, Inputs, Item, Items, Target, TextType, Tone
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.queries import bound_fields
-from dragoman_service.errors import ServiceError, UnknownLanguageError
 from dragoman_service.http.work import Call, Results
-from dragoman_service.languages import language
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Formality, TranslationRequest, TranslationResult
 
 V3 = "3.0"
 V2026 = "2026-06-06"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,

@@ -11,14 +11,14 @@ import langcodes
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.detection import detect
+from dragoman_protocols.offer import name_in, offered
 from dragoman_service.dialects.azure.dialect import V3, azure, check_size, version_of
 from dragoman_service.dialects.azure.errors import AzureRefusal
 from dragoman_service.dialects.azure.shapes import Item, Items
 from dragoman_service.dialects.bodies import read_json
-from dragoman_service.dialects.offered import name_in, offered
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.work import in_thread_if_long
-from dragoman_service.text.detection import detect
 
 RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.blanks import not_blank
+from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest
 from dragoman_service.core.costs import Cost, cost_of, demands_of
-from dragoman_service.dialects.blanks import not_blank
 from dragoman_service.dialects.deepl.codes import has_formality, source_tag, target_tag
 from dragoman_service.dialects.deepl.errors import missing, unsupported
 from dragoman_service.dialects.deepl.fields import Fields
-from dragoman_service.errors import InvalidFieldError
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import Formality, Split, TranslationRequest
 
 MOST_INSTRUCTIONS = 10
 MOST_INSTRUCTION_CHARS = 300

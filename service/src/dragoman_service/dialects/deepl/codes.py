@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import UnknownLanguageError
+from dragoman_protocols.languages import Language, language, primary
+from dragoman_protocols.offer import offered
 from dragoman_service.dialects.deepl.errors import unsupported
-from dragoman_service.dialects.offered import offered
-from dragoman_service.errors import UnknownLanguageError
-from dragoman_service.languages import Language, language, primary
 
 FORMAL = frozenset({"de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru"})
 """Primary subtags of the targets that have a formality at DeepL."""

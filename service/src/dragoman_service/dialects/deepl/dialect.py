@@ -14,22 +14,21 @@ from starlette.datastructures import Headers
 from dragoman_contract.glossaries import revisions
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import GLOSSARIES_HEADER
-from dragoman_service.dialects.blanks import put_back
+from dragoman_protocols.blanks import put_back
+from dragoman_protocols.errors import InvalidFieldError, ServiceError, UnknownDictionaryError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.glossaries.store import GlossaryStore, canonical_id
+from dragoman_protocols.glossaries.values import StoredGlossary, terms
+from dragoman_protocols.languages import language
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.deepl import errors
 from dragoman_service.dialects.deepl.asked import Asked, read_asked
 from dragoman_service.dialects.deepl.codes import source_code
 from dragoman_service.dialects.deepl.fields import fields_of
 from dragoman_service.dialects.deepl.usage import Usage
-from dragoman_service.errors import InvalidFieldError, ServiceError, UnknownDictionaryError
-from dragoman_service.glossaries.store import GlossaryStore, canonical_id
-from dragoman_service.glossaries.values import StoredGlossary, terms
 from dragoman_service.http.held_glossaries import HeldGlossaries
 from dragoman_service.http.work import Call, Results, in_thread_if_long
-from dragoman_service.languages import language
 from dragoman_service.text.entities import unescaped
-from dragoman_service.text.glossary import Term
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 
 def translations(asked: Asked, results: Sequence[TranslationResult]) -> Iterable[dict[str, Any]]:

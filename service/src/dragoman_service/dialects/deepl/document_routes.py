@@ -11,13 +11,13 @@ from fastapi.responses import JSONResponse
 
 from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_contract.routing import CHARACTERS_HEADER
+from dragoman_protocols.errors import CapacityError
 from dragoman_service.dialects.deepl import schemas
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.documents import MOST_AT_ONCE, Document, Documents, State
 from dragoman_service.dialects.deepl.fields import Fields
 from dragoman_service.dialects.deepl.glossary_replies import Inform
 from dragoman_service.dialects.deepl.uploads import read_document, read_upload
-from dragoman_service.errors import CapacityError
 from dragoman_service.http.answering import Answering
 
 

@@ -14,15 +14,15 @@ from enum import StrEnum
 from starlette.datastructures import Headers
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_service.dialects.blanks import put_back
+from dragoman_protocols.blanks import put_back
+from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.dialects.deepl.asked import Asked
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError, DocumentNotFoundError
-from dragoman_service.errors import ServiceError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.http.answering import Answering, check_left
 from dragoman_service.http.shelf import Shelf, Shelved
-from dragoman_service.translation import TranslationRequest
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, Response
 
-from dragoman_service.dialects.headers import headers_for
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,
@@ -27,6 +26,7 @@ from dragoman_service.errors import (
     UnknownLanguageError,
     UnsupportedPairError,
 )
+from dragoman_service.dialects.headers import headers_for
 
 
 class UriTooLongError(CallerError):

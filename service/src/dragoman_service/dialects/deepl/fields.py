@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 import pydantic_core
 from starlette.requests import Request
 
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 from dragoman_service.dialects.deepl.errors import UriTooLongError, missing, unsupported
 from dragoman_service.dialects.queries import bound_fields
-from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 
 FORM = "application/x-www-form-urlencoded"
 

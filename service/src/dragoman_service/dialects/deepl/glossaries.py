@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from dragoman_protocols.errors import InvalidFieldError, UnknownGlossaryError, UnknownLanguageError
+from dragoman_protocols.glossaries.entries import FORMATS, read_entries, to_tsv
+from dragoman_protocols.glossaries.store import Change
+from dragoman_protocols.glossaries.values import Dictionary, DictionaryOutline, Outline, StoredGlossary
 from dragoman_service.dialects.deepl.codes import glossary_language
 from dragoman_service.dialects.deepl.errors import missing, unsupported
 from dragoman_service.dialects.deepl.fields import Fields
-from dragoman_service.errors import InvalidFieldError, UnknownGlossaryError, UnknownLanguageError
-from dragoman_service.glossaries.entries import FORMATS, read_entries, to_tsv
-from dragoman_service.glossaries.store import Change
-from dragoman_service.glossaries.values import Dictionary, DictionaryOutline, Outline, StoredGlossary
 
 TSV = "text/tab-separated-values"
 

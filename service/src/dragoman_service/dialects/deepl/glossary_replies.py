@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from dragoman_protocols.glossaries.entries import to_tsv
+from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_service.dialects.deepl import glossaries
 from dragoman_service.dialects.deepl.errors import MediaTypeError
 from dragoman_service.dialects.deepl.fields import Fields
-from dragoman_service.glossaries.entries import to_tsv
-from dragoman_service.glossaries.store import GlossaryStore
 
 Reply = Callable[[Request, Fields], Awaitable[Response]]
 Inform = Callable[[Request, Reply], Awaitable[Response]]

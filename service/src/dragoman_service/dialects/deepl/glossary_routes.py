@@ -6,9 +6,9 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
+from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_service.dialects.deepl import schemas
 from dragoman_service.dialects.deepl.glossary_replies import GlossaryReplies, Inform
-from dragoman_service.glossaries.store import GlossaryStore
 
 
 def glossary_routes(inform: Inform, store: GlossaryStore) -> APIRouter:

@@ -12,14 +12,14 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
+from dragoman_protocols.offer import offered
 from dragoman_service.dialects.deepl.asked import Asked, read_asked
 from dragoman_service.dialects.deepl.errors import missing, unsupported
 from dragoman_service.dialects.deepl.fields import Fields
-from dragoman_service.dialects.offered import offered
-from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import reader_for
-from dragoman_service.text.detection import NOTHING, detect
 
 MOST_FIELDS = 100
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from dragoman_service.errors import QuotaError
+from dragoman_protocols.errors import QuotaError
 
 UNLIMITED = 1_000_000_000_000
 """What DeepL itself names as the limit of those who have none."""

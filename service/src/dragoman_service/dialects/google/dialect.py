@@ -14,15 +14,9 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 
-from dragoman_service.dialects.blanks import not_blank, put_back
-from dragoman_service.dialects.bodies import decoded, read_json, refusal
-from dragoman_service.dialects.google.html import escaped
-from dragoman_service.dialects.google.shapes import Detection, GoogleFormat, Translation
-from dragoman_service.dialects.headers import headers_for
-from dragoman_service.dialects.offered import name_in
-from dragoman_service.dialects.openapi import FORM
-from dragoman_service.dialects.queries import bound_fields
-from dragoman_service.errors import (
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.detection import detect
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,
@@ -32,10 +26,15 @@ from dragoman_service.errors import (
     MalformedRequestError,
     ServiceError,
 )
+from dragoman_protocols.offer import name_in
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
+from dragoman_service.dialects.bodies import decoded, read_json, refusal
+from dragoman_service.dialects.google.html import escaped
+from dragoman_service.dialects.google.shapes import Detection, GoogleFormat, Translation
+from dragoman_service.dialects.headers import headers_for
+from dragoman_service.dialects.openapi import FORM
+from dragoman_service.dialects.queries import bound_fields
 from dragoman_service.http.work import Call, Results
-from dragoman_service.text.detection import detect
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 PATH = "/language/translate/v2"
 

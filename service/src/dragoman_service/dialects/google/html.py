@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dragoman_service.text.markup_tokens import Kind, tokens
+from dragoman_protocols.markup_tokens import Kind, tokens
 
 BARE_AMPERSAND = re.compile(r"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 

@@ -7,6 +7,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.offer import offered
 from dragoman_service.dialects.google.dialect import PATH, SAID, Google, detections, languages, parameters
 from dragoman_service.dialects.google.shapes import (
     Detection,
@@ -16,7 +17,6 @@ from dragoman_service.dialects.google.shapes import (
     Translation,
     TranslationAnswer,
 )
-from dragoman_service.dialects.offered import offered
 from dragoman_service.dialects.openapi import FORM, JSON, errors, in_query, query
 from dragoman_service.dialects.openapi import body as body_of
 from dragoman_service.dialects.queries import bound_fields

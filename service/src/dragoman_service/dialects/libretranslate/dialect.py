@@ -9,7 +9,19 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from dragoman_service.dialects.blanks import UNDETERMINED, not_blank, put_back
+from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
+from dragoman_protocols.errors import (
+    CallerError,
+    CapacityError,
+    DrainingError,
+    EngineDeadError,
+    InvalidFieldError,
+    NotReadyError,
+    QuotaError,
+    ServiceError,
+)
+from dragoman_protocols.languages import language
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.libretranslate.codes import AUTO, from_tag, to_tag
 from dragoman_service.dialects.libretranslate.fields import (
@@ -21,20 +33,7 @@ from dragoman_service.dialects.libretranslate.fields import (
     read_fields,
 )
 from dragoman_service.dialects.queries import too_many_fields
-from dragoman_service.errors import (
-    CallerError,
-    CapacityError,
-    DrainingError,
-    EngineDeadError,
-    InvalidFieldError,
-    NotReadyError,
-    QuotaError,
-    ServiceError,
-)
 from dragoman_service.http.work import Call, Results
-from dragoman_service.languages import language
-from dragoman_service.text.preparation import Format
-from dragoman_service.translation import TranslationRequest, TranslationResult
 
 FORMATS = {"": Format.PLAIN, "text": Format.PLAIN, "html": Format.HTML}
 

@@ -13,9 +13,9 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import Field, File, parse_options_header
 from starlette.requests import Request
 
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 from dragoman_service.dialects.bodies import decoded
 from dragoman_service.dialects.queries import bound_fields
-from dragoman_service.errors import InvalidFieldError, MalformedRequestError
 
 MULTIPART = b"multipart/form-data"
 URLENCODED = b"application/x-www-form-urlencoded"

@@ -12,22 +12,22 @@ from pathlib import PurePath
 from fastapi import Request, Response
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.errors import InvalidFieldError, ServiceError
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.offer import offered
+from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core import Translator
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.dialects.addresses import base_url
-from dragoman_service.dialects.blanks import not_blank, put_back
 from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
 from dragoman_service.dialects.libretranslate.dialect import render_error, respond
 from dragoman_service.dialects.libretranslate.fields import missing, read_fields
-from dragoman_service.dialects.offered import offered
-from dragoman_service.errors import InvalidFieldError, ServiceError
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import reader_for
 from dragoman_service.http.draining import Unfetched
 from dragoman_service.http.shelf import Shelf
-from dragoman_service.languages import Pair
-from dragoman_service.text.detection import NOTHING, detect
-from dragoman_service.translation import TranslationRequest
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
 """What a file's name is freed from, so that it is the same in every header and on every disk."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman_protocols.detection import NOTHING, Detection
+from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
+from dragoman_protocols.languages import language
+from dragoman_protocols.offer import Offered
 from dragoman_service.dialects.libretranslate.codes import AUTO, from_tag
 from dragoman_service.dialects.libretranslate.dialect import UNDETECTED, Limits, detected_language
 from dragoman_service.dialects.libretranslate.fields import Fields, missing
-from dragoman_service.dialects.offered import Offered
-from dragoman_service.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_service.files.kinds import READERS
-from dragoman_service.languages import language
-from dragoman_service.text.detection import NOTHING, Detection
 
 FRONTEND_TIMEOUT_MS = 500
 """How long LibreTranslate's own page waits for the next keystroke before it asks."""

@@ -9,6 +9,9 @@ from fastapi import APIRouter, Request, Response
 
 from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_protocols.detection import detect
+from dragoman_protocols.errors import CapacityError
+from dragoman_protocols.offer import offered
 from dragoman_service.dialects import openapi
 from dragoman_service.dialects.libretranslate.dialect import CORS, LibreTranslate, Limits, respond
 from dragoman_service.dialects.libretranslate.fields import MULTIPART, read_fields
@@ -23,13 +26,10 @@ from dragoman_service.dialects.libretranslate.shapes import (
     SentFile,
     Translated,
 )
-from dragoman_service.dialects.offered import offered
 from dragoman_service.engine.protocol import Phase
-from dragoman_service.errors import CapacityError
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.shelf import Shelf
 from dragoman_service.http.work import in_thread_if_long
-from dragoman_service.text.detection import detect
 
 MOST_FILES_AT_ONCE = 8
 """Bounds the memory that files take while they are read and written."""

@@ -7,8 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman_service.dialects.events import event
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     BodyTooLargeError,
     CallerError,
     CapacityError,
@@ -17,6 +16,7 @@ from dragoman_service.errors import (
     ServiceError,
     TextTooLongError,
 )
+from dragoman_protocols.events import event
 
 DONE = b"data: [DONE]\n\n"
 

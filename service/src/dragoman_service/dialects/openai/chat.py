@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from fastapi import Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.errors import EmptyTextError, GenerationError, InvalidFieldError, ServiceError
+from dragoman_protocols.languages import Pair
 from dragoman_service.core import Translator
 from dragoman_service.core.costs import Cost, Demand, cost_of
 from dragoman_service.dialects.openai.answers import Completion
 from dragoman_service.dialects.openai.shapes import ChatRequest
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt
-from dragoman_service.errors import EmptyTextError, GenerationError, InvalidFieldError, ServiceError
-from dragoman_service.languages import Pair
 
 ANSWER_TOKENS = 512
 """Expected length of an answer, unless the caller's own bound is less: answers end before the model's context does."""

@@ -10,6 +10,9 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_contract.languages import is_tag
+from dragoman_protocols.errors import InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.openai.answers import (
@@ -24,10 +27,7 @@ from dragoman_service.dialects.openai.shapes import (
     ChatRequest,
     TranslationOptions,
 )
-from dragoman_service.errors import InvalidFieldError, ServiceError, UnknownLanguageError
 from dragoman_service.http.work import Call, Results, Work
-from dragoman_service.text.glossary import Term
-from dragoman_service.translation import Delta, TranslationRequest, TranslationResult
 
 AUTO = "auto"
 

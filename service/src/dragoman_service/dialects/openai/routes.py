@@ -7,6 +7,7 @@ import time
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.errors import ServiceError
 from dragoman_service.dialects import openapi
 from dragoman_service.dialects.openai.answers import SAID, model_card
 from dragoman_service.dialects.openai.dialect import OpenAI
@@ -17,7 +18,6 @@ from dragoman_service.dialects.openai.shapes import (
     Models,
     OpenAIErrorResponse,
 )
-from dragoman_service.errors import ServiceError
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.work import EVENT_STREAM
 

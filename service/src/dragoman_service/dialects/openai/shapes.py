@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS
 from dragoman_service.dialects.bodies import FIRST_PROBLEM
-from dragoman_service.text.glossary import MOST_TERM_CHARS
 
 MOST_STOPS = 16
 

@@ -16,6 +16,12 @@ from dataclasses import dataclass, field, fields
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from dragoman_protocols.errors import (
+    EngineDeadError,
+    GenerationError,
+    ModelLoadError,
+    SettingsError,
+)
 from dragoman_service.engine.arguments import merged
 from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.protocol import (
@@ -30,12 +36,6 @@ from dragoman_service.engine.protocol import (
 )
 from dragoman_service.engine.pulse import Pulse
 from dragoman_service.engine.scripted.slots import Places
-from dragoman_service.errors import (
-    EngineDeadError,
-    GenerationError,
-    ModelLoadError,
-    SettingsError,
-)
 from dragoman_service.settings import Settings
 
 CHARS_PER_TOKEN = 4

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from dragoman_protocols.errors import GenerationError, OverloadedError, StartError
 from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.protocol import (
     Capacity,
@@ -29,7 +30,6 @@ from dragoman_service.engine.vllm.prefill_gate import Gathering
 from dragoman_service.engine.vllm.process import CalledOffError, Runtime
 from dragoman_service.engine.vllm.sampling import sampling_params
 from dragoman_service.engine.vllm.tokens import Tokens
-from dragoman_service.errors import GenerationError, OverloadedError, StartError
 from dragoman_service.settings import Settings
 
 TRIAL = Prompt("a", "a", Framing.RAW)

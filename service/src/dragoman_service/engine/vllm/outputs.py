@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.errors import GenerationError
 
 
 def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str] | None) -> Chunk:

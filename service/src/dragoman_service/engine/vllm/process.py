@@ -18,6 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from dragoman_protocols.errors import EngineDeadError, ModelLoadError, StartError
 from dragoman_service.engine.arguments import engine_arguments
 from dragoman_service.engine.protocol import Phase, Progress, Report
 from dragoman_service.engine.vllm import weights
@@ -26,7 +27,6 @@ from dragoman_service.engine.vllm.environment import environment, usable_cpus
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
 from dragoman_service.engine.vllm.threads import in_daemon_thread
-from dragoman_service.errors import EngineDeadError, ModelLoadError, StartError
 from dragoman_service.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.errors import (
+from dragoman_protocols.errors import (
     GlossaryStoreError,
     InvalidFieldError,
     InvalidGlossaryError,
@@ -18,10 +18,10 @@ from dragoman_service.errors import (
     StoreFullError,
     UnknownGlossaryError,
 )
-from dragoman_service.glossaries import directory, store
-from dragoman_service.glossaries.directory import DirectoryStore
-from dragoman_service.glossaries.store import GlossaryStore, MemoryStore
-from dragoman_service.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.glossaries import directory, store
+from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
 from dragoman_service.http.glossary_store import open_store
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)

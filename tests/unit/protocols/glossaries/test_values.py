@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dragoman_service.errors import InvalidGlossaryError, UnknownDictionaryError
-from dragoman_service.glossaries.values import (
+from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.glossaries.values import (
     MOST_GLOSSARY_BYTES,
     MOST_SEARCHED_CHARS,
     Dictionary,
@@ -12,7 +13,6 @@ from dragoman_service.glossaries.values import (
     StoredGlossary,
     terms,
 )
-from dragoman_service.text.glossary import Term
 
 
 def make_dictionary(source: str = "en", target: str = "de", **entries: str) -> Dictionary:

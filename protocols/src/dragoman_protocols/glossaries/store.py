@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from dragoman_service.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
-from dragoman_service.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 MOST_GLOSSARIES = 1000
 """What DeepL keeps for one account."""

@@ -1,8 +1,8 @@
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
-from dragoman_service.languages import language, listing, pair
+from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
+from dragoman_protocols.languages import language, listing, pair
 
 EUROPEAN = (Languages(source="en", targets=("de", "pt-BR")), Languages(source="de", targets=("en",)))
 

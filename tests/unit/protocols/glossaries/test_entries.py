@@ -2,9 +2,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dragoman_service.errors import InvalidGlossaryError
-from dragoman_service.glossaries.entries import read_entries, to_tsv
-from dragoman_service.glossaries.values import Entry
+from dragoman_protocols.errors import InvalidGlossaryError
+from dragoman_protocols.glossaries.entries import read_entries, to_tsv
+from dragoman_protocols.glossaries.values import Entry
 
 
 def read(text: str, entries_format: str = "tsv") -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.text.detection import NOTHING, detect, shares
+from dragoman_protocols.detection import NOTHING, detect, shares
 
 LANGUAGES = [
     line.split("|", 1)

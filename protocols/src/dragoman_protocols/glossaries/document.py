@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import TypeAdapter
 
-from dragoman_service.glossaries.values import StoredGlossary
+from dragoman_protocols.glossaries.values import StoredGlossary
 
 _DOCUMENT = TypeAdapter(StoredGlossary)
 

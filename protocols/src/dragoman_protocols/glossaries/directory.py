@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from dragoman_contract.glossaries import Packed, pack
-from dragoman_service.errors import GlossaryStoreError, UnknownGlossaryError
-from dragoman_service.glossaries.document import read, written
-from dragoman_service.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
-from dragoman_service.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
+from dragoman_protocols.glossaries.document import read, written
+from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 log = logging.getLogger(__name__)
 

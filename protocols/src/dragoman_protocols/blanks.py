@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dragoman_service.translation import TranslationResult
+from dragoman_protocols.translation import TranslationResult
 
 UNDETERMINED = "und"
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from dragoman_contract.glossaries import Packed, pack
-from dragoman_service.errors import GlossaryMissingError
-from dragoman_service.glossaries.document import written
-from dragoman_service.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.errors import GlossaryMissingError
+from dragoman_protocols.glossaries.document import written
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
 from dragoman_service.http.held_glossaries import HeldGlossaries
 
 MADE = datetime(2026, 11, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ import langcodes
 from langcodes.tag_parser import LanguageTagError
 
 from dragoman_contract.languages import ANY, MOST_TAG_CHARS, Languages, is_tag, serves
-from dragoman_service.errors import UnknownLanguageError, UnsupportedPairError
+from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
 
 CHINESE = frozenset({"zh", "cmn"})
 """Primary subtags that prompt families mean by "Chinese"; Cantonese (yue) is a target of its own."""

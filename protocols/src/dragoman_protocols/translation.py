@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman_service.text.glossary import Term
-from dragoman_service.text.preparation import Format
+from dragoman_protocols.glossaries.matching import Term
+
+
+class Format(StrEnum):
+    """How a text is written."""
+
+    PLAIN = "plain"
+    HTML = "html"
+    XML = "xml"
 
 
 class Formality(StrEnum):

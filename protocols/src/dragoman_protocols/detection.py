@@ -1,6 +1,6 @@
 """Which language a text is in.
 
-py3langid names 88 of 92 short texts of `tests/unit/service/text/languages.txt` rightly, pycld2 82; it is pure Python
+py3langid names 88 of 92 short texts of `tests/unit/protocols/languages.txt` rightly, pycld2 82; it is pure Python
 with a bundled model of 4.6 MB (lingua's wheel has 96 MB; gcld3 has no wheel), 0.35 ms a short text.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import regex
 
-from dragoman_service.text.scripts import chinese_script, scripts_of_text
+from dragoman_protocols.scripts import chinese_script, scripts_of_text
 
 MOST_CHARS = 1000
 """More text does not change the answer."""

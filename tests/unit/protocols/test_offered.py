@@ -1,6 +1,6 @@
 from dragoman_contract.languages import Languages
-from dragoman_service.dialects.offered import COMMON, name_in, offered
-from dragoman_service.languages import language
+from dragoman_protocols.languages import language
+from dragoman_protocols.offer import COMMON, name_in, offered
 
 
 def pairs(*entries: tuple[str, tuple[str, ...]]) -> tuple[Languages, ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from dragoman_service.errors import InvalidGlossaryError, UnknownDictionaryError
-from dragoman_service.text.glossary import Glossary, Term
+from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
+from dragoman_protocols.glossaries.matching import Glossary, Term
 
 MOST_NAME_CHARS = 1024
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_service.text.glossary import Glossary, Term, missing
+from dragoman_protocols.glossaries.matching import Glossary, Term, missing
 
 
 def found(text: str, *terms: Term) -> list[str]:

@@ -9,8 +9,8 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
-from dragoman_service.errors import InvalidGlossaryError
-from dragoman_service.glossaries.values import Entry, flaw
+from dragoman_protocols.errors import InvalidGlossaryError
+from dragoman_protocols.glossaries.values import Entry, flaw
 
 FORMATS = ("tsv", "csv")
 
