@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client import CollectorRegistry
 
+from dragoman_contract.serving import MAX_PIPELINED, MAX_SHORT_CHUNKS
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
-from dragoman_service.http.inbound import ADDRESS_BYTES, HEAD_BYTES, MOST_CHUNKS, MOST_HEADERS, MOST_PIPELINED
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
-from dragoman_service.http.server import Pod, listen
+from dragoman_service.http.server import LIMITS, Pod, listen
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
 
@@ -78,12 +78,15 @@ async def test_an_ordinary_request_passes(port: int) -> None:
 @pytest.mark.parametrize(
     ("pieces", "status"),
     [
-        ((b"GET /" + b"a" * ADDRESS_BYTES + b" HTTP/1.1\r\nhost: x\r\n\r\n",), 414),
+        ((b"GET /" + b"a" * LIMITS.address_bytes + b" HTTP/1.1\r\nhost: x\r\n\r\n",), 414),
         ((b"GET /?q=",) + (b"a" * 1000,) * 1000, 414),
         ((HEAD, b"x-long: ") + (b"a" * 1000,) * 1000, 431),
-        ((HEAD + b"x-long: " + b"a" * HEAD_BYTES + b"\r\n\r\n",), 431),
-        ((HEAD + b"a: b\r\n" * (MOST_HEADERS + 1) + b"\r\n",), 431),
-        ((HEAD + b"transfer-encoding: chunked\r\n\r\n",) + (b"1\r\na\r\n" * 64,) * (MOST_CHUNKS // 8), 431),
+        ((HEAD + b"x-long: " + b"a" * LIMITS.head_bytes + b"\r\n\r\n",), 431),
+        ((HEAD + b"a: b\r\n" * (LIMITS.headers + 1) + b"\r\n",), 431),
+        (
+            (HEAD + b"transfer-encoding: chunked\r\n\r\n",) + (b"1\r\na\r\n" * 64,) * (MAX_SHORT_CHUNKS // 8),
+            431,
+        ),
     ],
 )
 async def test_a_head_that_is_too_long_is_refused(port: int, pieces: tuple[bytes, ...], status: int) -> None:
@@ -94,13 +97,13 @@ async def test_a_head_that_is_too_long_is_refused(port: int, pieces: tuple[bytes
 
 
 async def test_a_long_head_behind_a_request_is_not_its_answer(port: int) -> None:
-    came = await answers(port, WHOLE + HEAD + b"x-long: " + b"a" * HEAD_BYTES)
+    came = await answers(port, WHOLE + HEAD + b"x-long: " + b"a" * LIMITS.head_bytes)
 
     assert set(statuses(came)) <= {200}
 
 
 async def test_pipelined_requests_are_bounded(port: int) -> None:
-    came = await answers(port, WHOLE * (MOST_PIPELINED + 40))
+    came = await answers(port, WHOLE * (MAX_PIPELINED + 40))
 
-    assert len(statuses(came)) <= MOST_PIPELINED + 2
+    assert len(statuses(came)) <= MAX_PIPELINED + 2
     assert set(statuses(came)) <= {200}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import socket
 import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from typing import Any
 
 import uvloop
 
+from dragoman_contract.serving import bound_socket
 from dragoman_contract.tracebacks import SparseTracebacks
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.dialects import names
@@ -21,7 +23,7 @@ from dragoman_router.fleet.background import Tender
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.admin import admin_app, served
 from dragoman_router.http.assembly import assemble
-from dragoman_router.http.server import Certificates, Router, bound
+from dragoman_router.http.server import Certificates, Router
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
 from dragoman_router.sharing.publishing import Publisher, Store, Terms
@@ -60,6 +62,13 @@ def _first(error: Exception) -> Exception:
     return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
 
 
+def _bound(settings: Settings) -> socket.socket:
+    try:
+        return bound_socket(settings.host, settings.port, settings.write_timeout_s)
+    except OSError as error:
+        raise SettingsError(str(error)) from error
+
+
 async def _run(settings: Settings) -> None:
     names.load()  # On first use this would hold up the event loop.
     # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
@@ -70,7 +79,7 @@ async def _run(settings: Settings) -> None:
     app, state = assemble(settings, ring)
     fleet, metrics = state.fleet, state.metrics
     async with AsyncExitStack() as stack:
-        at = stack.enter_context(bound(settings.host, settings.port, settings.write_timeout_s))
+        at = stack.enter_context(_bound(settings))
         if settings.glossary_dir is not None or settings.glossary_namespace is not None:
             # Imported only where it is wanted: it brings the engine pod's glossaries along.
             from dragoman_router.glossaries.opening import open_glossaries

@@ -13,11 +13,12 @@ import aiohttp
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_contract.serving import bound_socket
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.background import Tender
 from dragoman_router.http.app import State
 from dragoman_router.http.assembly import assemble
-from dragoman_router.http.server import bound, http_server
+from dragoman_router.http.server import http_server
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 
@@ -169,7 +170,7 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     settings = Settings(_cli_parse_args=False, router_id="router-1", **options)
     app, state = assemble(settings, ring)
     tender = Tender(state.fleet, settings.router_id)
-    listening = bound("127.0.0.1", 0, settings.write_timeout_s)
+    listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
     if send_buffer_bytes is not None:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer_bytes)

@@ -22,6 +22,7 @@ from dragoman_contract.routing import (
     SOURCE_LANG_HEADER,
     TIMEOUT_HEADER,
 )
+from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.access.limits import Charge
@@ -50,7 +51,6 @@ from dragoman_router.fleet.upstream import ExchangeError, Headers, Reply
 from dragoman_router.http.attach_glossaries import Glossaries
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import fetch, owner
-from dragoman_router.http.inbound import EXTENSION, Exchange, InboundProtocol
 from dragoman_router.http.placement import Catalogue, Detector, Placement, place
 from dragoman_router.http.proxy import Answered, Job, Proxy
 from dragoman_router.http.reading import (
@@ -169,7 +169,7 @@ class App:
         """Answer one request."""
         if scope["type"] != "http":
             return
-        connection: InboundProtocol = scope["extensions"][EXTENSION]
+        connection: BoundedProtocol = scope["extensions"][EXTENSION]
         exchange = connection.exchange
         room = Room(self._state.memory)
         self._state.active += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
+from dragoman_contract.serving import discard_body
 from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import BodyTooLargeError, CapacityError
 
@@ -20,9 +20,6 @@ Send = Callable[[Message], Awaitable[None]]
 DEPLOYMENT = DEPLOYMENT_HEADER.lower().encode()
 PREFIX = DEPLOYMENT_PREFIX.encode()
 
-DISCARD_BYTES = 64 * 1024 * 1024
-DISCARD_S = 5.0
-"""An oversized body is read and thrown away up to here, so that its sender gets to read the answer."""
 LOOK_BYTES = 64 * 1024
 """What is looked at in one go."""
 
@@ -124,7 +121,7 @@ async def read_body(
     """
     length = request.header(b"content-length")
     if length is not None and int(length) > most_bytes:
-        await _discard(receive)
+        await discard_body(receive)
         raise _too_large(most_bytes)
     parts: list[bytes] = []
     size, more = 0, True
@@ -143,7 +140,7 @@ async def read_body(
         room.close()
         parts.clear()
         if more:
-            await _discard(receive)
+            await discard_body(receive)
         raise _too_large(most_bytes)
     request.body = parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -154,17 +151,6 @@ async def _shown(part: bytes, look: Callable[[bytes], None]) -> None:
         if at:
             await asyncio.sleep(0)
         look(part[at : at + LOOK_BYTES])
-
-
-async def _discard(receive: Receive) -> None:
-    discarded = 0
-    with suppress(TimeoutError):
-        async with asyncio.timeout(DISCARD_S):
-            while discarded < DISCARD_BYTES:
-                message = await receive()
-                discarded += len(message.get("body", b""))
-                if message["type"] == "http.disconnect" or not message.get("more_body"):
-                    return
 
 
 def _too_large(most_bytes: int) -> BodyTooLargeError:

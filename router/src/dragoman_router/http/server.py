@@ -6,71 +6,20 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
 from typing import Any
 
-import uvicorn
-
-from dragoman_contract.http import WRITE_TIMEOUT_S
+from dragoman_contract.serving import RequestLimits, Server, make_server
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.app import App, State
-from dragoman_router.http.inbound import InboundProtocol, bounded
 from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
 
-KEEP_ALIVE_S = 75
-"""Longer than what clients keep an idle connection, so that no request meets a closing one."""
-
-
-SWEEP_TICKS = 10
-"""uvicorn ticks ten times a second."""
-
-
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: what a signal means here is a drain. It ends what takes too long."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the router."""
-        yield
-
-    async def on_tick(self, counter: int) -> bool:
-        """Look at all connections once a second."""
-        if counter % SWEEP_TICKS == 0:
-            now_s = asyncio.get_running_loop().time()
-            for connection in list(self.server_state.connections):
-                if isinstance(connection, InboundProtocol):
-                    connection.sweep(now_s)
-        return await super().on_tick(counter)
-
-
-def bound(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
-    """A socket that has its address and does not listen yet.
-
-    Args:
-        host: Address.
-        port: TCP port; 0 picks one.
-        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
-
-    Raises:
-        SettingsError: The address cannot be had.
-    """
-    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
-        made.bind((host, port))
-    except OSError as error:
-        made.close()
-        raise SettingsError(
-            f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}"
-        ) from error
-    return made
+HEAD_BYTES = 32 * 1024
+MAX_HEADERS = 256
 
 
 class Certificates:
@@ -104,10 +53,8 @@ class Certificates:
                 raise SettingsError(f"certificate {cert} with key {key}: {error}") from error
 
 
-def http_server(
-    app: App, state: State, settings: Settings, certificates: Certificates | None
-) -> uvicorn.Server:
-    """uvicorn as the router runs it.
+def http_server(app: App, state: State, settings: Settings, certificates: Certificates | None) -> Server:
+    """The server for clients.
 
     Args:
         app: What answers.
@@ -115,23 +62,18 @@ def http_server(
         settings: Bounds.
         certificates: TLS, if any.
     """
-    config = uvicorn.Config(
+    limits = RequestLimits(HEAD_BYTES, MAX_HEADERS, HEAD_BYTES, settings.body_timeout_s)
+    server = make_server(
         app,
-        http=bounded(settings.body_timeout_s, state.metrics.stalled.inc),
-        ws="none",
-        lifespan="off",
-        access_log=False,
-        server_header=False,
+        limits,
+        state.metrics.stalled.inc,
+        cancel_on_disconnect=True,
+        closing_s=1,
         date_header=False,
         proxy_headers=False,
-        log_config=None,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=1,
-        backlog=4096,
     )
-    config.load()
-    config.ssl = None if certificates is None else certificates.context
-    return _Server(config)
+    server.config.ssl = None if certificates is None else certificates.context
+    return server
 
 
 class Router:

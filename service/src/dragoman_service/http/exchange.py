@@ -6,16 +6,13 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
+from dragoman_contract.serving import discard_body
 from dragoman_protocols.errors import BodyTooLargeError, CutShortError, DeadlineExceededError
 from dragoman_service.http.lifecycle import Lifecycle
 
 Result = TypeVar("Result")
-
-DISCARDED_BYTES = 64 * 1024 * 1024
-"""How much of an oversized body is read and thrown away, so that its sender gets to read the answer
-instead of a broken pipe."""
 
 
 class ClientGoneError(Exception):
@@ -30,21 +27,19 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
         ClientGoneError: The client left before it was complete.
     """
     body = bytearray()
-    seen_bytes = 0
-    try:
-        async for chunk in request.stream():
-            seen_bytes += len(chunk)
-            if seen_bytes <= limit_bytes:
-                body += chunk
-                continue
-            body.clear()
-            if seen_bytes > limit_bytes + DISCARDED_BYTES:
-                break
-    except ClientDisconnect:
-        raise ClientGoneError from None
-    if seen_bytes > limit_bytes:
-        raise BodyTooLargeError(f"the body is over {limit_bytes} bytes; send the text in smaller pieces")
-    return bytes(body)
+    more = True
+    while more and len(body) <= limit_bytes:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    if len(body) <= limit_bytes:
+        return bytes(body)
+    body.clear()
+    if more:
+        await discard_body(request.receive)
+    raise BodyTooLargeError(f"the body is over {limit_bytes} bytes; send the text in smaller pieces")
 
 
 async def while_connected(

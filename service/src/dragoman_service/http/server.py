@@ -6,26 +6,26 @@ import asyncio
 import contextlib
 import gc
 import logging
-import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
-import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from dragoman_contract.files import FILE_TIMEOUT_S
 from dragoman_contract.http import WRITE_TIMEOUT_S
+from dragoman_contract.serving import BACKLOG, BoundedProtocol, RequestLimits, bound_socket, make_server
 from dragoman_protocols.errors import ServiceError, StartError
 from dragoman_service.engine.protocol import Engine, Phase, Progress
-from dragoman_service.http.inbound import bounded
 from dragoman_service.http.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
 
-KEEP_ALIVE_S = 75
-"""Longer than what clients and proxies in front of a pod (60 s as a rule) keep an idle connection, so that
-it is they who close it and no request meets a closing one."""
+LIMITS = RequestLimits(
+    head_bytes=48 * 1024, headers=300, address_bytes=40 * 1024, arrival_timeout_s=FILE_TIMEOUT_S
+)
+"""More than a router accepts (32 KiB, 256 headers) and adds. deep-translator's client for LibreTranslate sends texts of
+any length in the address."""
 
 RELEASE_S = 0.5
 """How often a pod that is about to leave looks whether clients have ceased to come."""
@@ -39,39 +39,17 @@ CLOSING_S = 5
 """What requests get to write their last answer once the drain is over."""
 
 
-class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: what a signal means here is a drain."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to the pod."""
-        yield
-
-
-def _awaits_request(connection: asyncio.Protocol) -> bool:
-    """Whether no request has come on a connection yet, or one is not answered."""
-    if not isinstance(connection, HttpToolsProtocol):
-        return False
-    return connection.cycle is None or not connection.cycle.response_complete
-
-
 def listen(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
-    """A listening socket.
-
-    Args:
-        host: Address.
-        port: TCP port; 0 picks one.
-        write_timeout_s: Maximum time without progress on a connection that has data to send (`WRITE_TIMEOUT_S`).
+    """A listening socket; see `bound_socket`.
 
     Raises:
-        StartError: The address cannot be had.
+        StartError: The address is not available.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = bound_socket(host, port, write_timeout_s)
+        listening.listen(BACKLOG)
     except OSError as error:
-        raise StartError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(1000 * write_timeout_s))
+        raise StartError(str(error)) from error
     return listening
 
 
@@ -102,19 +80,7 @@ class Pod:
         self._drain_timeout_s = drain_timeout_s
         self._lame_duck_s = lame_duck_s
         self._end = asyncio.Event()
-        self._server = _Server(
-            uvicorn.Config(
-                app,
-                http=bounded(app.state.client_stalled),
-                ws="none",
-                lifespan="off",
-                access_log=False,
-                server_header=False,
-                log_config=None,
-                timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=CLOSING_S,
-            )
-        )
+        self._server = make_server(app, LIMITS, app.state.client_stalled, closing_s=CLOSING_S)
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; a second one cuts the drain short.
@@ -221,7 +187,10 @@ class Pod:
                 while True:
                     # First, because accepted connections become known in the next turns of the event loop.
                     await asyncio.sleep(ARRIVAL_POLL_S)
-                    if not any(map(_awaits_request, self._server.server_state.connections)):
+                    connections = self._server.server_state.connections
+                    if not any(
+                        isinstance(each, BoundedProtocol) and each.awaits_request for each in connections
+                    ):
                         return
 
     async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
