@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from dragoman_operator import logs
-from dragoman_operator.autoscaling.deletion_cost_writer import Leaving
+from dragoman_operator.autoscaling.deletion_cost import Leaving
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman_operator.autoscaling.decision import TotalLoad
 from dragoman_operator.autoscaling.manifests import HELD_METRIC
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad
 from dragoman_operator.autoscaling.status import Scaled
 from dragoman_operator.observed.snapshot import Key
 

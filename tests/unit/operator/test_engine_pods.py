@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision import ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.deletion_cost import MOST, deletion_costs
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad
-from dragoman_operator.observed.engine_pods import EnginePod, Starts, engine_pods, samples_of
+from dragoman_operator.autoscaling.starts import Starts, samples_of
+from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
 from dragoman_operator.observed.ownership import own_pods, own_replica_sets
 from dragoman_operator.observed.snapshot import Key
 

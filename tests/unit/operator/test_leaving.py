@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MOST
-from dragoman_operator.autoscaling.deletion_cost_writer import Leaving
+from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MOST, Leaving
 
 SEEN_S = 0.1
 

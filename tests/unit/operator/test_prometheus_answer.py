@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.sources.prometheus_answer import pod_samples, query
+from dragoman_operator.autoscaling.sources.prometheus import pod_samples, query
 from dragoman_operator.errors import MetricsError
 
 

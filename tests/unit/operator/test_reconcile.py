@@ -26,7 +26,7 @@ from dragoman_operator.observed.snapshot import (
 )
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.tuning.decision.state import Trial, fresh
-from dragoman_operator.tuning.tuned import Tuned, size_of
+from dragoman_operator.tuning.sizes import Tuned, size_of
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0

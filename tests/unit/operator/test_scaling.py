@@ -10,13 +10,13 @@ import pytest
 
 from dragoman_operator.api.packing import packed
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision import History, ReplicaSample
+from dragoman_operator.autoscaling.decision import History, ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.reading import Heard
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad
+from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.status import Scaled, pack, status_fields, unpack, worth_publishing
 from dragoman_operator.errors import RefusedError
-from dragoman_operator.observed.engine_pods import EnginePod, Starts
+from dragoman_operator.observed.engine_pods import EnginePod
 from dragoman_operator.observed.snapshot import Key, Kind
 
 DEMO = Key("default", "demo")

@@ -29,7 +29,7 @@ from dragoman_operator.observed.snapshot import (
 )
 from dragoman_operator.resources.manifests import Images, scaled_object, trigger_authentication
 from dragoman_operator.resources.plan import wanted
-from dragoman_operator.tuning.tuned import facts
+from dragoman_operator.tuning.sizes import facts
 
 BASE: dict[str, Any] = {
     "model": {

@@ -12,17 +12,17 @@ from dragoman_operator.api.tuning import LONGEST_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
-from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, NOTHING, Key, Kind, Observed
+from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, Key, Kind, Observed
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.manifests.deployment import HOLD_S
-from dragoman_operator.resources.plan import plan, wanted
+from dragoman_operator.resources.plan import Decisions, plan, wanted
 from dragoman_operator.rollout.strategy import TEMPLATE_HASH
 from dragoman_operator.status.status import status_of, transitions
 from dragoman_operator.tuning.decision.size import Recommendation
 from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
 from dragoman_operator.tuning.decision.step import PATIENT_WINDOWS
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.tuned import Tuned, facts, size_of, sized, target_follows, version
+from dragoman_operator.tuning.sizes import Tuned, facts, size_of, sized, target_follows, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
@@ -51,7 +51,7 @@ def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, images: I
 
 def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images: Images) -> None:
     plain = wanted(make_td(**APPLY), images)[DEPLOYMENT]
-    held = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=trying(24)))[DEPLOYMENT]
+    held = wanted(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
     assert plain is not None
     assert held is not None
     assert (size_in(plain), size_in(held)) == (8, 24)
@@ -61,7 +61,7 @@ def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images:
     assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + HOLD_S
     # The longest comparison ends before it: nothing goes on by itself.
     assert PATIENT_WINDOWS * LONGEST_WINDOW_S < HOLD_S
-    alone = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=trying(24, side_by_side=False)))[
+    alone = wanted(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False)))[
         DEPLOYMENT
     ]
     assert alone is not None
@@ -72,7 +72,7 @@ def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, images: Images) ->
     td = make_td(**APPLY, autoscaling={"mode": "HPA", "maxReplicas": 4})
 
     def target(tuned: Tuned | None) -> str:
-        hpa = wanted(td, images, replace(NOTHING, tuned=tuned))[HPA]
+        hpa = wanted(td, images, decisions=Decisions(tuned=tuned))[HPA]
         assert hpa is not None
         return str(hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
 
@@ -147,13 +147,15 @@ def test_each_step_is_a_condition_and_an_event(
     td = make_td(**APPLY)
     observed = make_observed(td)
     tuned = Tuned("Apply", replace(fresh("v1", 8, T0), **change), T0)
-    seen = replace(observed, tuned=tuned)
-    written = status_of(td, seen, plan(td, images, seen), {})
+    decisions = Decisions(tuned=tuned)
+    written = status_of(
+        td, observed, plan(td, images, observed, decisions=decisions), {}, decisions=decisions
+    )
     (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
     assert (condition["status"], condition["reason"]) == (status, reason)
     assert written["tuning"]["maxNumSeqs"] == 8
     before = Tuned("Apply", fresh("v0", 8, T0), T0)
-    old = status_of(td, replace(observed, tuned=before), plan(td, images, observed), {})
+    old = status_of(td, observed, plan(td, images, observed), {}, decisions=Decisions(tuned=before))
     events = [transition.reason for transition in transitions(old, written)]
     assert (reason in events) == (reason != "Watching")
 
@@ -164,13 +166,14 @@ def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
     td = make_td(**APPLY)
     pods = [make_pod(f"demo-{number}", ready=True) for number in range(3)]
     observed = make_observed(td, pods, updatedReplicas=1)
-    seen = replace(observed, tuned=trying(24))
+    decisions = Decisions(tuned=trying(24))
     # Once the trial is written there is nothing left to write.
-    found = wanted(td, images, seen)[DEPLOYMENT]
+    found = wanted(td, images, observed, decisions=decisions)[DEPLOYMENT]
     deployment = {**observed.children[DEPLOYMENT], **signed(found or {})}
     deployment["metadata"] = {**observed.children[DEPLOYMENT]["metadata"], **deployment["metadata"]}
-    seen = replace(seen, children={**observed.children, DEPLOYMENT: deployment})
-    written = status_of(td, seen, plan(td, images, seen), {})
+    seen = replace(observed, children={**observed.children, DEPLOYMENT: deployment})
+    planned = plan(td, images, seen, decisions=decisions)
+    written = status_of(td, seen, planned, {}, decisions=decisions)
     conditions = {found["type"]: found for found in written["conditions"]}
     assert conditions["Progressing"]["reason"] == "Trying"
     message = "1 of 3 replicas try maxNumSeqs 24, the others wait for the verdict"
@@ -291,7 +294,8 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     await world.ticks(2)
     assert look(world, td, observed).state.trial is not None
     # The next operator has the status alone.
-    status = status_of(td, replace(observed, tuned=look(world, td, observed)), plan(td, images, observed), {})
+    decisions = Decisions(tuned=look(world, td, observed))
+    status = status_of(td, observed, plan(td, images, observed), {}, decisions=decisions)
     again, resumed = world.another(), replace(observed, status=status)
     assert look(world, td, resumed, again).state.size_of_pods == 32
     await world.ticks(30, again)
@@ -363,6 +367,8 @@ async def test_rolled_back_deployment_tries_nothing(
 def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:
     """An operator that learns to tune replaces no pods of objects that do not ask for it."""
     untuned = wanted(make_td(), images)[DEPLOYMENT]
-    settled = wanted(make_td(**APPLY), images, replace(NOTHING, tuned=Tuned("Apply", fresh("v", 8, T0), T0)))
+    settled = wanted(
+        make_td(**APPLY), images, decisions=Decisions(tuned=Tuned("Apply", fresh("v", 8, T0), T0))
+    )
     assert untuned is not None
     assert signed(untuned) == signed(settled[DEPLOYMENT] or {})

@@ -21,6 +21,9 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 
 MANAGED_BY = "dragoman-operator"
 
+ENGINE_CONTAINER = "engine"
+"""Name of the container in an engine pod."""
+
 
 def selector(name: str) -> dict[str, str]:
     """Labels by which the pods of one TranslationDeployment are found; never to change, as Deployments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -39,6 +39,15 @@ class Condition(StatusModel):
     observed_generation: int = Field(
         ge=0, json_schema_extra={"format": "int64"}, description="The spec's generation it was drawn from."
     )
+
+
+class ConditionValue(NamedTuple):
+    """A condition before it is stamped with times."""
+
+    type: ConditionType
+    holds: bool
+    reason: str
+    message: str
 
 
 class Signals(StatusModel):

@@ -23,13 +23,13 @@ from dragoman_contract.kubernetes import (
     ROUTER_COMPONENT,
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision import recommend
+from dragoman_operator.autoscaling.decision import TotalLoad, recommend
 from dragoman_operator.autoscaling.decision.observe import STALE_TICKS
 from dragoman_operator.autoscaling.replicas import mode_of, resumed
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.reading import Heard
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad
 from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.autoscaling.status import (
     Scaled,
     longest_start_s,
@@ -40,7 +40,7 @@ from dragoman_operator.autoscaling.status import (
 )
 from dragoman_operator.errors import ClusterError
 from dragoman_operator.kube import Kube
-from dragoman_operator.observed.engine_pods import EnginePod, Starts, by_deployment, engine_pods, samples_of
+from dragoman_operator.observed.engine_pods import EnginePod, by_deployment, engine_pods
 from dragoman_operator.observed.ownership import own_pods
 from dragoman_operator.observed.snapshot import POD, Key, Manifest
 from dragoman_operator.workqueue import backoff_s

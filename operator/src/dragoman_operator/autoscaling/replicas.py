@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.status import Scaled
+from dragoman_operator.autoscaling.status import Scaled, Sizing
 from dragoman_operator.observed.snapshot import Manifest
-
-
-@dataclass(frozen=True)
-class Sizing:
-    """A number of replicas, the rule that it comes from, and its reason."""
-
-    replicas: int
-    rule: str
-    reason: str
 
 
 def mode_of(spec: TranslationDeploymentSpec) -> str:

@@ -8,22 +8,36 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import ValidationError
+
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.packing import packed, unpacked
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
-from dragoman_operator.api.status import Scaling
+from dragoman_operator.api.status import Scaling, ScalingChange
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.decision import Decision, History, Policy, Signals
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad
-from dragoman_operator.observed.engine_pods import EnginePod, Starts
+from dragoman_operator.autoscaling.decision import Decision, History, Policy, Signals, TotalLoad
+from dragoman_operator.autoscaling.starts import Starts
+from dragoman_operator.observed.engine_pods import EnginePod
 
 CLOCKS_DIFFER_S = 60.0
 """Maximum by which the previous operator's clock may be ahead."""
 
+KEPT = 5
+"""Changes that the status has."""
+
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
 """Figures go to the status once a minute; a rule that takes over, or another trouble, a little earlier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """A number of replicas, the rule that it comes from, and its reason."""
+
+    replicas: int
+    rule: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +180,37 @@ def status_fields(scaled: Scaled) -> Scaling:
         ),
         memory=pack(scaled.history, scaled.starts),
     )
+
+
+def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[ScalingChange, ...]:
+    """The newest first; one more where the number differs from the one that the status has.
+
+    Args:
+        old: The status as stored; may be empty, and then nothing has changed yet.
+        sized: Replicas that there should be now.
+        now: The time.
+    """
+    stored = (old.get("scaling") or {}).get("changes") or ()
+    known = tuple(change for entry in stored if (change := _read(entry)) is not None)
+    before = old.get("desiredReplicas")
+    if before is None or before == sized.replicas:
+        return known
+    change = ScalingChange(
+        time=stamp(now.timestamp()),
+        from_=before,
+        to=sized.replicas,
+        rule=sized.rule,
+        reason=sized.reason[:1024],
+    )
+    return (change, *known)[:KEPT]
+
+
+def _read(entry: object) -> ScalingChange | None:
+    """A stored change; None if it is malformed."""
+    try:
+        return ScalingChange.model_validate(entry)
+    except ValidationError:
+        return None
 
 
 def _rounded(value: float | None) -> float | None:

@@ -35,10 +35,10 @@ from dragoman_operator.observed.snapshot import (
     Observed,
 )
 from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.plan import Change, Plan, plan, settled
+from dragoman_operator.resources.plan import Change, Decisions, Plan, plan, settled
 from dragoman_operator.rollout.strategy import patience_left_s
 from dragoman_operator.status.status import Transition, status_of, status_of_bad_spec, transitions
-from dragoman_operator.tuning.tuned import Tuned, in_force
+from dragoman_operator.tuning.sizes import Tuned, in_force
 
 log = logging.getLogger(__name__)
 
@@ -144,8 +144,8 @@ class Reconciler:
             scaled = self._scaler.view(
                 in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
             )
-            observed = replace(observed, scaled=scaled, tuned=tuned)
-            planned = _traceable(plan(td, self._images, observed, self._prometheus_url), old)
+            decisions = Decisions(scaled, tuned)
+            planned = _traceable(plan(td, self._images, observed, self._prometheus_url, decisions), old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
@@ -153,7 +153,7 @@ class Reconciler:
             if any(_lets_go(change, observed) for change in planned.changes):
                 await self._leaving(observed.pods)
             refusals = [refusal for change in planned.changes if (refusal := await self._make(change, key))]
-            new = status_of(td, observed, planned, old, tuple(refusals))
+            new = status_of(td, observed, planned, old, tuple(refusals), decisions)
             if planned.waiting:
                 pause_s = min(pause_s, SOON_S)
             elif refusals or planned.obstacles:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dragoman_contract.kubernetes import API_VERSION, KIND, PLURAL
 from dragoman_operator.observed.drift import Applied
-
-if TYPE_CHECKING:
-    from dragoman_operator.autoscaling.status import Scaled
-    from dragoman_operator.tuning.tuned import Tuned
 
 Manifest = Mapping[str, Any]
 """An object as the API server returned it."""
@@ -80,10 +76,6 @@ class Observed:
     """Whether KEDA's kinds are known to the cluster and were looked for."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)
     """Our last apply of children that the API server made something else of."""
-    scaled: Scaled | None = None
-    """What our autoscaler says; None where it does not decide."""
-    tuned: Tuned | None = None
-    """What tuning says; None where it is off."""
 
     @property
     def replica_set_uids(self) -> frozenset[str]:

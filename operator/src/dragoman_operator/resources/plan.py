@@ -9,6 +9,7 @@ from typing import Any
 from dragoman_contract.kubernetes import GROUP, KIND
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.replicas import sizing
+from dragoman_operator.autoscaling.status import Scaled
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, holds, signed
 from dragoman_operator.observed.ownership import controller, is_child
 from dragoman_operator.observed.snapshot import (
@@ -41,7 +42,20 @@ from dragoman_operator.resources.manifests import (
 from dragoman_operator.resources.manifests.pod import pod_template
 from dragoman_operator.rollout.rollback import Kept, kept
 from dragoman_operator.rollout.strategy import strategy
-from dragoman_operator.tuning.tuned import for_pods, in_force
+from dragoman_operator.tuning.sizes import Tuned, for_pods, in_force
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What autoscaling and tuning decided for one object."""
+
+    scaled: Scaled | None = None
+    """None where the autoscaler does not decide."""
+    tuned: Tuned | None = None
+    """None where tuning is off."""
+
+
+UNDECIDED = Decisions()
 
 
 @dataclass(frozen=True)
@@ -73,7 +87,11 @@ class Plan:
 
 
 def wanted(
-    td: TranslationDeployment, images: Images, observed: Observed = NOTHING, prometheus_url: str = ""
+    td: TranslationDeployment,
+    images: Images,
+    observed: Observed = NOTHING,
+    prometheus_url: str = "",
+    decisions: Decisions = UNDECIDED,
 ) -> dict[Kind, dict[str, Any] | None]:
     """Every child as it should be; None where it should not exist.
 
@@ -82,12 +100,13 @@ def wanted(
         images: Engine images where `td` names none.
         observed: What was found: the number of pods and the way they are replaced follow from it.
         prometheus_url: Prometheus where `td` names none; empty where there is none.
+        decisions: Of autoscaling and tuning.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
-    former = kept_version(td, images, observed)
-    tuned = observed.tuned
+    former = kept_version(td, images, observed, decisions)
+    tuned = decisions.tuned
     pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
         SERVICE_ACCOUNT: service_account(td),
@@ -98,7 +117,7 @@ def wanted(
         DEPLOYMENT: deployment(
             pods,
             images,
-            sizing(td.spec, observed.scaled).replicas,
+            sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else None,
             holds=tuned is not None and tuned.holds,
@@ -108,13 +127,21 @@ def wanted(
     }
 
 
-def kept_version(td: TranslationDeployment, images: Images, observed: Observed) -> Kept | None:
+def kept_version(
+    td: TranslationDeployment, images: Images, observed: Observed, decisions: Decisions
+) -> Kept | None:
     """The former version, where it has to run on; see `rollback.kept`."""
-    pods = for_pods(td, observed.tuned)
+    pods = for_pods(td, decisions.tuned)
     return kept(pod_template(pods, images.of(pods)), observed, observed.status)
 
 
-def plan(td: TranslationDeployment, images: Images, observed: Observed, prometheus_url: str = "") -> Plan:
+def plan(
+    td: TranslationDeployment,
+    images: Images,
+    observed: Observed,
+    prometheus_url: str = "",
+    decisions: Decisions = UNDECIDED,
+) -> Plan:
     """Compare what should be with what is, looking only at fields we write.
 
     Args:
@@ -122,12 +149,13 @@ def plan(td: TranslationDeployment, images: Images, observed: Observed, promethe
         images: Engine images where `td` names none.
         observed: What was found.
         prometheus_url: Prometheus where `td` names none; empty where there is none.
+        decisions: Of autoscaling and tuning.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
     changes, obstacles, waiting = [], [], []
-    manifests = wanted(td, images, observed, prometheus_url)
+    manifests = wanted(td, images, observed, prometheus_url, decisions)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if found is not None and not is_child(found, td.uid):
@@ -147,7 +175,7 @@ def plan(td: TranslationDeployment, images: Images, observed: Observed, promethe
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
-    former = kept_version(td, images, observed)
+    former = kept_version(td, images, observed, decisions)
     return Plan(tuple(changes), tuple(obstacles), tuple(waiting), former)
 
 

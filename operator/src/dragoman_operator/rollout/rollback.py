@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.drift import holds
 from dragoman_operator.observed.snapshot import Manifest, Observed
-from dragoman_operator.resources.manifests.pod import ENGINE_CONTAINER
 from dragoman_operator.rollout.strategy import TEMPLATE_HASH, replaces, template_hash
 
 HOPELESS_FAILURES = 2

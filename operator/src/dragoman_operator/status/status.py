@@ -12,23 +12,16 @@ from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
 from dragoman_operator.api.labels import selector
-from dragoman_operator.api.status import Condition, Scaling, Status
+from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.changes import changes
-from dragoman_operator.autoscaling.replicas import Sizing, mode_of, sizing
-from dragoman_operator.autoscaling.status import status_fields
+from dragoman_operator.autoscaling.conditions import metrics_available, scaling_active
+from dragoman_operator.autoscaling.replicas import mode_of, sizing
+from dragoman_operator.autoscaling.status import Scaled, Sizing, changes, status_fields
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.snapshot import DEPLOYMENT, SERVICE, Observed
-from dragoman_operator.resources.plan import Plan
+from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
 from dragoman_operator.rollout.rollback import rollout_status
-from dragoman_operator.status.conditions import (
-    Verdict,
-    available,
-    degraded,
-    metrics_available,
-    progressing,
-    scaling_active,
-)
+from dragoman_operator.status.conditions import available, degraded, progressing
 from dragoman_operator.status.progress import progress_of
 from dragoman_operator.tuning.status import recommendation_status, tuning_condition, tuning_status
 
@@ -55,6 +48,7 @@ def status_of(
     plan: Plan,
     old: Mapping[str, Any],
     refusals: tuple[str, ...] = (),
+    decisions: Decisions = UNDECIDED,
 ) -> dict[str, Any]:
     """The status of an object whose spec is understood.
 
@@ -64,8 +58,10 @@ def status_of(
         plan: What is being changed.
         old: The status as stored, for the times of transitions; may be empty.
         refusals: What the API server said no to while the plan was carried out.
+        decisions: Of autoscaling and tuning.
     """
-    sized = sizing(td.spec, observed.scaled)
+    scaled, tuned = decisions.scaled, decisions.tuned
+    sized = sizing(td.spec, scaled)
     found = progress_of(observed, sized.replicas, settled=not plan.changes)
     # What failed on the way does not count once all is well: evicted pods stay for days.
     findings: list[Finding] = []
@@ -73,11 +69,11 @@ def status_of(
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     verdicts = [
         available(found),
-        progressing(found, plan, findings, observed.tuned.tried_beside if observed.tuned else None),
+        progressing(found, plan, findings, tuned.tried_beside if tuned else None),
         degraded(plan, findings, refusals),
-        *scaling_active(td.spec, observed),
-        *metrics_available(observed),
-        *([tuning_condition(observed.tuned)] if observed.tuned else []),
+        *scaling_active(td.spec, observed, scaled),
+        *metrics_available(scaled),
+        *([tuning_condition(tuned)] if tuned else []),
     ]
     status = Status(
         observed_generation=td.generation,
@@ -88,26 +84,30 @@ def status_of(
         url=url_of(td, observed),
         languages=languages_column(td.spec.languages),
         why=_why(verdicts, sized.reason),
-        scaling=_scaling(td, observed, sized, found.pods, old),
+        scaling=_scaling(td, scaled, sized, found.pods, old, observed.now),
         rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
-        recommendation=recommendation_status(observed.tuned) if observed.tuned else None,
-        tuning=tuning_status(observed.tuned) if observed.tuned else None,
+        recommendation=recommendation_status(tuned) if tuned else None,
+        tuning=tuning_status(tuned) if tuned else None,
         conditions=_stamped(verdicts, td.generation, old, observed.now),
     )
     return written(status)
 
 
 def _scaling(
-    td: TranslationDeployment, observed: Observed, sized: Sizing, pods: int, old: Mapping[str, Any]
+    td: TranslationDeployment,
+    scaled: Scaled | None,
+    sized: Sizing,
+    pods: int,
+    old: Mapping[str, Any],
+    now: datetime,
 ) -> Scaling:
-    scaled = observed.scaled
     told = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
     return told.model_copy(
         update={
             "mode": mode_of(td.spec),
             "desired_replicas": sized.replicas,
             "current_replicas": pods,
-            "changes": changes(old, sized, observed.now),
+            "changes": changes(old, sized, now),
         }
     )
 
@@ -123,7 +123,7 @@ def status_of_bad_spec(
         observed: What was found.
         old: The status as stored.
     """
-    verdict = Verdict("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
+    verdict = ConditionValue("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
     found = progress_of(observed, int(old.get("desiredReplicas") or 0), settled=True)
     (condition,) = _stamped([verdict], generation, old, observed.now)
     changed = Status(
@@ -206,7 +206,7 @@ def languages_column(languages: tuple[Languages, ...]) -> str:
     return _shortened(pairs, LANGUAGES_LIMIT) or "any"
 
 
-def _why(verdicts: list[Verdict], scaling: str) -> str:
+def _why(verdicts: list[ConditionValue], scaling: str) -> str:
     by_type = {verdict.type: verdict for verdict in verdicts}
     for name in ("Degraded", "Progressing"):
         if by_type[name].holds:
@@ -225,7 +225,7 @@ def _by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _stamped(
-    verdicts: list[Verdict], generation: int, old: Mapping[str, Any], now: datetime
+    verdicts: list[ConditionValue], generation: int, old: Mapping[str, Any], now: datetime
 ) -> tuple[Condition, ...]:
     """Conditions with the time of their last transition: that of `old` where the status is the same."""
     before = _by_type(old)

@@ -32,7 +32,7 @@ from dragoman_operator.rollout.strategy import template_hash
 from dragoman_operator.tuning.decision.counters import Counters, counters
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
 from dragoman_operator.tuning.decision.step import Look, next_step, observe
-from dragoman_operator.tuning.tuned import SizedPod, Tuned, facts, resting, size_of, version, worth_publishing
+from dragoman_operator.tuning.sizes import SizedPod, Tuned, facts, resting, size_of, version, worth_publishing
 from dragoman_operator.workqueue import backoff_s
 
 log = logging.getLogger(__name__)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dragoman_operator.api.status import SizeEvidence, SizeRecommendation, SizeTrial, TuningStatus
-from dragoman_operator.status.conditions import Verdict
+from dragoman_operator.api.status import (
+    ConditionValue,
+    SizeEvidence,
+    SizeRecommendation,
+    SizeTrial,
+    TuningStatus,
+)
 from dragoman_operator.tuning.decision.state import Ended, State, Trial
-from dragoman_operator.tuning.tuned import Tuned
+from dragoman_operator.tuning.sizes import Tuned
 
 
 def recommendation_status(tuned: Tuned) -> SizeRecommendation | None:
@@ -48,22 +53,22 @@ def tuning_status(tuned: Tuned) -> TuningStatus:
     )
 
 
-def tuning_condition(tuned: Tuned) -> Verdict:
+def tuning_condition(tuned: Tuned) -> ConditionValue:
     """The condition Tuning: whether a size is being tried, or what came of it."""
     state = tuned.state
     trial, found = state.trial, state.recommendation
     if trial is not None:
         under_way = _under_way(state, trial)
         message = f"{trial.max_num_seqs} instead of {state.max_num_seqs}: {under_way.reason}"
-        return Verdict("Tuning", True, f"Size{under_way.result}", message)
+        return ConditionValue("Tuning", True, f"Size{under_way.result}", message)
     if found is None:
-        return Verdict("Tuning", False, "Watching", "too few requests were seen for a recommendation")
+        return ConditionValue("Tuning", False, "Watching", "too few requests were seen for a recommendation")
     last = state.ended[0] if state.ended else None
     if last is not None and last.at >= state.recommended:
         message = f"maxNumSeqs {last.tried} instead of {last.before}: {last.reason}"
-        return Verdict("Tuning", False, f"Size{_over(last).result}", message)
+        return ConditionValue("Tuning", False, f"Size{_over(last).result}", message)
     differs = found.max_num_seqs != state.max_num_seqs
-    return Verdict("Tuning", False, "SizeRecommended" if differs else "SizeFits", found.reason)
+    return ConditionValue("Tuning", False, "SizeRecommended" if differs else "SizeFits", found.reason)
 
 
 def _under_way(state: State, trial: Trial) -> SizeTrial:

@@ -7,6 +7,23 @@ against it. `docs/autoscaling.md` tells the rules and what each is worth.
 from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import Decision, ReplicaSample, Rule, Samples, Signals
+from dragoman_operator.autoscaling.decision.samples import (
+    Decision,
+    ReplicaSample,
+    Rule,
+    Samples,
+    Signals,
+    TotalLoad,
+)
 
-__all__ = ["Decision", "History", "Policy", "ReplicaSample", "Rule", "Samples", "Signals", "recommend"]
+__all__ = [
+    "Decision",
+    "History",
+    "Policy",
+    "ReplicaSample",
+    "Rule",
+    "Samples",
+    "Signals",
+    "TotalLoad",
+    "recommend",
+]

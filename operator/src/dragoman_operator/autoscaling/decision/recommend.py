@@ -9,8 +9,7 @@ from dragoman_operator.autoscaling.decision.observe import Heard, demand, listen
 from dragoman_operator.autoscaling.decision.policy import LONGEST_WINDOW_S, Policy
 from dragoman_operator.autoscaling.decision.samples import Decision, Rule, Samples, Signals
 from dragoman_operator.autoscaling.decision.scale_down import shrink_or_keep
-from dragoman_operator.autoscaling.decision.scale_up import SURGE_S, grow
-from dragoman_operator.autoscaling.decision.wish import Situation, Wish
+from dragoman_operator.autoscaling.decision.scale_up import SURGE_S, Situation, Wish, grow
 
 
 def recommend(policy: Policy, samples: Samples, history: History, now: float) -> Decision:

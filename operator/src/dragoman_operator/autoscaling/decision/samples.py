@@ -32,6 +32,25 @@ class ReplicaSample:
 
 
 @dataclass(frozen=True, slots=True)
+class TotalLoad:
+    """What all routers together say of one TranslationDeployment.
+
+    Attributes:
+        held: Requests that wait in the routers that were heard of.
+        oldest_held_s: For how long the first of them has waited.
+        in_flight: Requests passed on and not answered.
+        routers: Routers that were heard of.
+        silent: Routers that were not: what they hold is not known.
+    """
+
+    held: int = 0
+    oldest_held_s: float = 0.0
+    in_flight: int = 0
+    routers: int = 0
+    silent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Samples:
     """One deployment at one moment.
 

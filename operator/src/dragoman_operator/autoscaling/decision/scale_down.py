@@ -4,7 +4,7 @@ costs nothing, one that is costs every request that comes meanwhile."""
 from __future__ import annotations
 
 from dragoman_operator.autoscaling.decision.samples import Rule
-from dragoman_operator.autoscaling.decision.wish import Situation, Wish, ahead, round_up
+from dragoman_operator.autoscaling.decision.scale_up import Situation, Wish, ahead, round_up
 
 SHRINK_EVERY_S = 60.0
 """At most one shrink a minute, of as many replicas as the window allows."""

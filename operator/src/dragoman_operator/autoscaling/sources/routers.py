@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import aiohttp
 from pydantic import ValidationError
 
 from dragoman_contract.http import ROUTER_ADMIN_PORT
 from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
-from dragoman_operator.autoscaling.sources.router_load import TotalLoad, total_load
+from dragoman_operator.autoscaling.decision import TotalLoad
 from dragoman_operator.observed.snapshot import Key
 
 log = logging.getLogger(__name__)
@@ -114,3 +114,23 @@ class Routers:
                     namespace, _, deployment = name.partition("/")
                     if own.held and deployment:
                         self._on_held(Key(namespace, deployment))
+
+
+def total_load(loads: Iterable[RouterLoad | None], name: str) -> TotalLoad:
+    """Add up what the routers say.
+
+    Args:
+        loads: One for each router; None for one that is silent.
+        name: The deployment as `namespace/name`.
+    """
+    held = in_flight = routers = silent = 0
+    oldest_s = 0.0
+    for load in loads:
+        if load is None:
+            silent += 1
+            continue
+        routers += 1
+        if own := load.deployments.get(name):
+            held, in_flight = held + own.held, in_flight + own.in_flight
+            oldest_s = max(oldest_s, own.oldest_held_s)
+    return TotalLoad(held, oldest_s, in_flight, routers, silent)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.labels import labels
+from dragoman_operator.api.labels import ENGINE_CONTAINER, labels
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.resources.engine_arguments import (
     CACHE_MOUNT,
@@ -16,8 +16,6 @@ from dragoman_operator.resources.engine_arguments import (
     engine_arguments,
 )
 from dragoman_operator.resources.model_source import MODEL_MOUNT, model_source
-
-ENGINE_CONTAINER = "engine"
 
 ENGINE_USER = 65532
 """The user `nonroot` of distroless images; also the group that owns mounted volumes."""
