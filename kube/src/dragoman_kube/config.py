@@ -1,0 +1,55 @@
+"""Address and credentials of the cluster: KUBECONFIG, ~/.kube/config, or the pod's own service account."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kubernetes.aio import client, config
+
+from dragoman_kube.errors import ClusterError
+
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+async def configuration(kubeconfig: str | Path | None = None) -> client.Configuration:
+    """Read address and credentials. Tokens in files change, so that callers read again where they are refused.
+
+    Args:
+        kubeconfig: A file whose current context is used; None finds the cluster as kubectl does.
+
+    Raises:
+        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
+    """
+    loaded = client.Configuration()
+    path = kubeconfig or _kubeconfig()
+    try:
+        if path:
+            await config.load_kube_config(config_file=str(path), client_configuration=loaded)
+        else:
+            config.load_incluster_config(client_configuration=loaded)
+    except (config.ConfigException, OSError, ValueError) as error:
+        source = path or "the pod's service account"
+        reason = f"{str(error).rstrip('.')}; set KUBECONFIG or run inside a cluster"
+        raise ClusterError(f"read {source}", reason) from error
+    return loaded
+
+
+def own_namespace() -> str:
+    """The namespace of this pod, else of the kubeconfig's context, else ``default``."""
+    kubeconfig = _kubeconfig()
+    if kubeconfig is None:
+        return _NAMESPACE_FILE.read_text().strip() if _NAMESPACE_FILE.exists() else "default"
+    try:
+        _, context = config.list_kube_config_contexts(kubeconfig)
+    except config.ConfigException:
+        return "default"
+    return str(context.get("context", {}).get("namespace") or "default")
+
+
+def _kubeconfig() -> str | None:
+    named = os.environ.get("KUBECONFIG")
+    if named:
+        return named
+    default = Path.home() / ".kube" / "config"
+    return str(default) if default.exists() else None

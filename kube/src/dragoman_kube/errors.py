@@ -1,0 +1,93 @@
+"""Errors of requests to the Kubernetes API.
+
+::
+
+    ClusterError
+    ├── NotFoundError        404
+    ├── ConflictError        409
+    ├── GoneError            410: the resourceVersion has expired
+    ├── RefusedError         any other 4xx: forbidden, invalid, over quota
+    ├── UnavailableError     no response, 408, 429 or 5xx
+    └── WriteForbiddenError  the client is fenced; nothing was sent
+"""
+
+from __future__ import annotations
+
+import json
+
+
+class ClusterError(Exception):
+    """A request to the API server failed.
+
+    Args:
+        attempted: The request, such as ``apply Deployment default/demo``.
+        reason: The cause, in the server's words.
+        status: HTTP status of the response; 0 where there was none.
+        code: The ``reason`` of the response's Status object, such as ``AlreadyExists``; empty where there was none.
+    """
+
+    def __init__(self, attempted: str, reason: str, status: int = 0, code: str = "") -> None:
+        super().__init__(f"{attempted}: {reason}")
+        self.attempted = attempted
+        self.reason = reason
+        self.status = status
+        self.code = code
+
+
+class NotFoundError(ClusterError):
+    """The object or its kind does not exist."""
+
+
+class ConflictError(ClusterError):
+    """The object exists already, or has changed since it was read."""
+
+
+class GoneError(ClusterError):
+    """The resourceVersion or page token is too old: list again."""
+
+
+class RefusedError(ClusterError):
+    """The server rejects the request: forbidden, invalid, over quota."""
+
+
+class UnavailableError(ClusterError):
+    """The server cannot be reached, is overloaded or fails."""
+
+
+class WriteForbiddenError(ClusterError):
+    """The client may not write, because this process does not hold its Lease."""
+
+
+MAX_REASON_CHARACTERS = 1000
+
+
+def error_of(attempted: str, status: int, content: bytes | str) -> ClusterError:
+    """The error for a response.
+
+    Args:
+        attempted: The request.
+        status: HTTP status, 400 or above.
+        content: The body: a Status object where the API server wrote it, else any text.
+    Source: https://kubernetes.io/docs/reference/using-api/api-concepts/
+    """
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    code = ""
+    try:
+        parsed = json.loads(text)
+        text, code = str(parsed.get("message") or text), str(parsed.get("reason") or "")
+    except (ValueError, AttributeError):
+        pass
+    return _type_of(status)(attempted, f"{text[:MAX_REASON_CHARACTERS]} ({status})", status, code)
+
+
+def _type_of(status: int) -> type[ClusterError]:
+    match status:
+        case 404:
+            return NotFoundError
+        case 409:
+            return ConflictError
+        case 410:
+            return GoneError
+        case 408 | 429:
+            return UnavailableError
+    return UnavailableError if status >= 500 else RefusedError

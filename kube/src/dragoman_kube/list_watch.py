@@ -1,0 +1,147 @@
+"""List-watch of one collection of the Kubernetes API, which goes on through every failure.
+
+An outage changes nothing that is known: pods serve without their API server. Every `resync_s`, and where the
+resourceVersion has expired, the collection is listed again, which finds what the watch has missed.
+Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import aclosing
+from random import Random
+from typing import Protocol
+
+from dragoman_kube.backoff import Backoff
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ClusterError, GoneError, NotFoundError
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Manifest
+
+log = logging.getLogger(__name__)
+
+MAX_WATCH_S = 60.0
+"""Maximum time of one watch; it also bounds how long a connection without a server goes unnoticed."""
+BACKOFF = Backoff(0.2, 10.0)
+
+
+class Sink(Protocol):
+    """Receives what the collection holds."""
+
+    def replace(self, manifests: list[Manifest], resource_version: str) -> None:
+        """The collection holds these objects at this version, and no others."""
+
+    def put(self, manifest: Manifest) -> None:
+        """An object was added or modified."""
+
+    def remove(self, manifest: Manifest) -> None:
+        """An object was deleted."""
+
+
+class ListWatch:
+    """One collection.
+
+    Args:
+        client: The API.
+        kind: The kind of its objects.
+        sink: Receives the objects.
+        namespace: Empty for all namespaces.
+        labels: A label selector; empty selects all.
+        resync_s: Seconds until everything is listed again.
+        broken: Called when a list or a watch fails.
+        optional: Whether a kind that the server does not serve counts as listed.
+        backoff: Delays after failures.
+    """
+
+    def __init__(
+        self,
+        client: KubeClient,
+        kind: Kind,
+        sink: Sink,
+        *,
+        namespace: str = "",
+        labels: str = "",
+        resync_s: float = 300.0,
+        broken: Callable[[], None] = lambda: None,
+        optional: bool = False,
+        backoff: Backoff = BACKOFF,
+    ) -> None:
+        self._client = client
+        self._kind = kind
+        self._sink = sink
+        self._namespace = namespace
+        self._labels = labels
+        self._resync_s = resync_s
+        self._broken = broken
+        self._optional = optional
+        self._backoff = backoff
+        self._random = Random()
+        self._version = ""
+        self._list_at_s = 0.0
+        self.listed = asyncio.Event()
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        failures = 0
+        while True:
+            try:
+                if not self._version or self._now_s() >= self._list_at_s:
+                    await self._list()
+                    failures = 0
+                await self._watch()
+                failures = 0
+            except GoneError:
+                self._version = ""
+                failures += 1
+                if failures > 1:
+                    await asyncio.sleep(self._delay_s(failures - 1))
+            except (ClusterError, KeyError, ValueError) as error:
+                failures += 1
+                self._failed(error, first=failures == 1)
+                await asyncio.sleep(self._delay_s(failures))
+
+    async def _list(self) -> None:
+        items, version = await self._client.list(self._kind, self._namespace, labels=self._labels)
+        self._sink.replace(items, version)
+        self._version = version
+        self._list_at_s = self._now_s() + self._resync_s * self._random.uniform(0.9, 1.1)
+        self.listed.set()
+
+    async def _watch(self) -> None:
+        events = self._client.watch(
+            self._kind,
+            self._namespace,
+            self._version,
+            labels=self._labels,
+            timeout_s=max(1.0, min(self._list_at_s - self._now_s(), MAX_WATCH_S)),
+        )
+        async with aclosing(events):
+            async for event in events:
+                self._take(event)
+
+    def _failed(self, error: Exception, *, first: bool) -> None:
+        self._broken()
+        missing = self._optional and isinstance(error, NotFoundError)
+        if missing:
+            self.listed.set()
+        if first:
+            level = logging.DEBUG if missing else logging.WARNING
+            log.log(level, "%s: %s; the known objects are kept", self._kind.plural, str(error)[:300])
+
+    def _take(self, event: Manifest) -> None:
+        manifest = event["object"]
+        match event["type"]:
+            case "ADDED" | "MODIFIED":
+                self._sink.put(manifest)
+            case "DELETED":
+                self._sink.remove(manifest)
+        self._version = str(manifest["metadata"]["resourceVersion"])
+
+    def _delay_s(self, failures: int) -> float:
+        return self._backoff.delay_s(failures) * self._random.uniform(0.8, 1.2)
+
+    @staticmethod
+    def _now_s() -> float:
+        return asyncio.get_running_loop().time()

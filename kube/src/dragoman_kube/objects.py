@@ -1,0 +1,122 @@
+"""Reading Kubernetes objects, which are plain dictionaries as the API sends them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from dragoman_kube.times import parse_time
+
+Manifest = dict[str, Any]
+"""One Kubernetes object as JSON."""
+
+
+class Key(NamedTuple):
+    """Namespace and name of an object; the namespace of cluster-scoped objects is empty."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def key_of(manifest: Mapping[str, Any]) -> Key:
+    """The key of an object."""
+    metadata = manifest["metadata"]
+    return Key(metadata.get("namespace") or "", metadata["name"])
+
+
+def uid_of(manifest: Mapping[str, Any]) -> str:
+    """The object's uid."""
+    return str(manifest["metadata"]["uid"])
+
+
+def labels_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The object's labels, empty if it has none."""
+    return manifest["metadata"].get("labels") or {}
+
+
+def annotations_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """The object's annotations, empty if it has none."""
+    return manifest["metadata"].get("annotations") or {}
+
+
+def is_deleting(manifest: Mapping[str, Any]) -> bool:
+    """Whether the object is being deleted and waits for finalizers or its grace period."""
+    return bool(manifest["metadata"].get("deletionTimestamp"))
+
+
+def controller_of(manifest: Mapping[str, Any]) -> Manifest | None:
+    """The owner reference that controls the object, if any."""
+    for reference in manifest["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return dict(reference)
+    return None
+
+
+def is_controlled_by(manifest: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Whether `owner` is the controller of the object."""
+    reference = controller_of(manifest)
+    return reference is not None and reference["uid"] == uid_of(owner)
+
+
+def owner_reference(owner: Mapping[str, Any]) -> Manifest:
+    """The reference that makes `owner` the controller of a child."""
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": uid_of(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def condition_of(manifest: Mapping[str, Any], kind: str) -> Manifest | None:
+    """The status condition of this type, if present."""
+    for condition in (manifest.get("status") or {}).get("conditions") or ():
+        if condition["type"] == kind:
+            return dict(condition)
+    return None
+
+
+def is_true(manifest: Mapping[str, Any], kind: str) -> bool:
+    """Whether the status condition of this type is ``True``."""
+    condition = condition_of(manifest, kind)
+    return condition is not None and condition["status"] == "True"
+
+
+def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a label selector matches.
+
+    Args:
+        selector: ``matchLabels`` and ``matchExpressions``; None selects nothing, an empty one everything.
+        labels: Labels of the object in question.
+    """
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(_meets(expression, labels) for expression in selector.get("matchExpressions") or ())
+
+
+def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case _:
+            return False
+
+
+def created_at(manifest: Mapping[str, Any]) -> datetime:
+    """When the object was created."""
+    return parse_time(manifest["metadata"]["creationTimestamp"])

@@ -1,0 +1,171 @@
+"""What the client sends for each verb, and which error each response becomes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from kubernetes.aio import client
+
+from dragoman_kube.client import METADATA_LIST, KubeClient, connect
+from dragoman_kube.errors import (
+    ClusterError,
+    ConflictError,
+    GoneError,
+    NotFoundError,
+    RefusedError,
+    UnavailableError,
+    WriteForbiddenError,
+    error_of,
+)
+from dragoman_kube.kinds import DEPLOYMENT, NODE, POD, SCALED_OBJECT
+from dragoman_kube.objects import Key
+
+KEY = Key("n", "a")
+PATH = "/api/v1/namespaces/n/pods/a"
+MANIFEST = {"metadata": {"namespace": "n", "name": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, RefusedError),
+        (403, RefusedError),
+        (404, NotFoundError),
+        (408, UnavailableError),
+        (409, ConflictError),
+        (410, GoneError),
+        (422, RefusedError),
+        (429, UnavailableError),
+        (500, UnavailableError),
+        (504, UnavailableError),
+    ],
+)
+def test_errors_by_status(status: int, kind: type[ClusterError]) -> None:
+    error = error_of("apply Pod n/a", status, b'{"reason": "Why", "message": "because"}')
+    assert type(error) is kind
+    assert (str(error), error.status, error.code) == (f"apply Pod n/a: because ({status})", status, "Why")
+
+
+def test_a_response_that_is_no_status_object() -> None:
+    assert error_of("x", 502, b"<html>bad gateway").reason == "<html>bad gateway (502)"
+    assert error_of("x", 500, b"[]").status == 500
+    assert len(error_of("x", 500, b"y" * 100_000).reason) < 1100
+
+
+def test_paths() -> None:
+    assert POD.path("default", "a", "binding") == "/api/v1/namespaces/default/pods/a/binding"
+    assert DEPLOYMENT.path() == "/apis/apps/v1/deployments"
+    assert NODE.path("", "local", "status") == "/api/v1/nodes/local/status"
+
+
+async def test_reads(api: Any, kube: KubeClient) -> None:
+    api.responses = [(200, '{"kind": "Pod"}'), (404, "{}"), (403, '{"message": "no"}')]
+    assert await kube.get(POD, KEY) == {"kind": "Pod"}
+    assert await kube.get(POD, KEY) is None
+    with pytest.raises(RefusedError, match=r"^read Pod n/a: no \(403\)$"):
+        await kube.get(POD, KEY)
+    assert [request[:2] for request in api.requests] == [("GET", PATH)] * 3
+
+
+async def test_lists_select(api: Any, kube: KubeClient) -> None:
+    api.responses = [(200, '{"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}]}')]
+    found = await kube.list(POD, labels="a=b,c", fields="type=Warning", metadata_only=True)
+    assert found == ([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}], "5")
+    query = {"labelSelector": "a=b,c", "fieldSelector": "type=Warning", "limit": "500"}
+    assert api.requests == [("GET", "/api/v1/pods", query, None)]
+    assert api.headers[0]["Accept"] == METADATA_LIST
+
+
+@pytest.mark.parametrize("body", ["{}", '{"metadata": {}, "items": []}', '{"metadata": 1, "items": []}'])
+async def test_a_response_that_is_no_list(api: Any, kube: KubeClient, body: str) -> None:
+    api.responses = [(200, body)]
+    with pytest.raises(UnavailableError, match="not a list"):
+        await kube.list(POD)
+
+
+async def test_a_list_without_items(api: Any, kube: KubeClient) -> None:
+    api.responses = [(200, '{"metadata": {"resourceVersion": "5"}, "items": null}')]
+    assert (await kube.list(POD)).items == []
+
+
+async def test_writes(api: Any, kube: KubeClient) -> None:
+    api.responses = [(200, '{"kind": "Pod"}')] * 7
+    await kube.create(POD, MANIFEST)
+    await kube.replace(POD, MANIFEST)
+    await kube.apply(POD, MANIFEST)
+    await kube.apply(POD, MANIFEST, "status")
+    await kube.merge(POD, KEY, {"x": 1}, "scale")
+    await kube.delete(POD, KEY, "u")
+    await kube.delete(POD, KEY, "u", propagation="Foreground", grace_s=0)
+    manager = {"fieldManager": "tests"}
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"}}
+    assert api.requests == [
+        ("POST", "/api/v1/namespaces/n/pods", manager, MANIFEST),
+        ("PUT", PATH, manager, MANIFEST),
+        ("PATCH", PATH, {**manager, "force": "true"}, MANIFEST),
+        ("PATCH", f"{PATH}/status", {**manager, "force": "true"}, MANIFEST),
+        ("PATCH", f"{PATH}/scale", manager, {"x": 1}),
+        ("DELETE", PATH, {}, {**options, "propagationPolicy": "Background"}),
+        ("DELETE", PATH, {}, {**options, "propagationPolicy": "Foreground", "gracePeriodSeconds": 0}),
+    ]
+    assert [headers["Content-Type"] for headers in api.headers[2:5]] == [
+        "application/apply-patch+yaml",
+        "application/apply-patch+yaml",
+        "application/merge-patch+json",
+    ]
+
+
+async def test_deleting_what_is_gone_is_no_error(api: Any, kube: KubeClient) -> None:
+    api.responses = [(404, "{}")]
+    assert await kube.delete(POD, KEY, "u") is None
+
+
+async def test_a_conflict_names_what_was_attempted(api: Any, kube: KubeClient) -> None:
+    api.responses = [(409, '{"message": "changed"}')]
+    with pytest.raises(ConflictError, match=r"^apply status of Pod n/a: changed \(409\)$"):
+        await kube.apply(POD, MANIFEST, "status")
+
+
+async def test_which_kinds_are_served(api: Any, kube: KubeClient) -> None:
+    resources = {"resources": [{"name": "scaledobjects"}]}
+    api.responses = [(200, json.dumps(resources)), (200, '{"resources": []}'), (404, "{}")]
+    assert [await kube.serves(SCALED_OBJECT) for _ in range(3)] == [True, False, False]
+    assert api.requests[0][1] == "/apis/keda.sh/v1alpha1"
+
+
+async def test_a_response_that_is_no_json(api: Any, kube: KubeClient) -> None:
+    api.responses = [(200, "<html>"), (200, "[]")]
+    for _ in range(2):
+        with pytest.raises(UnavailableError, match="is this the API server"):
+            await kube.get(POD, KEY)
+
+
+async def test_a_silent_server_and_one_that_is_gone(api: Any, server: Any) -> None:
+    api.silent.clear()
+    async with connect(client.Configuration(host=server[1]), timeout_s=0.05) as kube:
+        with pytest.raises(UnavailableError, match=r"^read Pod n/a: TimeoutError$"):
+            await kube.get(POD, KEY)
+    async with connect(client.Configuration(host="http://127.0.0.1:1")) as kube:
+        with pytest.raises(UnavailableError, match=r"^read Pod n/a: "):
+            await kube.get(POD, KEY)
+
+
+async def test_a_fenced_client_writes_only_within_its_budget(api: Any, kube: KubeClient) -> None:
+    budget_s = 0.0
+    fenced = kube.fenced(lambda: budget_s)
+    with pytest.raises(WriteForbiddenError, match=r"^create Pod n/a: "):
+        await fenced.create(POD, MANIFEST)
+    assert not api.requests
+    api.responses = [(200, "{}")] * 2
+    await fenced.get(POD, KEY)
+    budget_s = 20.0
+    await fenced.create(POD, MANIFEST)
+    assert [method for method, *_ in api.requests] == ["GET", "POST"]
+    budget_s = 0.05
+    api.silent.clear()
+    async with asyncio.timeout(10):
+        with pytest.raises(UnavailableError, match="TimeoutError"):
+            await fenced.create(POD, MANIFEST)

@@ -1,0 +1,51 @@
+"""How the cluster and the own namespace are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dragoman_kube.config import configuration, own_namespace
+from dragoman_kube.errors import ClusterError
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: one
+contexts: [{name: one, context: {cluster: one, user: me, namespace: mine}}]
+clusters: [{name: one, cluster: {server: "https://127.0.0.1:1234"}}]
+users: [{name: me, user: {token: secret}}]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+async def test_a_named_file_the_variable_and_the_default_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = home / "config"
+    file.write_text(KUBECONFIG)
+    assert (await configuration(file)).host == "https://127.0.0.1:1234"
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    assert (await configuration()).host == "https://127.0.0.1:1234"
+    assert own_namespace() == "mine"
+    monkeypatch.delenv("KUBECONFIG")
+    (home / ".kube").mkdir()
+    file.rename(home / ".kube" / "config")
+    assert (await configuration()).host == "https://127.0.0.1:1234"
+    assert own_namespace() == "mine"
+
+
+async def test_no_cluster(home: Path) -> None:
+    with pytest.raises(ClusterError, match="set KUBECONFIG or run inside a cluster"):
+        await configuration()
+    with pytest.raises(ClusterError, match="read /nowhere: "):
+        await configuration("/nowhere")
+    assert own_namespace() == "default"
