@@ -19,7 +19,7 @@ from kubernetes.aio.client.exceptions import ApiException
 from dragoman_bench.line import Line
 
 OUTAGE_S = 6.0
-MAX_HELD = 20_000
+MAX_QUEUED = 20_000
 """One replica may be less than the load needs, and the callers of this run neither wait nor leave."""
 
 
@@ -38,7 +38,7 @@ class ChaosWorld(World):
     def __init__(
         self, api: ApiClient, directory: Path, line: Line, step_s: float, api_kind: str, replicas: int
     ) -> None:
-        super().__init__(api, directory, line, step_s, router_flags=[f"--max-held={MAX_HELD}"])
+        super().__init__(api, directory, line, step_s, router_flags=[f"--max-queued-requests={MAX_QUEUED}"])
         self.replicas = replicas
         self._kind = api_kind
 

@@ -15,7 +15,7 @@ from typing import Any
 from dragoman_contract.languages import Languages
 from dragoman_router.fleet.cluster import Replicas
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.routing.deployments import Deployment
 
 DEPLOYMENTS, REPLICAS = 500, 20
@@ -60,7 +60,7 @@ def told(name: str, times: list[float]) -> None:
 async def main() -> None:
     """Build the fleet, decide, change."""
     chance = Random(1)
-    fleet = Fleet(HoldLimits(), chance)
+    fleet = Fleet(QueueLimits(), chance)
     sink = Replicas(fleet)
     for at in range(DEPLOYMENTS):
         languages = tuple(

@@ -183,7 +183,7 @@ def ours(
     """With metrics and language routing, and keys unless they are not wanted; `stalls` gets its loop's longest."""
     (directory / "static.yaml").write_text(deployments.format(*ports))
     flags = [f"--static={directory}/static.yaml", "--host=127.0.0.1", f"--port={port}"]
-    flags += [f"--admin-port={admin_port}", "--drain-notice-s=0", f"--busy-poll-ms={busy_poll_ms}"]
+    flags += [f"--admin-port={admin_port}", "--lame-duck-s=0", f"--busy-poll-ms={busy_poll_ms}"]
     if keys:
         (directory / "keys").mkdir(exist_ok=True)
         (directory / "keys/bench").write_text(KEY)

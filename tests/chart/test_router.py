@@ -74,15 +74,15 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
                 "keysSecret": "keys",
                 "tlsSecret": "tls",
                 "bounds": {
-                    "held": 7,
-                    "heldBytes": 100_000_000,
-                    "heldSeconds": 9,
+                    "queuedRequests": 7,
+                    "queuedBytes": 100_000_000,
+                    "queueSeconds": 9,
                     "bodyBytes": 2048,
                     "fileBytes": 4096,
                     "memoryBytes": 500_000_000,
-                    "requestSeconds": 11,
+                    "requestTimeoutSeconds": 11,
                 },
-                "drain": {"noticeSeconds": 3, "timeoutSeconds": 4},
+                "drain": {"lameDuckSeconds": 3, "timeoutSeconds": 4},
                 "extraArgs": ["--anonymous-requests-per-s=5"],
             },
             watchNamespaces=["a", "b"],
@@ -90,15 +90,24 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
         )
     )
     assert told.namespaces == ("a", "b")
-    assert (told.max_held, told.max_held_bytes, told.max_held_s) == (7, 100_000_000, 9)
+    assert (told.max_queued_requests, told.max_queued_bytes, told.max_queue_s) == (7, 100_000_000, 9)
     assert (told.max_body_bytes, told.max_memory_bytes, told.request_timeout_s) == (2048, 500_000_000, 11)
     assert told.max_file_bytes == 4096
-    assert (told.drain_notice_s, told.drain_timeout_s, told.anonymous_requests_per_s) == (3, 4, 5)
+    assert (told.lame_duck_s, told.drain_timeout_s, told.anonymous_requests_per_s) == (3, 4, 5)
     assert (told.log_level, str(told.keys_dir)) == ("debug", "/etc/dragoman/keys")
     assert (str(told.tls_cert), str(told.tls_key)) == (
         "/etc/dragoman/tls/tls.crt",
         "/etc/dragoman/tls/tls.key",
     )
+
+
+def test_values_of_earlier_versions_are_accepted(router: Any) -> None:
+    bounds = {"held": 0, "heldBytes": 1, "heldSeconds": 2, "requestSeconds": 3}
+    objects = router({"bounds": bounds, "drain": {"noticeSeconds": 50}})
+    read = settings(objects)
+    assert (read.max_queued_requests, read.max_queued_bytes, read.max_queue_s) == (0, 1, 2)
+    assert (read.request_timeout_s, read.lame_duck_s) == (3, 50)
+    assert pod(objects)["terminationGracePeriodSeconds"] > 110
 
 
 def test_secrets_are_mounted_where_the_arguments_say(router: Any) -> None:
@@ -112,7 +121,7 @@ def test_secrets_are_mounted_where_the_arguments_say(router: Any) -> None:
 
 
 def test_the_grace_covers_the_whole_drain(router: Any) -> None:
-    objects = router({"drain": {"noticeSeconds": 7, "timeoutSeconds": 100}})
+    objects = router({"drain": {"lameDuckSeconds": 7, "timeoutSeconds": 100}})
     assert pod(objects)["terminationGracePeriodSeconds"] > 107
 
 
@@ -162,9 +171,9 @@ def test_it_may_read_two_kinds_everywhere_and_write_none(router: Any) -> None:
 def test_usage_is_shared_where_there_are_keys(router: Any) -> None:
     told = settings(router({"keysSecret": "keys", "usage": {"intervalSeconds": 0.5, "firstDay": 15}}))
     assert told.usage_configmap == "dragoman-system/release-dragoman-router-usage"
-    assert (told.usage_interval_s, told.usage_first_day) == (0.5, 15)
+    assert (told.usage_interval_s, told.quota_reset_day) == (0.5, 15)
     alone = router({"keysSecret": "keys", "usage": {"shared": False, "firstDay": 15}})
-    assert (settings(alone).usage_configmap, settings(alone).usage_first_day) == (None, 15)
+    assert (settings(alone).usage_configmap, settings(alone).quota_reset_day) == (None, 15)
     for objects in (alone, router(), router({"keysSecret": "keys"}, rbac={"create": False})):
         assert ("Role", "release-dragoman-router-usage") not in objects
 

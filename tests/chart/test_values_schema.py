@@ -32,8 +32,10 @@ def leaves(values: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Dotted name and schema of every value that is named by the schema."""
+    """Dotted name and schema of every value that is named by the schema, without deprecated names."""
     for key, inner in schema["properties"].items():
+        if inner.get("deprecated"):
+            continue
         if "properties" in inner:
             yield from fields(inner, f"{path}{key}.")
         else:

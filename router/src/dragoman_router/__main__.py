@@ -13,13 +13,13 @@ from typing import Any
 
 import uvloop
 
+from dragoman_contract.command_line import configure_logging
 from dragoman_contract.serving import bound_socket
-from dragoman_contract.tracebacks import SparseTracebacks
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.dialects import names
 from dragoman_router.errors import RouterError, SettingsError
 from dragoman_router.fleet import static, watching
-from dragoman_router.fleet.background import Tender
+from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.admin import admin_app, served
 from dragoman_router.http.assembly import assemble
@@ -29,8 +29,6 @@ from dragoman_router.settings import Settings, read_settings
 from dragoman_router.sharing.publishing import Publisher, Store, Terms
 
 log = logging.getLogger("dragoman_router")
-
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 def main(argv: list[str]) -> int:
@@ -44,11 +42,10 @@ def main(argv: list[str]) -> int:
     """
     try:
         settings = read_settings(argv)
-        logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
-        # uvicorn tells of every broken request; a hostile client would fill the log.
+        configure_logging(settings.log_level, sparse=("dragoman_router.http.app",))
+        # uvicorn logs every malformed request; a hostile client would fill the log.
         for name in ("uvicorn.error", "kubernetes", "aiohttp", "asyncio"):
             logging.getLogger(name).setLevel("CRITICAL" if name == "uvicorn.error" else "WARNING")
-        logging.getLogger("dragoman_router.http.app").addFilter(SparseTracebacks())
         uvloop.run(_run(settings))
     except (RouterError, OSError, ExceptionGroup) as error:
         cause = _first(error)
@@ -85,7 +82,7 @@ async def _run(settings: Settings) -> None:
             from dragoman_router.glossaries.opening import open_glossaries
 
             state.glossaries = await open_glossaries(settings, fleet, stack)
-        tender = Tender(fleet, settings.router_id)
+        tender = BackgroundTasks(fleet, settings.router_id)
         stack.push_async_callback(tender.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
@@ -120,7 +117,7 @@ async def _publisher(settings: Settings, ring: KeyRing, metrics: Metrics, stack:
 
         api = await stack.enter_async_context(client.ApiClient(await configuration()))
         store = ConfigMap(api, settings.usage_configmap)
-    terms = Terms(settings.router_id, settings.usage_interval_s, settings.usage_first_day)
+    terms = Terms(settings.router_id, settings.usage_interval_s, settings.quota_reset_day)
     publisher = Publisher(ring.accounts, store, terms, metrics, asyncio.get_running_loop().time)
     await publisher.begin()
     return publisher

@@ -6,16 +6,25 @@ import os
 import re
 import socket
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
-from pydantic_settings import SettingsError as PydanticSettingsError
 
+from dragoman_contract.command_line import CommandLineError, read_command_line
 from dragoman_contract.files import FILE_TIMEOUT_S, MOST_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_router.errors import SettingsError
+
+RENAMED = {
+    "max_held": "max_queued_requests",
+    "max_held_bytes": "max_queued_bytes",
+    "max_held_s": "max_queue_s",
+    "drain_notice_s": "lame_duck_s",
+    "usage_first_day": "quota_reset_day",
+}
+"""Fields of earlier versions."""
 
 
 class Settings(BaseSettings):
@@ -32,12 +41,12 @@ class Settings(BaseSettings):
     )
 
     static: Path | None = Field(
-        None, description="YAML file of deployments and replicas, instead of Kubernetes; read again on change"
+        None, description="YAML file of deployments and replicas, instead of Kubernetes; reloaded on change"
     )
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="namespaces to serve, separated by commas; empty serves the whole cluster"
+        (), description="namespaces to serve, separated by commas; default: the whole cluster"
     )
-    resync_s: float = Field(300, gt=0, le=86400, description="seconds after which everything is listed anew")
+    resync_s: float = Field(300, gt=0, le=86400, description="seconds between full relists")
 
     glossary_namespace: str | None = Field(
         None, description="namespace whose ConfigMaps keep callers' glossaries; none: each pod keeps its own"
@@ -50,7 +59,7 @@ class Settings(BaseSettings):
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
         description="address to listen on (default DRAGOMAN_HOST, else 0.0.0.0)",
     )
-    port: int = Field(ROUTER_PORT, ge=0, le=65535, description="where clients come; 0 picks one")
+    port: int = Field(ROUTER_PORT, ge=0, le=65535, description="port for clients; 0: any free port")
     admin_port: int = Field(ROUTER_ADMIN_PORT, ge=0, le=65535, description="probes, metrics and load")
     router_id: str = Field(
         default_factory=socket.gethostname, min_length=1, max_length=253, description="name among routers"
@@ -60,16 +69,16 @@ class Settings(BaseSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="seconds in which a request is answered, time in the queue of an overloaded deployment included; "
-        "time in which no replica is ready is not; replicas get what is left",
+        description="maximum seconds for a request, queueing at busy replicas included, waiting for a first ready "
+        "replica not; replicas get the rest",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
         le=86400,
-        description="the same for a file; pods give it less, by its size",
+        description="maximum seconds for a file; engine pods limit it further by size",
     )
-    body_timeout_s: float = Field(30, gt=0, le=3600, description="seconds in which a body has to arrive")
+    body_timeout_s: float = Field(30, gt=0, le=3600, description="maximum seconds to receive a request body")
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
@@ -77,33 +86,39 @@ class Settings(BaseSettings):
         description="seconds without progress after which a client that does not read its answer is disconnected",
     )
     max_body_bytes: int = Field(
-        1024 * 1024, ge=1024, description="largest request body; pods have the same bound"
+        1024 * 1024, ge=1024, description="maximum request body; pods have the same limit"
     )
     max_file_bytes: int = Field(
-        MOST_FILE_BYTES, ge=1024, description="largest form with a file; pods have the same bound"
+        MOST_FILE_BYTES, ge=1024, description="maximum form with a file; pods have the same limit"
     )
     max_memory_bytes: int = Field(
-        256 * 1024 * 1024, ge=1024 * 1024, description="for all bodies that are read, held or in flight"
+        256 * 1024 * 1024, ge=1024 * 1024, description="maximum bytes of all request bodies kept in memory"
     )
-    max_held: int = Field(1000, ge=0, description="requests that wait for one deployment")
-    max_held_bytes: int = Field(64 * 1024 * 1024, ge=0, description="of their bodies")
-    max_held_s: float = Field(120, ge=0, le=3600, description="seconds that one may wait")
+    max_queued_requests: int = Field(1000, ge=0, description="maximum queued requests per deployment")
+    max_queued_bytes: int = Field(64 * 1024 * 1024, ge=0, description="maximum bytes of their bodies")
+    max_queue_s: float = Field(120, ge=0, le=3600, description="maximum seconds in the queue")
     busy_poll_ms: float = Field(
         0,
         ge=0,
         le=60_000,
-        description="milliseconds after a request in which the router looks for the next without sleeping: "
-        "lower latency for up to a whole core; 0 sleeps at once",
+        description="milliseconds of busy polling after each request: lower latency at up to one CPU core; 0: off",
     )
-    route_headers: bool = Field(True, description="tell callers which replica answered, and why")
+    route_headers: bool = Field(
+        True, description="add X-Dragoman-Deployment, -Endpoint and -Route to responses"
+    )
 
-    drain_notice_s: float = Field(
-        5, ge=0, le=300, description="seconds, unready, for clients to be led elsewhere before listening ends"
+    lame_duck_s: float = Field(
+        5,
+        ge=0,
+        le=300,
+        description="seconds after SIGTERM in which /readyz fails and requests are still accepted",
     )
-    drain_timeout_s: float = Field(60, ge=0, le=3600, description="seconds that requests then get to finish")
+    drain_timeout_s: float = Field(
+        60, ge=0, le=3600, description="maximum seconds to finish in-flight requests afterwards"
+    )
 
     keys_dir: Path | None = Field(
-        None, description="directory of API keys, one a file; none: no keys are asked for"
+        None, description="directory of API keys, one per file; default: no authentication"
     )
     usage_configmap: str | None = Field(
         None,
@@ -114,16 +129,16 @@ class Settings(BaseSettings):
     usage_interval_s: float = Field(
         2, ge=0.1, le=60, description="seconds between two looks at it; as much a killed router may lose"
     )
-    usage_first_day: int = Field(
-        1, ge=1, le=28, description="day of the month, in UTC, on which keys' characterLimit begins anew"
+    quota_reset_day: int = Field(
+        1, ge=1, le=28, description="day of the month (UTC) on which characterLimit is reset"
     )
     anonymous_requests_per_s: float | None = Field(
-        None, gt=0, description="without keys: requests a second that one client address may send"
+        None, gt=0, description="requests per second and client address, without API keys"
     )
-    tls_cert: Path | None = Field(None, description="certificate chain in PEM; read again on change")
+    tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")
     tls_key: Path | None = Field(None, description="its private key")
 
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe to log")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
     @field_validator("namespaces", mode="before")
     @classmethod
@@ -153,14 +168,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return Settings(_cli_parse_args=argv, _cli_exit_on_error=False)
-    except PydanticSettingsError as error:
+        return read_command_line(Settings, argv, RENAMED)
+    except CommandLineError as error:
         raise SettingsError(str(error)) from error
-    except ValidationError as error:
-        raise SettingsError("; ".join(_invalid(dict(item)) for item in error.errors())) from error
-
-
-def _invalid(item: dict[str, Any]) -> str:
-    message = str(item["msg"]).removeprefix("Value error, ")
-    where = "".join(f"--{str(part).replace('_', '-')}: " for part in item["loc"][:1])
-    return f"{where}{message}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import uvloop
 from prometheus_client import REGISTRY
 
-from dragoman_contract.tracebacks import SparseTracebacks
+from dragoman_contract.command_line import configure_logging
 from dragoman_protocols.errors import EngineDeadError, ServiceError, SettingsError, StartError
 from dragoman_service.engine.gpu import gpus
 from dragoman_service.engine.protocol import Engine
@@ -27,8 +27,6 @@ from dragoman_service.settings import Settings, read_settings, termination_log
 
 log = logging.getLogger("dragoman_service")
 
-LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-
 
 def main(argv: list[str]) -> int:
     """Run one engine pod until it is told to end.
@@ -41,9 +39,7 @@ def main(argv: list[str]) -> int:
     """
     try:
         settings = read_settings(argv)
-        logging.basicConfig(level=settings.log_level.upper(), format=LOG_FORMAT)
-        for name in ("uvicorn.error", "dragoman_service.http.accounting"):
-            logging.getLogger(name).addFilter(SparseTracebacks())
+        configure_logging(settings.log_level, sparse=("uvicorn.error", "dragoman_service.http.accounting"))
         uvloop.run(_serve(settings))
     except (StartError, EngineDeadError) as error:
         _say_why(error, termination_log(argv))

@@ -7,15 +7,14 @@ Flags win over the environment. An unknown flag is refused with the nearest know
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-from pydantic_settings import SettingsError as PydanticSettingsError
 
+from dragoman_contract.command_line import CommandLineError, flag, read_command_line
 from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
@@ -212,11 +211,11 @@ def termination_log(argv: list[str]) -> Path | None:
     Returns:
         The file that was asked for, else Kubernetes' own where this process may write it, else None.
     """
-    flag = _flag("termination_log")
+    named_by = flag("termination_log")
     for at, argument in enumerate(argv):
-        if argument == flag and at + 1 < len(argv):
+        if argument == named_by and at + 1 < len(argv):
             return Path(argv[at + 1])
-        if argument.startswith(f"{flag}="):
+        if argument.startswith(f"{named_by}="):
             return Path(argument.partition("=")[2])
     named = os.environ.get("DRAGOMAN_TERMINATION_LOG")
     if named:
@@ -235,32 +234,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return Settings(_cli_parse_args=argv, _cli_exit_on_error=False)
-    except PydanticSettingsError as error:
-        raise SettingsError(_unreadable(str(error))) from error
-    except ValidationError as error:
-        raise SettingsError("; ".join(_invalid(dict(item)) for item in error.errors())) from error
-
-
-def _flag(field: str) -> str:
-    return "--" + field.replace("_", "-")
-
-
-def _unreadable(message: str) -> str:
-    _, unknown, names = message.partition("unrecognized arguments: ")
-    if not unknown:
-        return message[:1].lower() + message[1:]
-    asked = names.split()[0].partition("=")[0]
-    nearest = difflib.get_close_matches(asked, map(_flag, Settings.model_fields), n=1)
-    return f"no option {asked}" + (f"; did you mean {nearest[0]}?" if nearest else "")
-
-
-def _invalid(item: dict[str, Any]) -> str:
-    message = str(item["msg"]).removeprefix("Value error, ")
-    if not item["loc"]:
-        return message
-    field, *inner = item["loc"]
-    where = _flag(str(field)) + "".join(f"[{part}]" for part in inner)
-    if item["type"] == "missing":
-        return f"{where} is required"
-    return f"{where}: {message[:1].lower()}{message[1:]}"
+        return read_command_line(Settings, argv)
+    except CommandLineError as error:
+        raise SettingsError(str(error)) from error

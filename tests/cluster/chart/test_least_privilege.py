@@ -384,7 +384,7 @@ async def keep_glossaries(url: str) -> None:
 async def test_router_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, until, tmp_path):
     system = "router-system"
     fresh.make_namespace(system)
-    objects = rendered(system, {"router": {"enabled": True, "drain": {"noticeSeconds": 0}}})
+    objects = rendered(system, {"router": {"enabled": True, "drain": {"lameDuckSeconds": 0}}})
     await asyncio.to_thread(define, fresh, until, objects)
     objects = [item for item in objects if "-router" in item["metadata"]["name"]]
     (pod,) = (item["spec"]["template"]["spec"] for item in objects if item["kind"] == "Deployment")

@@ -43,7 +43,7 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     answer = httpx.post(f"http://{address}/translate", json=REQUEST, timeout=90)
     assert answer.status_code == 200, answer.text
     assert answer.headers["x-dragoman-deployment"] == f"{namespace}/demo"
-    assert "held=" in answer.headers["x-dragoman-route"]
+    assert "queued=" in answer.headers["x-dragoman-route"]
     fresh.helm("uninstall", "dragoman", *place, "--wait")
 
 

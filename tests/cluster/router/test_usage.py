@@ -107,7 +107,7 @@ def start(cluster: Any, namespace: str, replica: int, tmp_path: Path) -> Iterato
     started: list[Router] = []
 
     def make(name: str, interval_s: float = 0.2) -> Router:
-        flags = [f"--router-id={name}", f"--usage-interval-s={interval_s}", "--drain-notice-s=0"]
+        flags = [f"--router-id={name}", f"--usage-interval-s={interval_s}", "--lame-duck-s=0"]
         started.append(Router([*command, *flags], environment, tmp_path / f"{name}.log"))
         return started[-1]
 

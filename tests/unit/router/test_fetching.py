@@ -11,7 +11,7 @@ from dragoman_contract.routing import new_document_id
 from dragoman_router.errors import UnknownDocumentError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.manifests import replicas_of_slices
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.documents import owner
 from dragoman_router.routing.deployments import Deployment, Replica
 
@@ -22,7 +22,7 @@ def replica(name: str, **fields: Any) -> Replica:
 
 def fleet(**replicas: Replica) -> Fleet:
     """One deployment for each replica."""
-    made = Fleet(HoldLimits(1, 1, 1), Random(1))
+    made = Fleet(QueueLimits(1, 1, 1), Random(1))
     for name, each in replicas.items():
         made.put(Deployment(f"default/{name}"))
         made.set_replicas(f"default/{name}", [each])

@@ -15,7 +15,7 @@ from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet import static, watching
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.server import Certificates
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
@@ -41,7 +41,7 @@ async def until(holds: Callable[[], object]) -> None:
 @asynccontextmanager
 async def watched(path: Path, load: Callable[[], None]) -> AsyncIterator[Callable[[], float | None]]:
     """Watch a file meanwhile; reads the metric."""
-    metrics = Metrics(Fleet(HoldLimits(), Random(1)), dict)
+    metrics = Metrics(Fleet(QueueLimits(), Random(1)), dict)
     watching_ = asyncio.create_task(watching.on_change("what", [path], load, metrics.stale("what")))
     await asyncio.sleep(0)
     yield lambda: metrics.registry.get_sample_value("dragoman_router_file_stale", {"file": "what"})
@@ -54,7 +54,7 @@ async def watched(path: Path, load: Callable[[], None]) -> AsyncIterator[Callabl
 async def test_a_bad_static_file_changes_nothing(
     bad: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, fleet = tmp_path / "static.yaml", Fleet(HoldLimits(), Random(1))
+    path, fleet = tmp_path / "static.yaml", Fleet(QueueLimits(), Random(1))
     path.write_bytes(GOOD)
     static.load(path, fleet)
     async with watched(path, lambda: static.load(path, fleet)) as stale:

@@ -7,13 +7,13 @@ from random import Random
 from prometheus_client import generate_latest
 
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.metrics import Metrics
 from dragoman_router.routing.deployments import Deployment
 
 
 async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
-    fleet = Fleet(HoldLimits(1, 1, 1), Random(1))
+    fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
     metrics = Metrics(fleet, dict)
 
     def count(key: str) -> None:

@@ -16,7 +16,7 @@ from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.health import HEALTHY
 from dragoman_router.routing.pairs import PairIndex, fallbacks
 from dragoman_router.routing.replicas import choose, pressure, split, weight
-from dragoman_router.routing.retry import MOST_BROKEN, RESERVE, Failure, RetryBudget, may_retry
+from dragoman_router.routing.retry import MAX_BROKEN, RESERVE, Failure, RetryBudget, may_retry
 from dragoman_router.routing.spans import FORM, traceparent
 
 TAGS = st.sampled_from(["en", "de", "pt", "pt-BR", "zh", "zh-Hant", "zh-Hant-TW", "*"])
@@ -188,7 +188,7 @@ def test_errors_in_a_row_eject_unless_it_is_the_last() -> None:
     assert health.after_refusal(HEALTHY).ejected
     probes = [found := health.after_probe(found, answered=False) for _ in range(12)]
     assert [each.probe_in_s for each in probes] == sorted(each.probe_in_s for each in probes)
-    assert probes[-1].probe_in_s == health.LONGEST_PROBE_S
+    assert probes[-1].probe_in_s == health.MAX_PROBE_S
     assert not health.after_probe(found, answered=True).ejected
 
 
@@ -196,23 +196,22 @@ def test_errors_in_a_row_eject_unless_it_is_the_last() -> None:
 @given(st.lists(st.booleans(), max_size=300))
 def test_retries_of_real_work_stay_within_their_share(requests: list[bool]) -> None:
     budget, retried = RetryBudget(0), 0
-    for fails in requests:
-        budget.deposit()
+    for count, fails in enumerate(requests, 1):
         if fails:
-            retried += may_retry(Failure.BROKEN, 1, budget, 0, 1)
+            retried += may_retry(Failure.CONNECTION_LOST, 1, budget, count, 0, 1)
     assert retried <= RESERVE + 0.2 * len(requests)
 
 
 def test_what_costs_no_work_is_free_of_the_budget() -> None:
     budget = RetryBudget(0)
-    while budget.withdraw(0):
+    while budget.withdraw(0, 0):
         pass
-    assert may_retry(Failure.UNREACHED, 0, budget, 0, 1)
-    assert may_retry(Failure.REFUSED, 0, budget, 0, 1)
-    assert not may_retry(Failure.BROKEN, 1, budget, 0, 1)
-    assert not may_retry(Failure.UNREACHED, 0, budget, 2, 1), "the deadline passed"
-    assert not may_retry(Failure.BROKEN, MOST_BROKEN, RetryBudget(0), 0, 1)
-    assert may_retry(Failure.BROKEN, 1, budget, 1, 2), "it fills with time"
+    assert may_retry(Failure.CONNECT_FAILED, 0, budget, 0, 0, 1)
+    assert may_retry(Failure.REFUSED, 0, budget, 0, 0, 1)
+    assert not may_retry(Failure.CONNECTION_LOST, 1, budget, 0, 0, 1)
+    assert not may_retry(Failure.CONNECT_FAILED, 0, budget, 0, 2, 1), "the deadline passed"
+    assert not may_retry(Failure.CONNECTION_LOST, MAX_BROKEN, RetryBudget(0), 0, 0, 1)
+    assert may_retry(Failure.CONNECTION_LOST, 1, budget, 0, 1, 2), "it fills with time"
 
 
 @settings(deadline=None)

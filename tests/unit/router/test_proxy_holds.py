@@ -10,10 +10,10 @@ import pytest
 
 from dragoman_router.errors import NoReplicaError, RefusedError, UnknownDeploymentError
 from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.connections import Connection, ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
-from dragoman_router.fleet.upstream import Connection, ExchangeError, Reply
-from dragoman_router.http.proxy import ANSWER_S, Answered, Job, Proxy
+from dragoman_router.fleet.queue import QueueLimits
+from dragoman_router.http.proxy import RESPONSE_S, Answered, Job, Proxy
 from dragoman_router.metrics import Metrics
 from dragoman_router.routing.deployments import Deployment, Replica
 
@@ -23,7 +23,7 @@ KEY = "default/one"
 class Answers:
     """A pool whose replica answers at once."""
 
-    async def ask(self, *_: Any, **__: Any) -> tuple[Reply, Connection]:
+    async def send(self, *_: Any, **__: Any) -> tuple[Reply, Connection]:
         connection = Connection(asyncio.get_running_loop())
         reply = Reply(connection)
         reply.status, reply.body = 200, b"{}"
@@ -42,14 +42,14 @@ class Fails(Answers):
     def __init__(self, connected: bool) -> None:
         self._connected = connected
 
-    async def ask(self, _head: bytes, _body: bytes, deadline_s: float, **_: Any) -> tuple[Reply, Connection]:
-        await asyncio.sleep(max(0.0, deadline_s - ANSWER_S - asyncio.get_running_loop().time()))
+    async def send(self, _head: bytes, _body: bytes, deadline_s: float, **_: Any) -> tuple[Reply, Connection]:
+        await asyncio.sleep(max(0.0, deadline_s - RESPONSE_S - asyncio.get_running_loop().time()))
         raise ExchangeError("no connection in time", connected=self._connected)
 
 
 def full_backend(age_s: float) -> tuple[Proxy, Backend, Endpoint]:
     """A deployment of one replica, which has as many requests as it may have."""
-    fleet = Fleet(HoldLimits(10, 1000, age_s), Random(1))
+    fleet = Fleet(QueueLimits(10, 1000, age_s), Random(1))
     backend = fleet.put(Deployment(KEY, max_in_flight=1))
     fleet.set_replicas(KEY, [Replica("a", "127.0.0.1", 1)])
     taken = backend.pick()
@@ -110,7 +110,7 @@ async def test_a_client_that_allows_little_time_pushes_out_no_other() -> None:
     await asyncio.sleep(0)
     # One a second is answered: in 30 s all of them, in one second none.
     for second in range(10):
-        backend._pace.took(float(second))
+        backend._drain_rate.took(float(second))
     hurried = make_job()
     hurried.caller, hurried.deadline_s = "other", asyncio.get_running_loop().time() + 0.1
 

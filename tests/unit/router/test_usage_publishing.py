@@ -13,7 +13,7 @@ import pytest
 from dragoman_router.access.limits import Account, Limits
 from dragoman_router.errors import ClusterError, ClusterRefusedError, QuotaExceededError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.metrics import Metrics
 from dragoman_router.sharing.publishing import Publisher, Terms
 
@@ -75,7 +75,7 @@ class Router:
 
     def __init__(self, name: str, store: Store | None, clock: Clock, limits: Limits | None = None) -> None:
         self.account = Account(limits or Limits(), clock.now_s)
-        fleet = Fleet(HoldLimits(1, 1, 1), Random(1))
+        fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
         self.metrics = Metrics(fleet, dict)
         self.publisher = Publisher(
             {"alice": self.account},

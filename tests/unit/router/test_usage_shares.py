@@ -25,7 +25,7 @@ class Simulated:
         limits = Limits(requests_per_s=RATE, burst_s=BURST_S)
         self.accounts = [Account(limits, 0) for _ in range(routers)]
         self.admitted = [0] * routers
-        self._paces = [IDLE] * routers
+        self._drain_rates = [IDLE] * routers
         self._published = [0] * routers
         self._known = [0] * routers
         for account in self.accounts:
@@ -52,8 +52,8 @@ class Simulated:
         others = sum(self._published) - self._published[at]
         pace = Pace(0, (others - self._known[at]) / LOOK_S)
         self._known[at] = others
-        self._paces[at] = smoothed(self._paces[at], pace)
-        self.accounts[at].share(self._paces[at], len(self.accounts), now_s)
+        self._drain_rates[at] = smoothed(self._drain_rates[at], pace)
+        self.accounts[at].share(self._drain_rates[at], len(self.accounts), now_s)
 
 
 @pytest.mark.parametrize("routers", [1, 2, 3, 8])

@@ -15,7 +15,7 @@ import pytest
 from dragoman_contract.languages import Languages
 from dragoman_contract.serving import bound_socket
 from dragoman_router.access.keys import KeyRing
-from dragoman_router.fleet.background import Tender
+from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.http.app import State
 from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import http_server
@@ -169,7 +169,7 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
         ring = KeyRing(options["keys_dir"], asyncio.get_running_loop().time)
     settings = Settings(_cli_parse_args=False, router_id="router-1", **options)
     app, state = assemble(settings, ring)
-    tender = Tender(state.fleet, settings.router_id)
+    tender = BackgroundTasks(state.fleet, settings.router_id)
     listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
     if send_buffer_bytes is not None:
@@ -203,7 +203,7 @@ async def start_router() -> AsyncIterator[StartRouter]:
 
 @pytest.fixture
 async def router(start_router: StartRouter) -> Router:
-    return await start_router(max_held_s=5)
+    return await start_router(max_queue_s=5)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ async def test_a_limit_that_is_none_is_refused(router: Any, start_upstream: Any,
 async def test_the_queue_before_busy_replicas_is_part_of_the_budget(
     start_router: Any, start_upstream: Any, until: Any
 ) -> None:
-    router, one = await start_router(request_timeout_s=0.5, max_held_s=60), await start_upstream()
+    router, one = await start_router(request_timeout_s=0.5, max_queue_s=60), await start_upstream()
     finish = asyncio.Event()
 
     async def slow(exchange: Any) -> None:
@@ -98,7 +98,7 @@ async def test_the_queue_before_busy_replicas_is_part_of_the_budget(
 async def test_the_time_in_which_a_replica_starts_is_not(
     start_router: Any, start_upstream: Any, until: Any
 ) -> None:
-    router, one = await start_router(request_timeout_s=0.5, max_held_s=60), await start_upstream()
+    router, one = await start_router(request_timeout_s=0.5, max_queue_s=60), await start_upstream()
     router.serve("one")
     backend = router.state.fleet.backends["default/one"]
     waits = asyncio.create_task(router.translate())

@@ -172,7 +172,7 @@ async def client(request: Any, start_router: Any, scripted_here: Any, tmp_path: 
     (tmp_path / "team").write_text(
         json.dumps({"key": "a-team-secret"} | ({} if limit is None else {"characterLimit": limit}))
     )
-    router = await start_router(keys_dir=tmp_path, max_held_s=0.05)
+    router = await start_router(keys_dir=tmp_path, max_queue_s=0.05)
     replica = Replica(name="pod", host="127.0.0.1", port=scripted_here.port, uid="pod")
     router.serve("a", replica, pairs={"en": ("de", "fr")})
     return Client(router, scripted_here)

@@ -89,7 +89,7 @@ async def test_a_drain_finishes_what_is_in_flight(start: Any, start_upstream: An
         await exchange.answer({"by": "one"})
 
     one.script = wait
-    router = start([f"127.0.0.1:{one.port}"], "--drain-notice-s=20")
+    router = start([f"127.0.0.1:{one.port}"], "--lame-duck-s=20")
     await router.until("/readyz", 200)
     assert "no API keys are asked for" in router.log.read_text()
     assert "TLS is off" in router.log.read_text()
@@ -125,7 +125,7 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
         await asyncio.Event().wait()
 
     one.script = never
-    flags = ("--drain-notice-s=0", "--drain-timeout-s=0.5")
+    flags = ("--lame-duck-s=0", "--drain-timeout-s=0.5")
     router = start([f"127.0.0.1:{one.port}"], *flags)
     await router.until("/readyz", 200)
     async with aiohttp.ClientSession() as http:
@@ -153,7 +153,12 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        (["--max-held=-1"], "--max-held: "),
+        (["--max-queued-requests=-1"], "--max-queued-requests: "),
+        (
+            ["--max-held=1", "--drain-notice-s=2"],
+            "--max-held is now --max-queued-requests; --drain-notice-s is now",
+        ),
+        (["--max-queued=1"], "no option --max-queued; did you mean --max-queue"),
         (["--tls-cert=/nowhere"], "tls-cert and tls-key go together"),
         (["--keys-dir=/nowhere"], "keys in /nowhere: No such file or directory"),
         (["--usage-configmap=no-namespace"], "--usage-configmap: "),
@@ -171,7 +176,7 @@ async def test_a_wrong_setting_is_named(start: Any, flags: list[str], reason: st
 async def test_usage_that_is_not_shared_is_said_at_the_start(start: Any, tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys/alice").write_text("a-secret-of-alice")
-    router = start([], f"--keys-dir={tmp_path}/keys", "--drain-notice-s=0")
+    router = start([], f"--keys-dir={tmp_path}/keys", "--lame-duck-s=0")
     await router.until("/readyz", 200)
     assert "count in this router alone, since its start (--usage-configmap)" in router.log.read_text()
     router.process.terminate()
@@ -180,7 +185,7 @@ async def test_usage_that_is_not_shared_is_said_at_the_start(start: Any, tmp_pat
 
 async def test_a_bad_static_file_ends_no_router(start: Any, start_upstream: Any, tmp_path: Path) -> None:
     one = await start_upstream()
-    router = start([f"127.0.0.1:{one.port}"], "--drain-notice-s=0")
+    router = start([f"127.0.0.1:{one.port}"], "--lame-duck-s=0")
     await router.until("/readyz", 200)
     (tmp_path / "static.yaml").write_bytes(b"\xff")
     async with asyncio.timeout(10):
@@ -230,7 +235,7 @@ async def presented(port: int) -> str:
 async def test_certificates_are_read_again(start: Any, start_upstream: Any, tmp_path: Path) -> None:
     certify(tmp_path, "first")
     one = await start_upstream()
-    flags = (f"--tls-cert={tmp_path}/tls.crt", f"--tls-key={tmp_path}/tls.key", "--drain-notice-s=0")
+    flags = (f"--tls-cert={tmp_path}/tls.crt", f"--tls-key={tmp_path}/tls.key", "--lame-duck-s=0")
     router = start([f"127.0.0.1:{one.port}"], *flags)
     await router.until("/readyz", 200)
     assert await presented(router.port) == "first"

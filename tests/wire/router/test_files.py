@@ -79,7 +79,7 @@ async def world(start_router: Any, start_scripted: Any, monkeypatch: pytest.Monk
     pods = [start_scripted() for _ in range(2)]
     for pod in pods:
         await asyncio.to_thread(pod.wait_for, "/readyz", deadline_s=120)
-    return World([await start_router(max_held_s=5) for _ in range(2)], pods)
+    return World([await start_router(max_queue_s=5) for _ in range(2)], pods)
 
 
 @pytest.mark.timeout(240)

@@ -16,7 +16,7 @@ from dragoman_contract.glossaries import Packed, pack, unpack
 from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_router.errors import GlossariesUnavailableError, UnknownGlossaryError
 from dragoman_router.glossaries.shared import SharedGlossaries
-from dragoman_router.http.attach_glossaries import MOST_BROUGHT
+from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS
 from dragoman_router.routing.health import HEALTHY
 
 pytestmark = pytest.mark.timeout(300)
@@ -288,7 +288,7 @@ async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ev
     router.state.glossaries = Kept()
     status, body, _ = await router.post("/v2/translate", BODY)
     assert (status, "do not hold the glossary" in body["message"]) == (502, True)
-    assert [exchange.method for exchange in only.asked].count("PUT") == MOST_BROUGHT
+    assert [exchange.method for exchange in only.asked].count("PUT") == MAX_ATTACHMENTS
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
 

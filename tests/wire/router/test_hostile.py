@@ -129,7 +129,7 @@ async def test_a_large_body_is_refused_and_its_sender_gets_to_read_why(router: A
 
 
 async def test_memory_for_bodies_is_bounded(start_router: Any, start_upstream: Any, until: Any) -> None:
-    router = await start_router(max_memory_bytes=1024 * 1024, max_held_s=5)
+    router = await start_router(max_memory_bytes=1024 * 1024, max_queue_s=5)
     router.serve("a")
     big = {"text": "x" * 400_000}
     asking = [asyncio.ensure_future(router.translate(**big)) for _ in range(5)]

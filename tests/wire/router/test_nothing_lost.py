@@ -97,13 +97,13 @@ async def test_the_only_replica_dies_and_its_successor_answers(
     router.state.fleet.set_replicas("default/a", [second.replica()])
     for status, body, headers in await asyncio.gather(*asking):
         assert (status, body) == (200, {"by": "second"})
-        assert "held=" in headers["X-Dragoman-Route"]
+        assert "queued=" in headers["X-Dragoman-Route"]
 
 
 @pytest.fixture
 def soon_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tending, "SWEEP_S", 0.05)
-    monkeypatch.setattr(tending, "SILENT_S", 0.1)
+    monkeypatch.setattr(tending, "UNRESPONSIVE_S", 0.1)
     monkeypatch.setattr(tending, "PROBE_TIMEOUT_S", 0.1)
 
 
@@ -285,7 +285,7 @@ async def test_gauges_show_what_requests_hold(router: Any, until: Any) -> None:
 async def test_who_waits_too_long_is_told_in_their_own_words(
     start_router: Any, path: str, body: object, shape: str
 ) -> None:
-    router = await start_router(max_held_s=0.05)
+    router = await start_router(max_queue_s=0.05)
     router.serve("a")
     status, answer, headers = await router.post(path, body)
     assert status == 503
@@ -300,7 +300,7 @@ async def test_the_queue_is_bounded_and_fair(
 ) -> None:
     for name in ("greedy", "modest"):
         (tmp_path / name).write_text(f"key-of-{name}")
-    router = await start_router(max_held=4, max_held_s=5, keys_dir=tmp_path)
+    router = await start_router(max_queued_requests=4, max_queue_s=5, keys_dir=tmp_path)
     router.serve("a", max_in_flight=1)
     backend = router.state.fleet.backends["default/a"]
 

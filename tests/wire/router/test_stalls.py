@@ -62,7 +62,7 @@ def stalls(monkeypatch: pytest.MonkeyPatch) -> Stalls:
 
 @pytest.fixture
 async def router(start_router: Any) -> Any:
-    return await start_router(max_held_s=0)
+    return await start_router(max_queue_s=0)
 
 
 def exchanged(port: int, data: bytes) -> bytes:
@@ -114,7 +114,7 @@ async def test_no_value_of_any_field_stalls_the_loop(
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "alice").write_bytes(KEY)
     options = {} if keys == "none" else {"keys_dir": tmp_path / "keys"}
-    router = await start_router(max_held_s=5, **options)
+    router = await start_router(max_queue_s=5, **options)
     router.state.glossaries = SharedGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
     one = await start_upstream()
     router.serve("a", one.replica(), pairs={"en": ("de",), "fr": ("de",)})

@@ -61,7 +61,7 @@ def router_command(port: int, fleet: str) -> list[str]:
     return [
         *(sys.executable, "-m", "dragoman", "router", "--host", "127.0.0.1", "--port", str(port)),
         *("--admin-port", "0", "--static", fleet, "--log-level", "warning"),
-        *("--request-timeout-s", "125", "--drain-notice-s", "0"),
+        *("--request-timeout-s", "125", "--lame-duck-s", "0"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""One deployment's replicas as this router has them now: what a source told, and what requests found out."""
+"""State of one deployment at this router: its replicas, their health and load, and its queue."""
 
 from __future__ import annotations
 
@@ -7,35 +7,34 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from random import Random
 
 from dragoman_contract.load import DeploymentLoad
-from dragoman_router.fleet.pool import Pool
-from dragoman_router.fleet.queue import Held, HoldLimits, HoldQueue
+from dragoman_router.fleet.connections import Pool
+from dragoman_router.fleet.queue import FairQueue, QueuedRequest, QueueLimits
 from dragoman_router.routing import health as healths
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.routing.health import HEALTHY, Health
-from dragoman_router.routing.pace import Pace
+from dragoman_router.routing.pace import QueueDrainRate
 from dragoman_router.routing.replicas import choose, weight
 
 BACK_OFF_S = 0.25
-"""A replica that says that it is overloaded is left alone for so long."""
-
-
+"""Time without requests for a replica that reported overload."""
 SHARE_AFTER_REFUSAL = 0.9
-"""A replica that refuses for load gets so much of what this router has in flight there. Additive increase and
-multiplicative decrease share a replica between routers that do not know of each other (Chiu and Jain 1989,
+"""After a refusal for overload, the limit of this router at the replica is this share of what it had in flight.
+Additive increase and multiplicative decrease share a replica between independent routers (Chiu and Jain 1989,
 https://doi.org/10.1016/0169-7552(89)90019-6)."""
 MAX_LEARNED = 10_000.0
 
 
 class Endpoint:
-    """A replica's address that may be used, and what this router knows of it.
+    """A replica, and what this router measures of it.
 
     Args:
-        replica: What the source says.
+        replica: As its source describes it.
         now_s: Monotonic seconds.
-        waited: Whether it is new where others were there before, so that it starts with a small share.
+        waited: Whether it joins others, so that it starts with a small share.
     """
 
     __slots__ = (
+        "backoff_until_s",
         "health",
         "in_flight",
         "label",
@@ -43,7 +42,6 @@ class Endpoint:
         "pool",
         "ready_since_s",
         "replica",
-        "rested_until_s",
         "tag",
         "weight",
     )
@@ -54,11 +52,11 @@ class Endpoint:
         self.in_flight = 0
         self.health: Health = HEALTHY
         self.ready_since_s = now_s if waited else float("-inf")
-        self.rested_until_s = 0.0
+        self.backoff_until_s = 0.0
         self.tag = replica.tag
         self.label = f"{replica.name}@{replica.address}".encode()
         self.limit = float("inf")
-        """Requests that it takes from this router, as its refusals say: see `refused_for_load`."""
+        """Requests that it accepts from this router, learned from its refusals: see `refused_for_load`."""
         self.weight = 1.0
         self.weigh(now_s)
 
@@ -68,39 +66,40 @@ class Endpoint:
         return self.replica.ready and not self.replica.terminating and not self.health.ejected
 
     def refused_for_load(self) -> None:
-        """It has as much as it takes, from all routers together; what this one has there was its share of that."""
+        """It is full with the requests of all routers; what this one has there was its share."""
         self.limit = max(1.0, min(self.limit, self.in_flight) * SHARE_AFTER_REFUSAL)
 
     def took(self) -> None:
-        """It answered a request: a few more may be tried, about one for each `limit` answers."""
+        """It answered a request: the limit rises by about one for each `limit` responses."""
         if self.limit < MAX_LEARNED:
             self.limit += 1 / self.limit
 
     def weigh(self, now_s: float) -> None:
-        """Work out its share anew."""
+        """Update its share."""
         self.weight = weight(now_s - self.ready_since_s, self.health.error_ratio)
 
 
-Place = asyncio.Future[Endpoint]
-"""What a held request waits for; the endpoint that it gets is already counted as having it in flight."""
+SlotFuture = asyncio.Future[Endpoint]
+"""A queued request waits for it; its endpoint already counts the request as in flight."""
+Waiting = QueuedRequest[SlotFuture]
 
 
 class Backend:
-    """One deployment with its replicas and the requests that wait for it.
+    """One deployment with its replicas and its queue.
 
     Args:
-        deployment: What the source says.
+        deployment: As its source describes it.
         limits: Of its queue.
         chance: Randomness of choices.
-        changed: Called when the number of held or in-flight requests changed.
-        on_ejected: Called with a replica that gets nothing more until a probe succeeds.
-        departed: Gets replicas that are gone while requests are in flight there.
+        changed: Called when the number of queued or in-flight requests changed.
+        on_ejected: Called with a replica that was ejected.
+        departed: Gets removed replicas with requests in flight.
     """
 
     def __init__(
         self,
         deployment: Deployment,
-        limits: HoldLimits,
+        limits: QueueLimits,
         chance: Random,
         changed: Callable[[], None],
         on_ejected: Callable[[Backend, Endpoint], None],
@@ -111,15 +110,17 @@ class Backend:
         self.on_ejected = on_ejected
         self.endpoints: dict[str, Endpoint] = {}
         self.by_tag: dict[str, Endpoint] = {}
-        self.queue: HoldQueue[Place] = HoldQueue(limits)
-        self._pace = Pace()
+        self.queue: FairQueue[SlotFuture] = FairQueue(limits)
+        self.queued = 0
+        """Length of the queue: reading it costs a request no call."""
+        self._drain_rate = QueueDrainRate()
         self.in_flight = 0
         self.label = deployment.key.encode()
         self._open: list[Endpoint] = []
         self._chance = chance
         self._changed = changed
         self._loop = asyncio.get_running_loop()
-        self._rest_until_s = 0.0
+        self._backoff_until_s = 0.0
         self._later: asyncio.TimerHandle | None = None
 
     @property
@@ -133,16 +134,16 @@ class Backend:
         return len(self._open)
 
     def load(self) -> DeploymentLoad:
-        """What the autoscaler is told."""
+        """The load that is reported to the autoscaler."""
         oldest_s = self.queue.oldest_since_s()
         return DeploymentLoad(
-            held=len(self.queue),
+            held=self.queued,
             oldest_held_s=0.0 if oldest_s is None else round(max(0.0, self._loop.time() - oldest_s), 3),
             in_flight=self.in_flight,
         )
 
     def set_replicas(self, replicas: Iterable[Replica]) -> list[Endpoint]:
-        """Take in what the source says; those that have begun to terminate or are gone since."""
+        """Apply the source's list; returns the replicas that started to terminate."""
         now_s = self._loop.time()
         before, first = self.endpoints, not self.endpoints
         self.endpoints, leaving = {}, []
@@ -165,22 +166,22 @@ class Backend:
         self.by_tag = {endpoint.tag: endpoint for endpoint in self.endpoints.values()}
         for gone in before.values():
             self._depart(gone)
-        self.reopen()
+        self.refresh_available()
         return leaving
 
-    def reopen(self) -> None:
-        """Work out anew which replicas may get requests, and let waiting ones go there."""
+    def refresh_available(self) -> None:
+        """Update which replicas may get requests, and dispatch queued ones."""
         self._open = [endpoint for endpoint in self.endpoints.values() if endpoint.open]
         self.dispatch()
 
     def pick(self, tried: Collection[Endpoint] = ()) -> Endpoint | None:
-        """Choose a replica and count the request as in flight there; None where none can take it."""
+        """Choose a replica and count the request as in flight there; None where none has capacity."""
         candidates: Sequence[Endpoint] = self._open
-        if tried or self._rest_until_s:
+        if tried or self._backoff_until_s:
             now_s = self._loop.time()
-            if now_s >= self._rest_until_s:
-                self._rest_until_s = 0.0
-            candidates = [each for each in candidates if each not in tried and each.rested_until_s <= now_s]
+            if now_s >= self._backoff_until_s:
+                self._backoff_until_s = 0.0
+            candidates = [each for each in candidates if each not in tried and each.backoff_until_s <= now_s]
         random = self._chance.random
         at = choose(candidates, self.deployment.max_in_flight, random(), random())
         if at is None:
@@ -192,7 +193,7 @@ class Backend:
         return endpoint
 
     def take(self, endpoint: Endpoint) -> None:
-        """A request that no other replica can answer is in flight there, whatever the replica's state."""
+        """Count a request as in flight there, in any state of the replica: no other can answer it."""
         endpoint.in_flight += 1
         self.in_flight += 1
         self._changed()
@@ -202,77 +203,81 @@ class Backend:
         endpoint.in_flight -= 1
         self.in_flight -= 1
         self._changed()
-        if self.queue:
+        if self.queued:
             self.dispatch()
 
-    def hold(self, held: Held[Place], left_s: float = float("inf")) -> Held[Place] | None:
-        """Let a request wait; the one that has no place, if any.
+    def enqueue(self, queued: Waiting, left_s: float = float("inf")) -> Waiting | None:
+        """Queue a request; returns the one that was evicted, if any.
 
         Args:
-            held: The request.
-            left_s: Seconds until it is given up; infinite where a start of a replica is waited for.
+            queued: The request.
+            left_s: Seconds until its deadline; infinite while no replica is available.
         """
         time_s = max(left_s, self.queue.limits.time_s)
-        pushed_out = self.queue.add(held, self._pace.room(time_s, self.in_flight))
+        evicted = self.queue.add(queued, self._drain_rate.capacity(time_s, self.in_flight))
+        self.queued = len(self.queue)
         self._changed()
         self.dispatch()
-        return pushed_out
+        return evicted
 
-    def leave(self, held: Held[Place]) -> None:
-        """A request no longer waits."""
-        if self.queue.remove(held):
-            if not self.queue:
-                self._pace.restart()
+    def dequeue(self, queued: Waiting) -> None:
+        """Remove a request from the queue, if it is there."""
+        if self.queue.remove(queued):
+            self.queued = len(self.queue)
+            if not self.queued:
+                self._drain_rate.restart()
             self._changed()
 
     def dispatch(self) -> None:
-        """Let waiting requests go as far as replicas can take them."""
-        while self.queue:
+        """Send queued requests to replicas with capacity."""
+        while self.queued:
             endpoint = self.pick()
             if endpoint is None:
-                self._dispatch_after_rest()
+                self._dispatch_after_back_off()
                 return
-            held = self.queue.take()
-            while held is not None and held.request.done():
-                held = self.queue.take()
-            if held is None:
+            queued = self.queue.take()
+            while queued is not None and queued.request.done():
+                queued = self.queue.take()
+            self.queued = len(self.queue)
+            if queued is None:
                 self.release(endpoint)
             else:
-                self._pace.took(self._loop.time())
-                held.request.set_result(endpoint)
-        self._pace.restart()
+                self._drain_rate.took(self._loop.time())
+                queued.request.set_result(endpoint)
+        self._drain_rate.restart()
 
-    def rest(self, endpoint: Endpoint, for_s: float = BACK_OFF_S) -> None:
-        """Leave a replica alone that is overloaded."""
+    def back_off(self, endpoint: Endpoint, for_s: float = BACK_OFF_S) -> None:
+        """Send an overloaded replica nothing for a while."""
         endpoint.refused_for_load()
-        endpoint.rested_until_s = self._loop.time() + for_s
-        self._rest_until_s = max(self._rest_until_s, endpoint.rested_until_s)
+        endpoint.backoff_until_s = self._loop.time() + for_s
+        self._backoff_until_s = max(self._backoff_until_s, endpoint.backoff_until_s)
 
     def succeeded(self, endpoint: Endpoint) -> None:
         """It answered a request."""
         endpoint.took()
         if endpoint.health is not HEALTHY:
-            self._judge(endpoint, healths.after_success(endpoint.health))
+            self._set_health(endpoint, healths.after_success(endpoint.health))
 
     def erred(self, endpoint: Endpoint) -> None:
         """It failed a request."""
         last = self._open == [endpoint]
-        self._judge(endpoint, healths.after_error(endpoint.health, last=last))
+        self._set_health(endpoint, healths.after_error(endpoint.health, last=last))
 
     def refused(self, endpoint: Endpoint) -> None:
-        """It cannot be reached, or takes nothing."""
-        self._judge(endpoint, healths.after_refusal(endpoint.health))
+        """It cannot be reached, or refuses all requests."""
+        self._set_health(endpoint, healths.after_refusal(endpoint.health))
 
     def probed(self, endpoint: Endpoint, answered: bool) -> None:
-        """Its readiness probe was asked."""
+        """Its readiness probe was sent."""
         if answered:
             endpoint.ready_since_s = self._loop.time()
-        self._judge(endpoint, healths.after_probe(endpoint.health, answered))
+        self._set_health(endpoint, healths.after_probe(endpoint.health, answered))
 
     def close(self) -> None:
-        """The deployment is gone: its requests wait no longer, its connections close."""
-        while (held := self.queue.take()) is not None:
-            held.request.cancel()
+        """The deployment was deleted: cancel queued requests, close connections."""
+        while (queued := self.queue.take()) is not None:
+            queued.request.cancel()
+        self.queued = 0
         for endpoint in self.endpoints.values():
             self._depart(endpoint)
         self._changed()
@@ -282,19 +287,19 @@ class Backend:
         if endpoint.in_flight:
             self._departed.add(endpoint)
 
-    def _judge(self, endpoint: Endpoint, health: Health) -> None:
+    def _set_health(self, endpoint: Endpoint, health: Health) -> None:
         was_open, was_ejected = endpoint.open, endpoint.health.ejected
         endpoint.health = health
         endpoint.weigh(self._loop.time())
         if endpoint.open != was_open:
-            self.reopen()
+            self.refresh_available()
         if health.ejected and not was_ejected:
             self.on_ejected(self, endpoint)
 
-    def _dispatch_after_rest(self) -> None:
-        rest_s = self._rest_until_s - self._loop.time()
-        if self._rest_until_s and self._later is None:
-            self._later = self._loop.call_later(max(0.0, rest_s), self._dispatch_now)
+    def _dispatch_after_back_off(self) -> None:
+        wait_s = self._backoff_until_s - self._loop.time()
+        if self._backoff_until_s and self._later is None:
+            self._later = self._loop.call_later(max(0.0, wait_s), self._dispatch_now)
 
     def _dispatch_now(self) -> None:
         self._later = None

@@ -1,4 +1,4 @@
-"""What goes on beside requests: probing ejected and silent replicas, confirming drains, closing connections."""
+"""Background tasks: probe ejected and unresponsive replicas, confirm drains, close idle connections."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from dragoman_contract.http import READY_PATH
 from dragoman_contract.routing import DRAINED_PATH, ROUTER_HEADER
 from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.upstream import ExchangeError
 
 log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
 PROBE_TIMEOUT_S = 2.0
-SILENT_S = 2.0
-"""After so long without any answer while requests wait, a replica's readiness probe is asked: the replica may be
-computing, or its process is stopped, or its node is gone."""
-SILENT_PROBES = 2
-"""So many without an answer of any status, and its requests go elsewhere."""
+UNRESPONSIVE_S = 2.0
+"""After this time without any response while requests wait, the readiness probe of a replica is sent: it may be
+computing, its process may be stopped, or its node gone."""
+UNRESPONSIVE_PROBES = 2
+"""Probes without any response after which its requests are retried elsewhere."""
 CONFIRM_ATTEMPTS = 3
 CONFIRM_PAUSE_S = 0.3
 
 
-class Tender:
-    """The tasks beside the requests, until it is closed.
+class BackgroundTasks:
+    """Background tasks, until closed.
 
     Args:
-        fleet: Whose replicas are looked after.
+        fleet: The deployments.
         router_id: Name of this router.
     """
 
@@ -41,7 +41,7 @@ class Tender:
         self._tasks: set[asyncio.Task[None]] = set()
         self._examined: set[Endpoint] = set()
         fleet.on_ejected = lambda backend, endpoint: self._start(self._probe(backend, endpoint))
-        fleet.on_leaving = lambda backend, endpoint: self._start(self._confirm(backend, endpoint))
+        fleet.on_terminating = lambda backend, endpoint: self._start(self._confirm(backend, endpoint))
         self._start(self._sweep())
 
     async def aclose(self) -> None:
@@ -57,62 +57,66 @@ class Tender:
         task.add_done_callback(self._tasks.discard)
 
     async def _probe(self, backend: Backend, endpoint: Endpoint) -> None:
-        """Ask an ejected replica's readiness probe until it answers, or is gone."""
-        log.info("%s: %s gets nothing for now", backend.deployment.key, endpoint.label.decode())
+        """Send an ejected replica's readiness probe until it succeeds, or the replica is removed."""
+        log.info("%s: %s ejected", backend.deployment.key, endpoint.label.decode())
         while endpoint.health.ejected and endpoint in backend.endpoints.values():
             await asyncio.sleep(endpoint.health.probe_in_s)
-            backend.probed(endpoint, await self._ask(endpoint, "GET", READY_PATH) == 200)
+            backend.probed(endpoint, await self._probe_request(endpoint, "GET", READY_PATH) == 200)
         if not endpoint.health.ejected:
-            log.info("%s: %s is back", backend.deployment.key, endpoint.label.decode())
+            log.info("%s: %s readmitted", backend.deployment.key, endpoint.label.decode())
 
     async def _examine(self, endpoint: Endpoint, backend: Backend | None) -> None:
-        """Probe a silent replica; where that is not answered either, its requests go elsewhere.
+        """Probe an unresponsive replica; without a response its requests are retried elsewhere.
 
         Args:
             endpoint: The replica.
-            backend: Its deployment; None where the replica is gone from it.
+            backend: Its deployment; None where the replica was removed from it.
         """
         try:
-            for _ in range(SILENT_PROBES):
-                if await self._ask(endpoint, "GET", READY_PATH) is not None:
+            for _ in range(UNRESPONSIVE_PROBES):
+                if await self._probe_request(endpoint, "GET", READY_PATH) is not None:
                     return
-            if not endpoint.pool.silent_s():
+            if not endpoint.pool.unresponsive_s():
                 return
             if backend is not None:
                 backend.refused(endpoint)
-            moved = endpoint.pool.give_up("the replica does not respond")
+            moved = endpoint.pool.fail_waiting("the replica does not respond")
             log.warning(
-                "%s answers neither requests nor its readiness probe; %d requests go elsewhere",
+                "%s does not respond, its readiness probe neither; %d requests are retried elsewhere",
                 endpoint.label.decode(),
                 moved,
             )
         finally:
             self._examined.discard(endpoint)
 
-    def _examine_if_silent(self, endpoint: Endpoint, backend: Backend | None) -> None:
-        if endpoint.in_flight and endpoint not in self._examined and endpoint.pool.silent_s() >= SILENT_S:
+    def _examine_if_unresponsive(self, endpoint: Endpoint, backend: Backend | None) -> None:
+        if (
+            endpoint.in_flight
+            and endpoint not in self._examined
+            and endpoint.pool.unresponsive_s() >= UNRESPONSIVE_S
+        ):
             self._examined.add(endpoint)
             self._start(self._examine(endpoint, backend))
 
     async def _confirm(self, backend: Backend, endpoint: Endpoint) -> None:
-        """Tell a terminating replica that nothing new will come; it may know nothing of this, or be gone."""
+        """Confirm to a terminating replica that it gets no new requests; it may not support this, or be gone."""
         for _ in range(CONFIRM_ATTEMPTS):
-            status = await self._ask(endpoint, "POST", DRAINED_PATH)
+            status = await self._probe_request(endpoint, "POST", DRAINED_PATH)
             if status is not None:
                 log.debug(
-                    "%s: %s told of its drain (%d)", backend.deployment.key, endpoint.label.decode(), status
+                    "%s: %s drain confirmed (%d)", backend.deployment.key, endpoint.label.decode(), status
                 )
                 return
             await asyncio.sleep(CONFIRM_PAUSE_S)
 
-    async def _ask(self, endpoint: Endpoint, method: str, path: str) -> int | None:
+    async def _probe_request(self, endpoint: Endpoint, method: str, path: str) -> int | None:
         head = (
             f"{method} {path} HTTP/1.1\r\nhost: {endpoint.replica.address}\r\n"
             f"{ROUTER_HEADER}: {self._router}\r\ncontent-length: 0\r\n\r\n"
         )
         try:
             async with asyncio.timeout(PROBE_TIMEOUT_S):
-                reply, connection = await endpoint.pool.ask(
+                reply, connection = await endpoint.pool.send(
                     head.encode("latin-1", "replace"), b"", float("inf"), fresh=True
                 )
         except (TimeoutError, ExchangeError):
@@ -122,12 +126,12 @@ class Tender:
         return reply.status
 
     async def _sweep(self) -> None:
-        """Close connections that nobody uses, and let new replicas work up to their share."""
+        """Close idle connections, and update the shares of new replicas."""
         while True:
             await asyncio.sleep(SWEEP_S)
             for gone in list(self._fleet.departed):
                 gone.pool.sweep()
-                self._examine_if_silent(gone, None)
+                self._examine_if_unresponsive(gone, None)
                 if not gone.in_flight:
                     self._fleet.departed.discard(gone)
             for backend in list(self._fleet.backends.values()):
@@ -136,5 +140,5 @@ class Tender:
                     if endpoint.weight < 1:
                         endpoint.weigh(now_s)
                     endpoint.pool.sweep()
-                    self._examine_if_silent(endpoint, backend)
+                    self._examine_if_unresponsive(endpoint, backend)
                 await asyncio.sleep(0)  # Ten thousand replicas at once would hold up requests.

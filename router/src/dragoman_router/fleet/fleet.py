@@ -1,6 +1,6 @@
 """All deployments, by key, by name and by the pairs that they serve.
 
-Changes of the source are applied one deployment at a time; requests see them with their next choice.
+A source applies its changes one deployment at a time; requests see them with their next choice.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable
 from random import Random
 
 from dragoman_router.fleet.backend import Backend, Endpoint
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.routing.pairs import PairIndex
 
 
 def _ignore(backend: Backend, endpoint: Endpoint) -> None:
-    """Nobody wants to know."""
+    """No listener."""
 
 
 class Fleet:
@@ -27,24 +27,24 @@ class Fleet:
         chance: Randomness of choices.
     """
 
-    def __init__(self, limits: HoldLimits, chance: Random) -> None:
+    def __init__(self, limits: QueueLimits, chance: Random) -> None:
         self.backends: dict[str, Backend] = {}
         self.pairs = PairIndex()
         self.version = 0
         self.synced = asyncio.Event()
         self.departed: set[Endpoint] = set()
-        """Gone, with requests in flight that may yet be answered, or reach their deadline."""
+        """Removed, with requests in flight that may still be answered, or reach their deadline."""
         self.changed = asyncio.Event()
-        self.on_leaving: Callable[[Backend, Endpoint], None] = _ignore
+        self.on_terminating: Callable[[Backend, Endpoint], None] = _ignore
         self.on_ejected: Callable[[Backend, Endpoint], None] = _ignore
         self.on_removed: Callable[[str], None] = lambda _: None
         self._limits = limits
         self._chance = chance
         self._names: dict[str, list[str]] = {}
-        self._told: dict[str, list[Replica]] = {}
+        self._replicas: dict[str, list[Replica]] = {}
 
     def put(self, deployment: Deployment) -> Backend:
-        """A deployment is there, or changed."""
+        """Add or update a deployment."""
         self.version += 1
         backend = self.backends.get(deployment.key)
         if backend is None:
@@ -57,7 +57,7 @@ class Fleet:
                 self.departed,
             )
             self.backends[deployment.key] = backend
-            backend.set_replicas(self._told.get(deployment.key, ()))
+            backend.set_replicas(self._replicas.get(deployment.key, ()))
         else:
             self._forget_name(backend.deployment)
             backend.deployment = deployment
@@ -69,7 +69,7 @@ class Fleet:
         return backend
 
     def remove(self, key: str) -> None:
-        """A deployment is gone."""
+        """Remove a deployment."""
         self.version += 1
         backend = self.backends.pop(key, None)
         if backend is not None:
@@ -79,18 +79,18 @@ class Fleet:
             self.on_removed(key)
 
     def set_replicas(self, key: str, replicas: list[Replica]) -> None:
-        """The replicas of a deployment, which may not be known yet, are these."""
+        """Set the replicas of a deployment, which may not be known yet."""
         if replicas:
-            self._told[key] = replicas
+            self._replicas[key] = replicas
         else:
-            self._told.pop(key, None)
+            self._replicas.pop(key, None)
         backend = self.backends.get(key)
         if backend is not None:
             for endpoint in backend.set_replicas(replicas):
-                self.on_leaving(backend, endpoint)
+                self.on_terminating(backend, endpoint)
 
     def owner(self, tag: str) -> tuple[Backend, Endpoint] | None:
-        """The replica of a tag, with its deployment: whatever its state, as long as a source tells of it."""
+        """The replica of a tag, in any state, with its deployment."""
         for backend in self.backends.values():
             endpoint = backend.by_tag.get(tag)
             if endpoint is not None:
@@ -98,7 +98,7 @@ class Fleet:
         return None
 
     def named(self, name: str) -> list[str]:
-        """Keys of the deployments that OpenAI's dialect calls by this name, or whose key it is."""
+        """Keys of the deployments with this served model name, or this key."""
         return [name] if name in self.backends else self._names.get(name, [])
 
     def _forget_name(self, deployment: Deployment) -> None:

@@ -24,7 +24,7 @@ Manifest = Mapping[str, Any]
 IN_FLIGHT_PER_SEQUENCE = 4
 """A replica runs `maxNumSeqs` sequences and queues the rest; four times as many keep it busy whatever finishes
 first, and leave the rest where another replica, or a new one, can take them."""
-MOST_IN_FLIGHT = 100_000
+MAX_IN_FLIGHT = 100_000
 
 _LANGUAGES = TypeAdapter(tuple[Languages, ...])
 
@@ -54,9 +54,9 @@ def deployment(manifest: Manifest) -> Deployment:
         languages = _LANGUAGES.validate_python(spec.get("languages") or ())
     except ValidationError as error:
         raise ClusterError(f"{key_of(manifest)}: spec.languages: {error.errors()[0]['msg']}") from error
-    sequences = _number((spec.get("engine") or {}).get("maxNumSeqs"), 1, MOST_IN_FLIGHT)
+    sequences = _number((spec.get("engine") or {}).get("maxNumSeqs"), 1, MAX_IN_FLIGHT)
     most = DEFAULT_MAX_IN_FLIGHT if sequences is None else sequences * IN_FLIGHT_PER_SEQUENCE
-    said_most = _number(annotations.get(MAX_IN_FLIGHT_ANNOTATION), 1, MOST_IN_FLIGHT)
+    said_most = _number(annotations.get(MAX_IN_FLIGHT_ANNOTATION), 1, MAX_IN_FLIGHT)
     weight = _number(annotations.get(WEIGHT_ANNOTATION), 0, MAX_WEIGHT)
     return Deployment(
         key=key_of(manifest),

@@ -1,7 +1,6 @@
-"""Requests that wait for a replica: bounded by count, bytes and age, and fair between callers.
+"""Fair queue of requests: limited by number, bytes and age; clients take turns.
 
-Callers take turns, so that one that sends a thousand requests does not keep another's single one waiting; and where
-there is no room left, the newest of whoever holds the most makes room for a caller that holds less.
+If it is full, the newest request of the client with the most requests is evicted.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class HoldLimits:
+class QueueLimits:
     """Bounds of one deployment's queue.
 
     Args:
-        count: Requests.
-        bytes: Of their bodies together.
-        age_s: Seconds that one may wait.
-        time_s: Seconds that a request has, its answer included: while replicas are busy, so many wait as are answered
-            in it. Not less for a request whose client allows less: it would push out others.
+        count: Maximum number of requests.
+        bytes: Maximum bytes of their bodies.
+        age_s: Maximum seconds in the queue.
+        time_s: Seconds for a request and its response: while replicas are busy, as many are queued as are answered in
+            this time. Not less for a request whose client allows less, because it would evict others.
     """
 
     count: int = 1000
@@ -31,14 +30,14 @@ class HoldLimits:
     time_s: float = 30.0
 
 
-class Held(Generic[T]):
-    """One request that waits.
+class QueuedRequest(Generic[T]):
+    """One request in the queue.
 
     Args:
-        caller: Who sent it; callers take turns.
+        caller: Name of the client.
         size_bytes: Of its body.
-        since_s: When it came.
-        request: What is handed on.
+        since_s: When it was queued.
+        request: Its payload.
     """
 
     __slots__ = ("caller", "request", "since_s", "size_bytes")
@@ -47,81 +46,79 @@ class Held(Generic[T]):
         self.caller, self.size_bytes, self.since_s, self.request = caller, size_bytes, since_s, request
 
 
-class HoldQueue(Generic[T]):
-    """The requests that wait for one deployment.
+class FairQueue(Generic[T]):
+    """The queued requests of one deployment.
 
     Args:
         limits: Its bounds.
     """
 
-    def __init__(self, limits: HoldLimits) -> None:
+    def __init__(self, limits: QueueLimits) -> None:
         self.limits = limits
-        self._lines: OrderedDict[str, deque[Held[T]]] = OrderedDict()
+        self._lines: OrderedDict[str, deque[QueuedRequest[T]]] = OrderedDict()
         self._count = 0
         self._bytes = 0
 
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def size_bytes(self) -> int:
-        """Of all bodies together."""
-        return self._bytes
-
     def oldest_since_s(self) -> float | None:
-        """When the one that waits longest came; None where none waits."""
+        """When the oldest request was queued; None where the queue is empty."""
         return min((line[0].since_s for line in self._lines.values()), default=None)
 
-    def add(self, held: Held[T], room: float = float("inf")) -> Held[T] | None:
-        """Put one at the end of its caller's line.
+    def add(self, queued: QueuedRequest[T], capacity: float = float("inf")) -> QueuedRequest[T] | None:
+        """Append a request.
 
         Args:
-            held: The request.
-            room: Requests that may wait now, where that is less than `HoldLimits.count`.
+            queued: The request.
+            capacity: Maximum number of requests now, where that is less than `QueueLimits.count`.
 
         Returns:
-            None where there was room; else the one that has no place: one that was pushed out for it, or itself.
+            The request that was evicted, which may be this one; None where none was.
         """
-        pushed_out: Held[T] | None = None
-        if self._count >= min(self.limits.count, room) or self._bytes + held.size_bytes > self.limits.bytes:
-            pushed_out = self._makes_room(held)
-            if pushed_out is held:
-                return held
-            self.remove(pushed_out)
-        self._lines.setdefault(held.caller, deque()).append(held)
+        evicted: QueuedRequest[T] | None = None
+        if (
+            self._count >= min(self.limits.count, capacity)
+            or self._bytes + queued.size_bytes > self.limits.bytes
+        ):
+            evicted = self._evict_for(queued)
+            if evicted is queued:
+                return queued
+            self.remove(evicted)
+        self._lines.setdefault(queued.caller, deque()).append(queued)
         self._count += 1
-        self._bytes += held.size_bytes
-        return pushed_out
+        self._bytes += queued.size_bytes
+        return evicted
 
-    def take(self) -> Held[T] | None:
-        """The next one; its caller goes to the end of the turn."""
+    def take(self) -> QueuedRequest[T] | None:
+        """Remove the next request; its client goes to the end of the turn."""
         if not self._lines:
             return None
         caller, line = self._lines.popitem(last=False)
-        held = line.popleft()
+        queued = line.popleft()
         if line:
             self._lines[caller] = line
         self._count -= 1
-        self._bytes -= held.size_bytes
-        return held
+        self._bytes -= queued.size_bytes
+        return queued
 
-    def remove(self, held: Held[T]) -> bool:
-        """Take one out that no longer waits; False where it was not there."""
-        line = self._lines.get(held.caller)
-        if line is None or held not in line:
+    def remove(self, queued: QueuedRequest[T]) -> bool:
+        """Remove a request; whether it was queued."""
+        line = self._lines.get(queued.caller)
+        if line is None or queued not in line:
             return False
-        line.remove(held)
+        line.remove(queued)
         if not line:
-            del self._lines[held.caller]
+            del self._lines[queued.caller]
         self._count -= 1
-        self._bytes -= held.size_bytes
+        self._bytes -= queued.size_bytes
         return True
 
-    def _makes_room(self, held: Held[T]) -> Held[T]:
-        own = len(self._lines.get(held.caller, ()))
+    def _evict_for(self, queued: QueuedRequest[T]) -> QueuedRequest[T]:
+        own = len(self._lines.get(queued.caller, ()))
         longest = max(self._lines.values(), key=len, default=None)
         if longest is None or len(longest) <= own + 1:
-            return held
+            return queued
         newest = longest[-1]
-        fits = self._bytes - newest.size_bytes + held.size_bytes <= self.limits.bytes
-        return newest if fits else held
+        fits = self._bytes - newest.size_bytes + queued.size_bytes <= self.limits.bytes
+        return newest if fits else queued

@@ -46,8 +46,8 @@ from dragoman_router.errors import (
     KeyMissingError,
     RefusedError,
 )
+from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.upstream import ExchangeError, Headers, Reply
 from dragoman_router.http.attach_glossaries import Glossaries
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import fetch, owner
@@ -312,7 +312,7 @@ class App:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = self._head(request, placement, glossaries, charge.left)
         job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries, budget_s)
-        job.named = action is Action.UPLOAD
+        job.sends_tag = action is Action.UPLOAD
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 
@@ -382,7 +382,9 @@ class App:
         if self._settings.route_headers:
             headers.append((_DEPLOYMENT, answered.backend.label))
             headers.append((_ENDPOINT, answered.endpoint.label))
-            headers.append((_ROUTE, _reason(placement.reason, job.attempts, job.held_s, placement.detected)))
+            headers.append(
+                (_ROUTE, _reason(placement.reason, job.attempts, job.queued_s, placement.detected))
+            )
         if self._state.draining:
             exchange.keep_alive = False
         if reply.body is not None:
@@ -437,12 +439,12 @@ def _time_limit_s(asked: bytes | None) -> float:
 
 
 @lru_cache(maxsize=256)
-def _reason(reason: str, attempts: int, held_s: float, detected: str | None) -> bytes:
+def _reason(reason: str, attempts: int, queued_s: float, detected: str | None) -> bytes:
     said = reason if reason == DOCUMENT else f"{reason}; least-in-flight"
     if attempts > 1:
         said += f"; attempts={attempts}"
-    if held_s:
-        said += f"; held={held_s:.2f}s"
+    if queued_s:
+        said += f"; queued={queued_s:.2f}s"
     if detected is not None:
         said += f"; detected={detected}"
     return said.encode()

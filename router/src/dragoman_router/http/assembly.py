@@ -8,7 +8,7 @@ from random import Random
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.queue import HoldLimits
+from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
 from dragoman_router.http.detecting import detect
 from dragoman_router.http.placement import Catalogue
@@ -27,8 +27,11 @@ def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
     """
     chance = Random()
     clock = asyncio.get_running_loop().time
-    limits = HoldLimits(
-        settings.max_held, settings.max_held_bytes, settings.max_held_s, settings.request_timeout_s
+    limits = QueueLimits(
+        settings.max_queued_requests,
+        settings.max_queued_bytes,
+        settings.max_queue_s,
+        settings.request_timeout_s,
     )
     fleet = Fleet(limits, chance)
     metrics = Metrics(fleet, dict if ring is None else ring.characters)

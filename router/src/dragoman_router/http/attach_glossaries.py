@@ -1,4 +1,4 @@
-"""Glossaries that this router keeps for callers, as requests see them; and how a replica gets those that it lacks."""
+"""Attaches glossaries to replicas that lack them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Protocol
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
 from dragoman_router.dialects.asking import Answer, Request
-from dragoman_router.fleet.pool import Pool
-from dragoman_router.fleet.upstream import ExchangeError
+from dragoman_router.fleet.connections import ExchangeError, Pool
 
 log = logging.getLogger(__name__)
 
-MOST_BROUGHT = 5
-"""To how many replicas one request brings its glossaries: if none of these holds them, no other will."""
+MAX_ATTACHMENTS = 5
+"""Maximum number of replicas for one request: if none of these keeps its glossaries, no other will."""
 
-TAKEN = 204
+NO_CONTENT = 204
 
 
 class Glossaries(Protocol):
@@ -41,17 +40,17 @@ class Glossaries(Protocol):
         ...
 
 
-async def bring(pool: Pool, address: str, glossaries: Iterable[Packed], deadline_s: float) -> bool:
-    """Bring glossaries to a replica.
+async def attach(pool: Pool, address: str, glossaries: Iterable[Packed], deadline_s: float) -> bool:
+    """Attach glossaries to a replica.
 
     Args:
         pool: Connections to it.
         address: Its `host:port`.
-        glossaries: All that the request names: it did not say which it lacks.
-        deadline_s: When the request is given up.
+        glossaries: All that the request names: the replica did not report which it lacks.
+        deadline_s: Of the request.
 
     Returns:
-        Whether it took them.
+        Whether it accepted them.
     """
     for each in glossaries:
         head = (
@@ -59,12 +58,12 @@ async def bring(pool: Pool, address: str, glossaries: Iterable[Packed], deadline
             f"content-type: application/gzip\r\ncontent-length: {len(each.content)}\r\n\r\n"
         )
         try:
-            reply, connection = await pool.ask(head.encode("latin-1", "replace"), each.content, deadline_s)
+            reply, connection = await pool.send(head.encode("latin-1", "replace"), each.content, deadline_s)
         except ExchangeError as error:
-            log.warning("%s did not take a glossary: %s", address, error)
+            log.warning("%s did not accept a glossary: %s", address, error)
             return False
         pool.release(connection)
-        if reply.status != TAKEN:
-            log.warning("%s did not take a glossary: status %d", address, reply.status)
+        if reply.status != NO_CONTENT:
+            log.warning("%s did not accept a glossary: status %d", address, reply.status)
             return False
     return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dragoman_contract.routing import tag_of
 from dragoman_router.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
 from dragoman_router.fleet.backend import Backend, Endpoint
+from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.upstream import ExchangeError
 from dragoman_router.http.proxy import Answered, Job
 
 HOLDER = "the replica that has the document"
@@ -49,7 +49,7 @@ async def _answer(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
     for fresh in (False, True):
         job.attempts += 1
         try:
-            reply, connection = await endpoint.pool.ask(job.head, job.body, job.deadline_s, fresh=fresh)
+            reply, connection = await endpoint.pool.send(job.head, job.body, job.deadline_s, fresh=fresh)
         except ExchangeError as error:
             if error.timed_out:
                 raise UpstreamTimeoutError(f"{HOLDER} did not answer in time") from None

@@ -19,7 +19,7 @@ Detector = Callable[[str, tuple[str, ...]], str]
 
 UNKNOWN = "und"
 SAMPLE_CHARS = 1000
-MOST_LISTED = 12
+MAX_LISTED = 12
 
 
 class Placement(NamedTuple):
@@ -82,13 +82,13 @@ async def _detected(ask: Ask, fleet: Fleet, detect: Detector) -> tuple[Match, st
 
 def _unsupported(ask: Ask, detected: str | None, fleet: Fleet, served: Served) -> str:
     source = ask.source or detected or "auto"
-    wanted = f"{source} to {', '.join(ask.targets[:MOST_LISTED])}"
+    wanted = f"{source} to {', '.join(ask.targets[:MAX_LISTED])}"
     single = [target for target in ask.targets if fleet.pairs.find(source, (target,)).keys]
     if len(ask.targets) > 1 and len(single) == len(ask.targets):
         return f"no single deployment serves {wanted}; ask for one target at a time"
     known = sorted({target for targets in served.targets.values() for target in targets})
-    return f"{wanted} is not served here; targets served are {', '.join(known[:MOST_LISTED]) or 'none'}" + (
-        ", …" if len(known) > MOST_LISTED else ""
+    return f"{wanted} is not served here; targets served are {', '.join(known[:MAX_LISTED]) or 'none'}" + (
+        ", …" if len(known) > MAX_LISTED else ""
     )
 
 

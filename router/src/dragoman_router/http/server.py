@@ -144,7 +144,7 @@ class Router:
         self._state.metrics.draining.set(1)
         log.info("draining; %d requests to finish", self._state.active)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.drain_notice_s):
+            async with asyncio.timeout(self._settings.lame_duck_s):
                 await self._hurry.wait()
         for server in self._server.servers:
             server.close()

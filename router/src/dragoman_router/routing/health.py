@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 ERRORS_IN_A_ROW = 5
 """As Envoy's outlier detection has it (consecutive_5xx)."""
 FIRST_PROBE_S = 0.1
-LONGEST_PROBE_S = 10.0
+MAX_PROBE_S = 10.0
 FORGET_RATIO = 0.1
 """How much one answer weighs in the recent share of errors."""
 
@@ -36,7 +36,7 @@ class Health:
     @property
     def probe_in_s(self) -> float:
         """Seconds until the next probe."""
-        return float(min(LONGEST_PROBE_S, FIRST_PROBE_S * 2 ** min(self.probes_failed, 10)))
+        return float(min(MAX_PROBE_S, FIRST_PROBE_S * 2 ** min(self.probes_failed, 10)))
 
 
 HEALTHY = Health()

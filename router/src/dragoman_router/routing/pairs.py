@@ -20,8 +20,8 @@ REMEMBERED = 4096
 """Answers that are kept; requests use few pairs, and hostile ones must not fill memory."""
 REMEMBERED_TARGETS = 4
 """Of a request whose answer is kept: most have one, and two hundred would take 20 KB each."""
-LONGEST_TAG = 35
-MOST_SUBTAGS = 8
+MAX_TAG_CHARS = 35
+MAX_SUBTAGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Sources:
 
 def fallbacks(tag: str) -> list[tuple[str, int]]:
     """What a tag may be listed as, in lower case, with how many subtags it lost; `*` last, as -1."""
-    parts = tag[:LONGEST_TAG].lower().split("-")[:MOST_SUBTAGS]
+    parts = tag[:MAX_TAG_CHARS].lower().split("-")[:MAX_SUBTAGS]
     found = [("-".join(parts[:length]), len(parts) - length) for length in range(len(parts), 0, -1)]
     return [*found, (ANY, -1)]
 

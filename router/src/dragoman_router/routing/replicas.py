@@ -31,12 +31,12 @@ def pressure(replica: Choosable) -> float:
     return (replica.in_flight + 1) / replica.weight
 
 
-def choose(replicas: Sequence[Choosable], most_in_flight: int, first: float, second: float) -> int | None:
+def choose(replicas: Sequence[Choosable], max_in_flight: int, first: float, second: float) -> int | None:
     """The replica that gets the next request.
 
     Args:
         replicas: Those that may get one.
-        most_in_flight: Requests that a replica may have in flight.
+        max_in_flight: Requests that a replica may have in flight.
         first: Chance in [0, 1): where the comparison begins, so that equals take turns; or the first of two.
         second: Chance in [0, 1): the second of two.
 
@@ -50,13 +50,13 @@ def choose(replicas: Sequence[Choosable], most_in_flight: int, first: float, sec
     if count > FEW:
         other = (start + 1 + int(second * (count - 1))) % count
         better = min(start, other, key=lambda at: pressure(replicas[at]))
-        if replicas[better].in_flight < min(most_in_flight, replicas[better].limit):
+        if replicas[better].in_flight < min(max_in_flight, replicas[better].limit):
             return better
     best, least = None, float("inf")
     for offset in range(count):
         at = (start + offset) % count
         replica = replicas[at]
-        if replica.in_flight < most_in_flight and replica.in_flight < replica.limit:
+        if replica.in_flight < max_in_flight and replica.in_flight < replica.limit:
             found = (replica.in_flight + 1) / replica.weight
             if found < least:
                 best, least = at, found

@@ -1,0 +1,111 @@
+"""Settings from a command line and the environment, with one sentence for each error; and the log format."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+from pydantic_settings import SettingsError as PydanticSettingsError
+
+from dragoman_contract.tracebacks import SparseTracebacks
+
+Read = TypeVar("Read", bound=BaseSettings)
+
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class CommandLineError(Exception):
+    """Flags or variables that cannot be used; the message names each."""
+
+
+def read_command_line(
+    settings: type[Read],
+    argv: Sequence[str],
+    renamed: Mapping[str, str] | None = None,
+    removed: Mapping[str, str] | None = None,
+) -> Read:
+    """Settings from a command line and the environment.
+
+    Args:
+        settings: Their class; its `env_prefix` is that of the variables.
+        argv: The arguments after the subcommand.
+        renamed: The new field by the old one; old flags and variables are refused with the new name.
+        removed: What to use instead, by the removed field.
+
+    Raises:
+        CommandLineError: With every wrong flag or variable named.
+        SystemExit: After `--help`.
+    """
+    prefix = settings.model_config.get("env_prefix", "")
+    outdated = [
+        *_outdated(argv, prefix, renamed or {}, lambda new, name: f"is now {name(new)}"),
+        *_outdated(argv, prefix, removed or {}, lambda reason, _: f"was removed: {reason}"),
+    ]
+    if outdated:
+        raise CommandLineError("; ".join(outdated))
+    try:
+        return settings(_cli_parse_args=list(argv), _cli_exit_on_error=False)
+    except PydanticSettingsError as error:
+        raise CommandLineError(_unreadable(str(error), settings)) from error
+    except ValidationError as error:
+        raise CommandLineError("; ".join(_invalid(dict(item)) for item in error.errors())) from error
+
+
+def flag(field: str) -> str:
+    """The flag of a field."""
+    return "--" + field.replace("_", "-")
+
+
+def configure_logging(level: str, *, sparse: Sequence[str] = ()) -> None:
+    """Log to standard error.
+
+    Args:
+        level: Minimum level.
+        sparse: Loggers whose tracebacks any client can cause; see `SparseTracebacks`.
+    """
+    logging.basicConfig(level=level.upper(), format=LOG_FORMAT)
+    for name in sparse:
+        logging.getLogger(name).addFilter(SparseTracebacks())
+
+
+def _outdated(
+    argv: Sequence[str],
+    prefix: str,
+    instead_of: Mapping[str, str],
+    sentence: Callable[[str, Callable[[str], str]], str],
+) -> Iterator[str]:
+    """A sentence for each flag and variable of an earlier version."""
+    given = {argument.partition("=")[0] for argument in argv}
+
+    def variable(field: str) -> str:
+        return (prefix + field).upper()
+
+    for old, instead in instead_of.items():
+        for name in (flag, variable):
+            if name(old) in (given if name is flag else os.environ):
+                yield f"{name(old)} {sentence(instead, name)}"
+
+
+def _unreadable(message: str, settings: type[BaseSettings]) -> str:
+    _, unknown, names = message.partition("unrecognized arguments: ")
+    if not unknown:
+        return message[:1].lower() + message[1:]
+    given = names.split()[0].partition("=")[0]
+    nearest = difflib.get_close_matches(given, map(flag, settings.model_fields), n=1)
+    return f"no option {given}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def _invalid(item: dict[str, Any]) -> str:
+    message = str(item["msg"]).removeprefix("Value error, ")
+    if not item["loc"]:
+        return message
+    field, *inner = item["loc"]
+    name = flag(str(field)) + "".join(f"[{part}]" for part in inner)
+    if item["type"] == "missing":
+        return f"{name} is required"
+    return f"{name}: {message[:1].lower()}{message[1:]}"
