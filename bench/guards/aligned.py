@@ -25,7 +25,7 @@ from typing import Any
 import lxml.html  # type: ignore[import-untyped]
 
 from dragoman_protocols.detection import likeliest
-from dragoman_service.text.fidelity import in_wrong_script, is_copy
+from dragoman_service.text.guards import in_wrong_script, is_copy
 
 BLOCKS = ("p", "h1", "h2", "h3", "h4")
 HEADINGS = ("h1", "h2", "h3", "h4")

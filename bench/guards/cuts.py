@@ -9,7 +9,7 @@ from enum import StrEnum
 import regex
 
 from dragoman_protocols.scripts import scripts_of_language
-from dragoman_service.text.sentences import sentences
+from dragoman_service.text.segments import sentences
 
 CLAUSE_END = regex.compile(r"[,;:،؛、，；：](?=\s|\p{Han}|[\p{Hiragana}\p{Katakana}])\s*")
 WORD_END = regex.compile(r"\s+")

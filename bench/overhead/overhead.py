@@ -33,7 +33,8 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core import Silent, translator_of
+from dragoman_service.core.stages import Observer
+from dragoman_service.core.translator import translator_of
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
@@ -69,7 +70,7 @@ async def measured(requests: int) -> tuple[dict[str, list[float]], dict[str, flo
     """Seconds of each request by way, and seconds on the processor for each."""
     settings = Settings(model="org/model", engine="scripted", engine_args={"answers": SENTENCES})
     engine = ScriptedEngine(script_from(settings), "bench", CollectorRegistry())
-    translator = translator_of(settings, engine, Silent())
+    translator = translator_of(settings, engine, Observer())
     await translator.warm_up()
     family, languages = prompt_family("chatml-generic"), pair("en", "de", ())
 

@@ -16,7 +16,7 @@ from dragoman_protocols.errors import EngineDeadError, ServiceError, SettingsErr
 from dragoman_service.engine.gpu import gpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
-from dragoman_service.engine.vllm.threads import in_daemon_thread
+from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag

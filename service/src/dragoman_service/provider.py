@@ -18,7 +18,8 @@ from typing import Any, Self
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import NotReadyError
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
-from dragoman_service.core import Silent, Translator, translator_of
+from dragoman_service.core.stages import Observer
+from dragoman_service.core.translator import Translator, translator_of
 from dragoman_service.engine.protocol import Engine, Report
 from dragoman_service.settings import Settings
 
@@ -80,7 +81,7 @@ class AsyncVLLMTranslationProvider:
         if self._huggingface_token is not None:
             os.environ["HF_TOKEN"] = self._huggingface_token
         engine = _engine(self._settings)
-        translator = translator_of(self._settings, engine, Silent())
+        translator = translator_of(self._settings, engine, Observer())
         self._engine = engine
         try:
             await engine.load(report or (lambda _: None))

@@ -8,20 +8,24 @@ from dragoman_protocols.errors import DeadlineExceededError, InvalidFieldError, 
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.admission import (
     MOST_RETRY_AFTER_S,
+    PROMPT_TOKENS,
     Admission,
     Bounds,
+    Cost,
+    Demand,
     Load,
     Place,
     Reason,
     Refusal,
+    ServiceRate,
+    cost_of,
+    demands_of,
+    estimated_tokens,
     expected_s,
     file_limit_s,
     verdict,
 )
-from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
-from dragoman_service.core.service_rate import ServiceRate
-from dragoman_service.engine.protocol import Capacity
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.protocol import Capacity, Pulse
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import TextTooLongError
-from dragoman_service.engine.budget import output_budget
+from dragoman_service.engine.protocol import output_budget
 
 
 def test_a_short_segment_gets_room_for_a_phrase() -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from dragoman_service.engine.vllm.defaults import cpu_arguments, gather_steps, gpu_arguments, graph_sizes
+from dragoman_service.engine.vllm.arguments import cpu_arguments, gather_steps, gpu_arguments, graph_sizes
 from dragoman_service.settings import Settings
 
 

@@ -3,7 +3,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.protocol import Pulse
 from dragoman_service.engine.vllm.prefill_gate import Gathering
 
 

@@ -28,11 +28,10 @@ from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
-from dragoman_service.text.document import prepare
+from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.entities import unescaped
 from dragoman_service.text.numbers import changed_numbers
-from dragoman_service.text.preparation import Preparation
-from dragoman_service.text.sentences import SENTENCE_END
+from dragoman_service.text.segments import SENTENCE_END
 
 ENOUGH_S = 0.1
 """What takes less is not compared: noise would be."""

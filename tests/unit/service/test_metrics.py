@@ -8,9 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.errors import DrainingError, MalformedRequestError, OverloadedError
 from dragoman_protocols.languages import Pair, language
-from dragoman_service.core import Origin
-from dragoman_service.core.admission import Admission, Bounds
-from dragoman_service.core.costs import Cost
+from dragoman_service.core.admission import Admission, Bounds, Cost
+from dragoman_service.core.stages import Origin
 from dragoman_service.engine.gpu import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.lifecycle import Lifecycle
@@ -73,7 +72,7 @@ def test_the_core_s_work_is_counted() -> None:
     counted.metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
     counted.metrics.finding("copied", Origin())
     counted.metrics.retried(Origin())
-    counted.metrics.untouched(Origin())
+    counted.metrics.source_kept(Origin())
     counted.metrics.reused("cache", Origin())
     pair = {"source": "en", "target": "pt-BR"}
     assert counted.value("segments_total", **pair) == 1

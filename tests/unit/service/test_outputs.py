@@ -5,7 +5,7 @@ import pytest
 
 from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Chunk, Finish
-from dragoman_service.engine.vllm.outputs import chunk
+from dragoman_service.engine.vllm.engine import chunk
 
 WORDS = {1: "Die", 2: " Katze", 3: " schl", 4: "\ufffd", 9: "</s>"}
 

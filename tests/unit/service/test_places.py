@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from dragoman_service.engine.scripted.slots import Places
+from dragoman_service.engine.scripted.engine import Places
 
 
 async def order(places: Places, priorities: list[int]) -> list[int]:

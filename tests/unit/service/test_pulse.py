@@ -1,4 +1,4 @@
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.protocol import Pulse
 
 
 class Clock:

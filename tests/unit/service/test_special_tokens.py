@@ -5,8 +5,7 @@ from typing import ClassVar
 import pytest
 
 from dragoman_service.engine.protocol import Framing, Prompt
-from dragoman_service.engine.vllm.special_tokens import MARK, acting_tokens, marked
-from dragoman_service.engine.vllm.tokens import Tokens
+from dragoman_service.engine.vllm.tokens import MARK, Tokens, acting_tokens, marked
 
 ACTING = re.compile(re.escape("<|end|>"))
 

@@ -14,7 +14,7 @@ from dragoman_protocols.errors import (
     UnsupportedPairError,
 )
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core import MOST_SIDE_BY_SIDE, Translator
+from dragoman_service.core.translator import MAX_CONCURRENT_SEGMENTS, Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
@@ -52,10 +52,10 @@ async def test_a_long_list_does_not_take_the_whole_engine() -> None:
     async with asyncio.timeout(
         30
     ):  # So many texts are prepared in a thread, and begun a few at a turn of the loop.
-        while translator.engine.pulse.generating < MOST_SIDE_BY_SIDE:  # type: ignore[attr-defined]
+        while translator.engine.pulse.generating < MAX_CONCURRENT_SEGMENTS:  # type: ignore[attr-defined]
             await settled()
     await settled()
-    assert translator.engine.pulse.generating == MOST_SIDE_BY_SIDE  # type: ignore[attr-defined]
+    assert translator.engine.pulse.generating == MAX_CONCURRENT_SEGMENTS  # type: ignore[attr-defined]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert len(await make_translator().translate(asked(*(f"a{number}b" for number in range(300))))) == 300

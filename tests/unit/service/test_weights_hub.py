@@ -76,7 +76,7 @@ def hub() -> Iterator[str]:
 
 FETCH = """
 import sys
-from dragoman_service.engine import weights
+from dragoman_service.engine.vllm import weights
 from dragoman_service.engine.vllm.start_report import failure
 from dragoman_service.engine.vllm.failures import reason
 weights.LOOK_EVERY_S = 0.001

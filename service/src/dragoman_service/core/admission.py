@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,11 +23,9 @@ from dragoman_protocols.errors import (
     OverloadedError,
     ServiceError,
 )
-from dragoman_service.core import MOST_SIDE_BY_SIDE
-from dragoman_service.core.costs import Cost
-from dragoman_service.core.service_rate import ServiceRate
-from dragoman_service.engine.protocol import Capacity
-from dragoman_service.engine.pulse import Pulse
+from dragoman_protocols.translation import Split, TranslationRequest
+from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
+from dragoman_service.engine.protocol import Capacity, Pulse
 
 QUEUED_PER_SEQUENCE = 8
 """Generations that may wait for each sequence that runs, unless it is set: a sentence takes a second or so, and
@@ -59,7 +57,7 @@ class Bounds:
     queued_requests: int | None = None
     queued_tokens: int | None = None
     refuse_late: bool = True
-    at_once: int = MOST_SIDE_BY_SIDE
+    at_once: int = MAX_CONCURRENT_SEGMENTS
 
     def slots(self, cost: Cost) -> int:
         """Generations that a request has in the engine at once, at most; a request without any counts as one."""
@@ -337,3 +335,146 @@ _SAID = {
     Reason.TOKENS: "this replica has as much text as may wait; ask again later, or another replica",
     Reason.DEADLINE: "what waits here already takes longer than this request has time; ask another replica",
 }
+
+
+PROMPT_TOKENS = 32
+"""About what the instruction around a text costs."""
+
+BYTES_BEYOND_ASCII_TOKENS = 0.35
+ASCII_CHARS_PER_TOKEN = 4
+"""Subword tokenizers make about a token of four letters of English, two of Cyrillic, one of Chinese or of
+Devanagari; how many bytes UTF-8 takes for them tells these apart without looking at any."""
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text has, in constant time for each byte and without a tokenizer."""
+    beyond = 0 if text.isascii() else len(text.encode(errors="surrogatepass")) - len(text)
+    return math.ceil(len(text) / ASCII_CHARS_PER_TOKEN + beyond * BYTES_BEYOND_ASCII_TOKENS)
+
+
+@dataclass(frozen=True)
+class Demand:
+    """One text for the engine.
+
+    Args:
+        text: What it reads.
+        answers: Generations of each segment: one, and one for each alternative.
+        beside_tokens: Read with each segment beside the instruction: context, instructions.
+        answer_tokens: Of each answer; None is as many as the text has.
+        whole: Whether the text is one segment; else each line is one.
+    """
+
+    text: str
+    answers: int = 1
+    beside_tokens: int = 0
+    answer_tokens: int | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a request takes, as estimated.
+
+    Args:
+        tokens: That the engine will read and write for it.
+        longest_tokens: Those of them that come one after the other: of its longest segment.
+        generations: That the engine will start for it. Retries are added when they start.
+    """
+
+    tokens: int
+    longest_tokens: int
+    generations: int = 1
+
+
+def demands_of(asked: TranslationRequest) -> tuple[Demand, ...]:
+    """What a translation request gives the engine."""
+    beside_tokens = estimated_tokens(asked.context) + sum(map(estimated_tokens, asked.instructions))
+    whole = asked.split in (Split.NO_LINES, Split.NONE)
+    return tuple(Demand(text, 1 + asked.alternatives, beside_tokens, whole=whole) for text in asked.texts)
+
+
+def cost_of(demands: Iterable[Demand]) -> Cost:
+    """About what all of a request takes; its segments are generated side by side as a rule."""
+    tokens = longest_tokens = generations = 0
+    for demand in demands:
+        lines = [line for line in demand.text.splitlines() if line.strip()]
+        if not lines:
+            continue
+        segments = 1 if demand.whole else len(lines)
+        read_tokens = estimated_tokens(demand.text)
+        written_tokens = read_tokens if demand.answer_tokens is None else demand.answer_tokens
+        beside_tokens = PROMPT_TOKENS + demand.beside_tokens
+        generations += segments * demand.answers
+        tokens += demand.answers * (segments * beside_tokens + read_tokens + written_tokens)
+        longest_ratio = 1.0 if demand.whole else max(map(len, lines)) / len(demand.text)
+        longest_tokens = max(
+            longest_tokens, beside_tokens + math.ceil(longest_ratio * (read_tokens + written_tokens))
+        )
+    return Cost(tokens, max(PROMPT_TOKENS, longest_tokens), generations)
+
+
+LEAST_EVIDENCE_S = 1.0
+"""Seconds under load before the measured rate means anything."""
+
+RATE_MEMORY_S = 30.0
+"""Seconds under load after which what was measured counts for about a third."""
+
+
+class ServiceRate:
+    """Tokens a second that the engine gets done while more wait than it can run.
+
+    Only then is it the engine that sets the pace, and not its callers.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._tokens = self._time_s = 0.0
+        self._mark_s: float | None = None
+
+    def under_load(self, loaded: bool) -> None:
+        """Whether there is more than the engine can run, from now on."""
+        if loaded is (self._mark_s is not None):
+            return
+        self._pass_time()
+        self._mark_s = self._clock() if loaded else None
+
+    def done(self, tokens: int) -> None:
+        """Take note of work that was finished."""
+        if self._mark_s is not None:
+            self._pass_time()
+            self._tokens += tokens
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """The rate; None before there is evidence of it."""
+        waited_s = 0.0 if self._mark_s is None else self._clock() - self._mark_s
+        if self._time_s + waited_s < LEAST_EVIDENCE_S or not self._tokens:
+            return None
+        return self._tokens / (self._time_s + waited_s)
+
+    def at_most(self, running_tokens: float) -> float | None:
+        """A bound of the rate while nothing has been finished under load: less than what runs, in all this time.
+
+        Without it a slow replica would take on requests until the first are finished, too late for most.
+
+        Args:
+            running_tokens: Of the requests that run.
+
+        Returns:
+            Tokens a second; None where something was finished, or before there is evidence.
+        """
+        if self._tokens or self._mark_s is None:
+            return None
+        waited_s = self._time_s + self._clock() - self._mark_s
+        return None if waited_s < LEAST_EVIDENCE_S else running_tokens / waited_s
+
+    def _pass_time(self) -> None:
+        if self._mark_s is None:
+            return
+        passed_s, self._mark_s = self._clock() - self._mark_s, self._clock()
+        kept = math.exp(-passed_s / RATE_MEMORY_S)
+        self._tokens *= kept
+        self._time_s = self._time_s * kept + passed_s

@@ -1,131 +1,80 @@
-"""A process beside the event loop's that runs the guards, which take a millisecond an answer."""
+"""The guard process: reads questions from standard input and writes findings to standard output.
+
+Frames in both directions: four bytes of length, big-endian, then a pickled list. Of questions, `(number, source,
+output, expectation)`; of answers, `(number, findings)`, where an exception instead of findings is a defect of a
+guard. It ends with its input, and so with the process that started it.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import logging
-import os
+import gc
 import pickle
 import signal
 import sys
-from contextlib import suppress
-from typing import Any
+import time
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
-from dragoman_service.text.guard_server import LENGTH_BYTES, Question, frame
-from dragoman_service.text.guards import Expectation, Finding
+from dragoman_protocols.detection import detect
+from dragoman_service.text.guards import Expectation, check
 
-log = logging.getLogger(__name__)
+LENGTH_BYTES = 4
 
-PROGRAM = "dragoman_service.text.guard_server"
+SLICE_S = 0.002
+"""Findings made within this time are sent together: each write wakes the other process up."""
 
-MOST_WAITING = 64
-"""Answers before the next one; beyond them an event loop is quicker, busy as it may be."""
-
-AGAIN_AFTER_S = 5.0
-"""Between the end of a process and the start of the next."""
-
-
-class GuardsGoneError(Exception):
-    """The process ended before it answered."""
+Question = tuple[int, str, str, Expectation]
+Found = tuple[int, Any]
 
 
-class GuardProcess:
-    """The guards in a process of their own, so that they do not take their time from everything else a pod does.
+def frame(content: list[Any]) -> bytes:
+    """A list as it is sent."""
+    packed = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+    return len(packed).to_bytes(LENGTH_BYTES, "big") + packed
 
-    Questions go out once a turn of the loop, all in one write. No threads: a busy loop keeps those waiting.
 
-    Attributes:
-        up: Set while there is a process.
-        pid: Of the process; None while there is none.
+def serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer questions until the input ends.
+
+    Args:
+        questions: Frames of questions.
+        answers: Receives frames of answers.
     """
+    while head := questions.read(LENGTH_BYTES):
+        for found in _slices(pickle.loads(questions.read(int.from_bytes(head, "big")))):
+            answers.write(frame(found))
+            answers.flush()
 
-    def __init__(self) -> None:
-        self._numbers = itertools.count()
-        self._asked: dict[int, asyncio.Future[tuple[Finding, ...]]] = {}
-        self._unsent: list[Question] = []
-        self._into: asyncio.StreamWriter | None = None
-        self.up = asyncio.Event()
-        self.pid: int | None = None
 
-    @property
-    def is_free(self) -> bool:
-        """Whether it runs and has few answers before it."""
-        return self.up.is_set() and len(self._asked) < MOST_WAITING
+def _slices(questions: list[Question]) -> Iterator[list[Found]]:
+    found: list[Found] = []
+    end_s = time.perf_counter() + SLICE_S
+    for number, source, output, expected in questions:
+        found.append((number, _checked(source, output, expected)))
+        if time.perf_counter() > end_s:
+            yield found
+            found = []
+            end_s = time.perf_counter() + SLICE_S
+    if found:
+        yield found
 
-    async def check(self, source: str, output: str, expected: Expectation) -> tuple[Finding, ...]:
-        """As `guards.check`.
 
-        Raises:
-            GuardsGoneError: The process ended meanwhile.
-        """
-        loop = asyncio.get_running_loop()
-        number = next(self._numbers)
-        found: asyncio.Future[tuple[Finding, ...]] = loop.create_future()
-        self._asked[number] = found
-        if not self._unsent:
-            loop.call_soon(self._send)
-        self._unsent.append((number, source, output, expected))
-        try:
-            return await found
-        finally:
-            self._asked.pop(number, None)
+def _checked(source: str, output: str, expected: Expectation) -> Any:
+    try:
+        return check(source, output, expected)
+    except Exception as error:
+        return error
 
-    async def run(self) -> None:
-        """Keep a process until cancelled, and end it then."""
-        while True:
-            try:
-                ended = f"ended with status {await self._one()}"
-            except OSError as error:
-                ended = f"does not start: {error}"
-            log.warning("the guards' process %s; they run beside HTTP for %g s", ended, AGAIN_AFTER_S)
-            await asyncio.sleep(AGAIN_AFTER_S)
 
-    async def _one(self) -> int:
-        """A process from its start to its end; its exit status."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", PROGRAM, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._into, self.pid = process.stdin, process.pid
-        self.up.set()
-        try:
-            await self._receive(process.stdout)
-        finally:
-            self.up.clear()
-            self._into = self.pid = None
-            self._forget()
-            with suppress(ProcessLookupError):
-                # Not `process.kill`: it polls first, and takes the exit status that asyncio's watcher waits for.
-                os.kill(process.pid, signal.SIGKILL)
-            status = await process.wait()
-        return status
+def main() -> None:
+    """Serve on the standard streams."""
+    # Ctrl-C goes to all processes of a terminal; this one ends after its parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    detect("Load the detection model before the first question.")
+    gc.collect()
+    gc.freeze()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
 
-    def _send(self) -> None:
-        unsent, self._unsent = self._unsent, []
-        if self._into is None:
-            self._forget()
-        else:
-            self._into.write(frame(unsent))
 
-    async def _receive(self, out_of: asyncio.StreamReader) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                length = int.from_bytes(await out_of.readexactly(LENGTH_BYTES), "big")
-                for number, found in pickle.loads(await out_of.readexactly(length)):
-                    self._settle(number, found)
-
-    def _settle(self, number: int, found: Any) -> None:
-        waiting = self._asked.pop(number, None)
-        if waiting is None or waiting.done():
-            # Who asked has left.
-            return
-        if isinstance(found, Exception):
-            waiting.set_exception(found)
-        else:
-            waiting.set_result(found)
-
-    def _forget(self) -> None:
-        for number in list(self._asked):
-            self._settle(number, GuardsGoneError())
+if __name__ == "__main__":
+    main()

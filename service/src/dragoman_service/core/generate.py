@@ -1,4 +1,4 @@
-"""One generation, and the loop around it that ends with an answer to give or with none."""
+"""Generates a segment: one generation, its evaluation, and a retry if something was found."""
 
 from __future__ import annotations
 
@@ -12,90 +12,33 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from dragoman_protocols.errors import GenerationError
-from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import Pair
-from dragoman_service.core.checks import Judge
-from dragoman_service.core.evaluate import Answer, Verdict, alternative_sampling, better, other_sampling
-from dragoman_service.core.observer import Observer, Origin
-from dragoman_service.core.side_by_side import together
+from dragoman_service.core.checks import Evaluator
+from dragoman_service.core.concurrency import together
+from dragoman_service.core.evaluate import alternative_sampling, better, retry_sampling
+from dragoman_service.core.stages import Evaluation, GeneratedText, Observer, Origin, Outcome, SegmentTask
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.prompts.family import PromptFamily
-from dragoman_service.prompts.wishes import Wishes
-from dragoman_service.text.preparation import Segment
 
 RUN = re.compile(r"(\S{1,3}?)\1{9}")
-"""A source with such a run (dot leaders, rules) has a right to it in its translation."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What makes a segment's outcome; equal for two segments only if either's outcome does for both.
-
-    Args:
-        segment: What is to be translated.
-        pair: Its languages.
-        wishes: What the prompt says beside it, terms included.
-        terms: Those that apply, for the check.
-        alternatives: Further translations wanted.
-    """
-
-    segment: Segment
-    pair: Pair
-    wishes: Wishes
-    terms: tuple[Term, ...] = ()
-    alternatives: int = 0
-
-    def key(self) -> tuple[object, ...]:
-        """All that can change the outcome."""
-        return (
-            self.segment.text,
-            self.segment.source,
-            self.segment.format,
-            self.pair.source.tag,
-            self.pair.target.tag,
-            self.wishes,
-            self.terms,
-            self.alternatives,
-        )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a segment.
-
-    Args:
-        verdict: On the answer to give.
-        names: All that fired on the way, as metrics name it.
-        retried: Whether it was generated twice.
-        alternatives: Further answers, all of them usable and different.
-        prompt_tokens: Read by the engine.
-        output_tokens: Written by the engine.
-    """
-
-    verdict: Verdict
-    names: tuple[str, ...] = ()
-    retried: bool = False
-    alternatives: tuple[str, ...] = ()
-    prompt_tokens: int = 0
-    output_tokens: int = 0
+"""A translation may repeat such a run (dot leaders, rules) of its source."""
 
 
 def size_bytes(outcome: Outcome) -> int | None:
-    """What a kept outcome takes; None for one with findings, which another try may spare."""
-    if not outcome.verdict.is_clean:
+    """Bytes of an outcome in the cache; None for one with findings: it is not cached."""
+    if outcome.evaluation.names:
         return None
-    return sum(map(sys.getsizeof, (outcome.verdict.answer, *outcome.alternatives)))
+    return sum(map(sys.getsizeof, (outcome.evaluation.text, *outcome.alternatives)))
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Asks the engine for one segment.
+    """Generates segments for one request.
 
     Args:
-        engine: What generates.
-        family: Words and sampling.
-        observer: Told of what fires.
-        judge: Of the answers.
+        engine: The engine.
+        family: Prompt format and sampling.
+        observer: Counts findings and retries.
+        evaluator: Evaluates the generated texts.
         origin: Of the request.
         slots: Generations that the request may have in the engine at once.
     """
@@ -103,63 +46,63 @@ class Generator:
     engine: Engine
     family: PromptFamily
     observer: Observer
-    judge: Judge
+    evaluator: Evaluator
     origin: Origin
     slots: asyncio.Semaphore
 
-    async def outcome(self, asked: Asked) -> Outcome:
-        """An answer, tried twice where the first has something against it.
+    async def outcome(self, task: SegmentTask) -> Outcome:
+        """The outcome of a segment, generated a second time if the first text has findings.
 
         Raises:
             EngineError: The engine failed.
-            CapacityError: It has no place.
+            CapacityError: The engine's queue is full.
             TextTooLongError: The segment does not fit the model.
         """
-        began_s = time.monotonic()
-        prompt = self.family.prompt(asked.segment.text, asked.pair, asked.wishes)
+        started_s = time.monotonic()
+        prompt = self.family.prompt(task.segment.text, task.pair, task.options)
         decoding = self.family.decoding
-        if RUN.search(asked.segment.text):
+        if RUN.search(task.segment.text):
             decoding = replace(decoding, stop_on_repetition=False)
         priority = self.origin.priority
-        urgency = priority(asked.pair, self.engine.count_tokens(asked.segment.text)) if priority else 0
-        answers = [await self.answer(prompt, decoding, urgency)]
-        verdict = await self._judged(asked, answers[0])
-        retried = not verdict.is_clean
-        self._tell(verdict)
-        names = verdict.names
+        urgency = priority(task.pair, self.engine.count_tokens(task.segment.text)) if priority else 0
+        texts = [await self.generate(prompt, decoding, urgency)]
+        evaluation = await self._evaluated(task, texts[0])
+        names = evaluation.names
+        retried = bool(names)
+        self._count(evaluation)
         if retried:
             self.observer.retried(self.origin)
             if self.origin.added is not None:
-                self.origin.added(answers[0].prompt_tokens + answers[0].output_tokens)
-            answers.append(await self.answer(prompt, other_sampling(decoding, names), urgency))
-            second = await self._judged(asked, answers[1])
-            self._tell(second)
+                self.origin.added(texts[0].prompt_tokens + texts[0].output_tokens)
+            texts.append(await self.generate(prompt, retry_sampling(decoding, names), urgency))
+            second = await self._evaluated(task, texts[1])
+            self._count(second)
             names += second.names
-            verdict = better(verdict, second)
-        others = await self._alternatives(asked, prompt, decoding, urgency) if asked.alternatives else []
-        answers += [answer for answer, _ in others]
-        read = sum(answer.prompt_tokens for answer in answers)
-        written = sum(answer.output_tokens for answer in answers)
-        self.observer.segment(asked.pair, time.monotonic() - began_s, read, written, self.origin)
+            evaluation = better(evaluation, second)
+        others = await self._alternatives(task, prompt, decoding, urgency) if task.alternatives else []
+        texts += [text for text, _ in others]
+        read = sum(text.prompt_tokens for text in texts)
+        written = sum(text.output_tokens for text in texts)
+        self.observer.segment(task.pair, time.monotonic() - started_s, read, written, self.origin)
         return Outcome(
-            verdict,
+            evaluation,
             names,
             retried,
-            _different(verdict.answer, [judgement for _, judgement in others]),
+            _different(evaluation.text, [each for _, each in others]),
             read,
             written,
         )
 
-    async def answer(self, prompt: Prompt, decoding: Decoding, priority: int = 0) -> Answer:
-        """One generation, to its end, once the request has a slot for it.
+    async def generate(self, prompt: Prompt, decoding: Decoding, priority: int = 0) -> GeneratedText:
+        """One complete generation, started once the request has a slot for it.
 
         Raises:
             EngineError: The engine failed.
         """
         async with self.slots:
-            return await self._answer(prompt, decoding, priority)
+            return await self._generate(prompt, decoding, priority)
 
-    async def _answer(self, prompt: Prompt, decoding: Decoding, priority: int) -> Answer:
+    async def _generate(self, prompt: Prompt, decoding: Decoding, priority: int) -> GeneratedText:
         pieces: list[str] = []
         last: Chunk | None = None
         chunks = self.engine.generate(
@@ -173,29 +116,29 @@ class Generator:
             async for last in chunks:
                 pieces.append(last.text)
         if last is None or last.finish is None:
-            raise GenerationError("the engine ended the generation without saying why")
-        return Answer("".join(pieces), last.finish, last.prompt_tokens, last.output_tokens)
+            raise GenerationError("the engine ended the generation without a reason")
+        return GeneratedText("".join(pieces), last.finish, last.prompt_tokens, last.output_tokens)
 
     async def _alternatives(
-        self, asked: Asked, prompt: Prompt, decoding: Decoding, priority: int
-    ) -> list[tuple[Answer, Verdict]]:
-        answers = await together(
+        self, task: SegmentTask, prompt: Prompt, decoding: Decoding, priority: int
+    ) -> list[tuple[GeneratedText, Evaluation]]:
+        texts = await together(
             [
-                self.answer(prompt, alternative_sampling(decoding, number), priority)
-                for number in range(1, asked.alternatives + 1)
+                self.generate(prompt, alternative_sampling(decoding, number), priority)
+                for number in range(1, task.alternatives + 1)
             ]
         )
-        return [(answer, await self._judged(asked, answer)) for answer in answers]
+        return [(text, await self._evaluated(task, text)) for text in texts]
 
-    async def _judged(self, asked: Asked, answer: Answer) -> Verdict:
-        return await self.judge.verdict(asked.segment, answer, asked.pair, asked.terms)
+    async def _evaluated(self, task: SegmentTask, text: GeneratedText) -> Evaluation:
+        return await self.evaluator.evaluation(task.segment, text, task.pair, task.terms)
 
-    def _tell(self, verdict: Verdict) -> None:
-        for name in verdict.names:
+    def _count(self, evaluation: Evaluation) -> None:
+        for name in evaluation.names:
             self.observer.finding(name, self.origin)
 
 
-def _different(first: str, others: Sequence[Verdict]) -> tuple[str, ...]:
-    answers = dict.fromkeys(other.answer for other in others if other.is_clean)
-    answers.pop(first, None)
-    return tuple(answers)
+def _different(first: str, others: Sequence[Evaluation]) -> tuple[str, ...]:
+    texts = dict.fromkeys(other.text for other in others if not other.names)
+    texts.pop(first, None)
+    return tuple(texts)

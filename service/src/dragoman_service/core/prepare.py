@@ -1,49 +1,235 @@
-"""From a request's texts to what the engine is asked: languages, segments, terms, context."""
+"""From a request's texts to tasks for the engine: options, languages, segments, terms, context."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import regex
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.detection import NOTHING, Detection, detect
+from dragoman_protocols.errors import TextTooLongError, UnknownLanguageError, UnsupportedWishError
 from dragoman_protocols.glossaries.matching import Glossary, Term
-from dragoman_protocols.languages import Pair, language, pair
-from dragoman_protocols.translation import Split, TranslationRequest
-from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
-from dragoman_service.core.generate import Asked
-from dragoman_service.core.sources import Source, source_of
-from dragoman_service.core.texts import Text
-from dragoman_service.core.wanted import wanted
+from dragoman_protocols.languages import Language, Pair, language, listing, pair, script, sources
+from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
+from dragoman_protocols.translation import Formality, Split, TranslationRequest, Warned
+from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.prompts.family import PromptFamily
-from dragoman_service.prompts.wishes import Wishes
-from dragoman_service.text.document import Document, prepare
-from dragoman_service.text.markers import MARKER
-from dragoman_service.text.preparation import Preparation, Segment
+from dragoman_service.prompts.family import NO_OPTIONS, Option, PromptFamily, PromptOptions, Tone
+from dragoman_service.text.document import Document, Preparation, Segment, prepare
+from dragoman_service.text.pieces import MARKER
+from dragoman_service.text.segments import has_letters
 
 SMALL_MODEL_TOKENS = 1024
 """A model that holds no more was trained on single sentences."""
 
 CONTEXT_CHARS = 400
-"""How much of what stands before a segment its prompt shows."""
+"""Maximum length of the preceding text that a segment's prompt shows."""
 
 TERM_TOKENS = 8
-"""What a line of a glossary takes beside the term and its translation."""
+"""Tokens of a glossary line beside the term and its translation."""
 
 NO_SPLIT_TOKENS = 1 << 40
 
 SAME_PARAGRAPH = regex.compile(r"[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*")
-"""What may lie between two segments of which the second goes on where the first ended."""
+"""What may separate two segments of one paragraph."""
+
+FRAMING_TOKENS = 48
+"""Tokens that a chat template adds: turns, and the system prompt of some."""
+
+TERMS_RATIO = 0.125
+"""Share of the model's context that is left to a segment's terms."""
+
+MIN_SEGMENT_TOKENS = 16
+"""A segment with fewer tokens is no sentence: a prompt that leaves no more is refused."""
+
+TOKENS_OF = {
+    "Latn": 1.0, "Cyrl": 1.6, "Grek": 1.8, "Hebr": 1.8, "Arab": 1.6, "Hans": 1.0, "Hant": 1.2, "Jpan": 1.3, "Kore": 1.4,
+    "Thai": 2.0, "Armn": 2.5, "Geor": 2.5,
+}  # fmt: skip
+"""Tokens of a sentence in a script, relative to Latin, with vocabularies of 150 k entries and more."""
+
+OTHER_SCRIPTS = 3.5
+"""Indic, Burmese, Khmer, Ethiopic and the like, of which most vocabularies have little more than single letters."""
+
+MARGIN = 1.5
+"""Translations of the same sentence differ in length by this factor."""
+
+MIN_CONFIDENCE = 0.8
+"""Minimum confidence that a text is in the target language already and is returned unchanged: translating a heading of
+two words needlessly does less harm than not translating it."""
+
+TONES = {
+    Formality.MORE: Tone.FORMAL,
+    Formality.PREFER_MORE: Tone.FORMAL,
+    Formality.LESS: Tone.INFORMAL,
+    Formality.PREFER_LESS: Tone.INFORMAL,
+}
+
+ANY_TERM = (("term", "term"),)
+
+
+@dataclass(frozen=True)
+class ResolvedOptions:
+    """A request's options as its prompts state them.
+
+    Args:
+        options: Without terms, which differ from segment to segment.
+        supports_terms: Whether the family supports terms.
+        warnings: One for each option that is ignored.
+    """
+
+    options: PromptOptions = NO_OPTIONS
+    supports_terms: bool = True
+    warnings: tuple[Warned, ...] = ()
+
+
+def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamily) -> ResolvedOptions:
+    """Those of a request's options that the family supports.
+
+    Args:
+        request: The request.
+        pair: Its languages.
+        family: Of the model.
+
+    Raises:
+        UnsupportedWishError: An option is not supported, and `ignore_unsupported` is not set.
+    """
+    tone = TONES.get(request.formality)
+    context = request.context.strip()
+    instructions = tuple(filter(str.strip, request.instructions))
+    if not (request.terms or context or tone or instructions):
+        return _NO_OPTIONS[not family.unsupported(pair, PromptOptions(terms=ANY_TERM))]
+    options = PromptOptions(ANY_TERM if request.terms else (), context, tone, instructions)
+    preferred = request.formality in (Formality.PREFER_MORE, Formality.PREFER_LESS)
+    if preferred and family.unsupported(pair, PromptOptions(tone=tone)):
+        options = replace(options, tone=None)
+    unsupported = family.unsupported(pair, options)
+    message = f"models of family {family.name} do not support"
+    if unsupported and not request.ignore_unsupported:
+        raise UnsupportedWishError(f"{message} {' or '.join(unsupported)}: remove it")
+    if unsupported:
+        options = _without(options, unsupported)
+    return ResolvedOptions(
+        replace(options, terms=()),
+        not family.unsupported(pair, replace(options, terms=ANY_TERM)),
+        tuple(Warned("ignored", f"{message} {option}") for option in unsupported),
+    )
+
+
+def _without(options: PromptOptions, unsupported: tuple[Option, ...]) -> PromptOptions:
+    return PromptOptions(
+        () if Option.GLOSSARY in unsupported else options.terms,
+        "" if Option.CONTEXT in unsupported else options.context,
+        None if Option.FORMALITY in unsupported else options.tone,
+        () if Option.INSTRUCTIONS in unsupported else options.instructions,
+    )
+
+
+_NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supported in (False, True)}
+
+
+def source_language(text: str, target: Language, served: tuple[Languages, ...]) -> SourceLanguage:
+    """The language that a text is translated from, detected.
+
+    Args:
+        text: Of any format.
+        target: The language of the translation.
+        served: The deployment's pairs; empty means every pair.
+
+    Raises:
+        UnknownLanguageError: It has letters, and its language could not be detected.
+    """
+    among = sources(target, served)
+    found = detect(text, (*among, target.tag) if among else ())
+    if found == NOTHING:
+        if not has_letters(text):
+            return SourceLanguage(found.tag, found.confidence, None)
+        if len(among) != 1:
+            raise UnknownLanguageError(
+                "the language of the text could not be detected; set it"
+                + (f" (served are {listing(served)})" if served else "")
+            )
+        found = Detection(among[0], 0.0)
+    if _is_in(text, found.tag, target):
+        if found.confidence >= MIN_CONFIDENCE or not among:
+            return SourceLanguage(found.tag, found.confidence, None)
+        others = [tag for tag in among if language(tag).code != target.code]
+        if not others:
+            return SourceLanguage(found.tag, found.confidence, None)
+        other = detect(text, others)
+        found = Detection(other.tag if other != NOTHING else others[0], round(1 - found.confidence, 4))
+    return SourceLanguage(found.tag, found.confidence, Pair(language(found.tag), target))
+
+
+def _is_in(text: str, tag: str, target: Language) -> bool:
+    """Whether a text in the language of `tag` is in the target language as it is.
+
+    Scripts make a difference (zh-Hans is not zh-Hant, sr-Latn not sr-Cyrl); regions do not: a sentence does not
+    show whether it is en-GB or en-US.
+    """
+    found = language(tag)
+    if found.code != target.code:
+        return False
+    written = scripts_of_language(target.tag)
+    letters = scripts_of_text(text[:1000])
+    if found.is_chinese:
+        return script(found.tag) == script(target.tag)
+    return not written or not letters or letters.most_common(1)[0][0] in written
+
+
+def expansion_ratio(source: Language, target: Language) -> float:
+    """Output tokens per source token, at the usual maximum.
+
+    Args:
+        source: Language of the text.
+        target: Language of its translation.
+    """
+    cost = [TOKENS_OF.get(script(each.tag) or "Latn", OTHER_SCRIPTS) for each in (source, target)]
+    return max(1.0, MARGIN * cost[1] / cost[0])
+
+
+def segment_budget(
+    max_model_len: int,
+    max_prompt_tokens: int | None,
+    overhead_tokens: int,
+    ratio: float,
+    max_tokens: int,
+    *,
+    with_terms: bool = False,
+) -> int:
+    """Maximum tokens of one segment.
+
+    Args:
+        max_model_len: Tokens of prompt and output together that the model holds.
+        max_prompt_tokens: Longest prompt that it was trained for; None: `max_model_len`.
+        overhead_tokens: Of the prompt without the segment and its terms.
+        ratio: As `expansion_ratio` gives it.
+        max_tokens: Longest segment that the model translates well.
+        with_terms: Whether room is left for terms.
+
+    Raises:
+        TextTooLongError: Context and instructions leave no room.
+    """
+    taken = overhead_tokens + FRAMING_TOKENS + (int(max_model_len * TERMS_RATIO) if with_terms else 0)
+    budget = int((max_model_len - taken) / (1 + ratio))
+    if max_prompt_tokens is not None:
+        budget = min(budget, max_prompt_tokens - taken)
+    if budget < MIN_SEGMENT_TOKENS:
+        raise TextTooLongError(
+            f"context and instructions take {overhead_tokens} of the {max_model_len} tokens of this model "
+            "and leave no room for the text; shorten them"
+        )
+    return min(budget, max_tokens)
 
 
 class Budgets:
-    """Tokens of a segment by pair and wishes, counted once each.
+    """Maximum tokens of a segment by pair and options, computed once each.
 
     Args:
-        engine: Whose tokens count; loaded before the first question.
+        engine: Counts tokens; loaded before the first call.
         family: Of the model.
     """
 
@@ -52,8 +238,8 @@ class Budgets:
         self._family = family
         self.of = lru_cache(maxsize=512)(self._of)
 
-    def _of(self, pair: Pair, wishes: Wishes, with_terms: bool) -> int:
-        overhead_tokens = self._engine.count_tokens(self._family.prompt("", pair, wishes).instruction)
+    def _of(self, pair: Pair, options: PromptOptions, with_terms: bool) -> int:
+        overhead_tokens = self._engine.count_tokens(self._family.prompt("", pair, options).instruction)
         return segment_budget(
             self._engine.max_model_len,
             self._family.decoding.max_prompt_tokens,
@@ -65,21 +251,21 @@ class Budgets:
 
 
 class Preparer:
-    """Prepares the texts of one request; `text` may be called in a thread.
+    """Prepares the texts of one request; `text` can be called in a thread.
 
     Args:
-        asked: The request.
-        engine: Whose tokens count.
+        request: The request.
+        engine: Counts tokens.
         family: Of the model.
         budgets: Of both.
         languages: Pairs that are served.
-        split: What ends a segment where the request does not say; None is as the model wants it.
+        split: Used if the request has none; None is the model family's preference.
         deployed: The deployment's glossary for a pair, None if it has none.
     """
 
     def __init__(
         self,
-        asked: TranslationRequest,
+        request: TranslationRequest,
         engine: Engine,
         family: PromptFamily,
         budgets: Budgets,
@@ -87,67 +273,68 @@ class Preparer:
         split: Split | None,
         deployed: Callable[[Pair], Glossary | None],
     ) -> None:
-        self._asked = asked
+        self._request = request
         self._engine = engine
         self._family = family
         self._budgets = budgets
         self._languages = languages
-        self._split = asked.split or split
+        self._split = request.split or split
         self._deployed = deployed
 
-    def text(self, index: int) -> Text:
-        """One text as segments with all that their prompts say.
+    def text(self, index: int) -> PreparedText:
+        """One text as tasks, with everything that their prompts state.
 
         Raises:
-            CallerError: Its language is not served or cannot be told, or the request's wishes cannot be
-                fulfilled.
+            CallerError: Its language is not served or not detected, or an option is not supported.
         """
-        text, asked = self._asked.texts[index], self._asked
+        text, request = self._request.texts[index], self._request
         source = self._source(text)
         if source.pair is None:
-            return Text(index, source, Document((), (text,)), ())
-        found = wanted(asked, source.pair, self._family)
-        glossaries = self._glossaries(source.pair) if found.takes_terms else ()
-        document = prepare(text, self._how(source.pair, found.wishes, bool(glossaries)))
-        contexts = self._contexts(document, source.pair, found.wishes.context)
-        segments = []
+            return PreparedText(index, source, Document((), (text,)), ())
+        resolved = resolve_options(request, source.pair, self._family)
+        glossaries = self._glossaries(source.pair) if resolved.supports_terms else ()
+        document = prepare(text, self._how(source.pair, resolved.options, bool(glossaries)))
+        contexts = self._contexts(document, source.pair, resolved.options.context)
+        tasks = []
         for segment, context in zip(document.segments, contexts, strict=True):
             terms = self._terms(segment, glossaries)
-            wishes = found.wishes
-            if terms or context != wishes.context:
+            options = resolved.options
+            if terms or context != options.context:
                 pairs = tuple((term.source, term.target) for term in terms)
-                wishes = replace(wishes, terms=pairs, context=context)
-            segments.append(Asked(segment, source.pair, wishes, terms, asked.alternatives))
-        return Text(index, source, document, tuple(segments), found.warnings)
+                options = replace(options, terms=pairs, context=context)
+            tasks.append(SegmentTask(segment, source.pair, options, terms, request.alternatives))
+        return PreparedText(index, source, document, tuple(tasks), resolved.warnings)
 
     @cached_property
     def _own(self) -> Glossary | None:
-        return Glossary(self._asked.terms) if self._asked.terms else None
+        return Glossary(self._request.terms) if self._request.terms else None
 
-    def _source(self, text: str) -> Source:
-        asked = self._asked
-        if asked.source_lang is None:
-            return source_of(text, language(asked.target_lang), self._languages)
-        found = pair(asked.source_lang, asked.target_lang, self._languages)
-        return Source(found.source.tag, None, found)
+    def _source(self, text: str) -> SourceLanguage:
+        request = self._request
+        if request.source_lang is None:
+            return source_language(text, language(request.target_lang), self._languages)
+        found = pair(request.source_lang, request.target_lang, self._languages)
+        return SourceLanguage(found.source.tag, None, found)
 
-    def _how(self, pair: Pair, wishes: Wishes, with_terms: bool) -> Preparation:
-        split = self._split or self._usual_split()
-        budget_tokens = NO_SPLIT_TOKENS if split is Split.NONE else self._budgets.of(pair, wishes, with_terms)
-        asked = self._asked
+    def _how(self, pair: Pair, options: PromptOptions, with_terms: bool) -> Preparation:
+        split = self._split or self._default_split()
+        budget_tokens = (
+            NO_SPLIT_TOKENS if split is Split.NONE else self._budgets.of(pair, options, with_terms)
+        )
+        request = self._request
         return Preparation(
             budget_tokens,
             self._engine.count_tokens,
-            asked.format,
+            request.format,
             pair.source.tag,
             by_line=split in (Split.LINES, Split.SENTENCES),
             by_sentence=split in (Split.SENTENCES, Split.NO_LINES),
-            ignore_tags=asked.ignore_tags,
-            splitting_tags=asked.splitting_tags,
-            non_splitting_tags=asked.non_splitting_tags,
+            ignore_tags=request.ignore_tags,
+            splitting_tags=request.splitting_tags,
+            non_splitting_tags=request.non_splitting_tags,
         )
 
-    def _usual_split(self) -> Split:
+    def _default_split(self) -> Split:
         small = self._engine.max_model_len <= SMALL_MODEL_TOKENS
         return Split.SENTENCES if small or self._family.by_sentence else Split.LINES
 
@@ -156,27 +343,27 @@ class Preparer:
         return tuple(found for found in (self._own, self._deployed(pair)) if found is not None)
 
     def _terms(self, segment: Segment, glossaries: Sequence[Glossary]) -> tuple[Term, ...]:
-        """The terms that a segment has, as many as its prompt has room for; of two with one source the first."""
-        room_tokens = int(self._engine.max_model_len * TERMS_RATIO)
+        """The terms that occur in a segment, as many as fit its prompt; of two with one source the first."""
+        left_tokens = int(self._engine.max_model_len * TERMS_RATIO)
         terms: dict[str, Term] = {}
         for glossary in glossaries:
             for term in glossary.applying(segment.text):
-                if room_tokens <= TERM_TOKENS:
+                if left_tokens <= TERM_TOKENS:
                     return tuple(terms.values())
                 key = term.source.casefold()
                 tokens = self._engine.count_tokens(f"{term.source} {term.target}") + TERM_TOKENS
-                if key not in terms and tokens <= room_tokens:
+                if key not in terms and tokens <= left_tokens:
                     terms[key] = term
-                    room_tokens -= tokens
+                    left_tokens -= tokens
         return tuple(terms.values())
 
     def _contexts(self, document: Document, pair: Pair, given: str) -> Iterator[str]:
-        """What is shown before each segment: what the caller gave, else what the paragraph began with."""
+        """The context of each segment: the request's, else the beginning of its paragraph."""
         carries = not given and self._family.carries_context(pair)
         before: Segment | None = None
         for segment, between in zip(document.segments, document.between, strict=False):
-            goes_on = carries and before is not None and SAME_PARAGRAPH.fullmatch(between)
-            yield _end_of(before) if goes_on and before is not None else given
+            continues = carries and before is not None and SAME_PARAGRAPH.fullmatch(between)
+            yield _end_of(before) if continues and before is not None else given
             before = segment
 
 

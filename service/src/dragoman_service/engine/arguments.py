@@ -1,4 +1,4 @@
-"""Engine arguments by name: what the typed flags set, what `--engine-args` adds, and what may not be."""
+"""Engine arguments by name: those of typed flags and those of `--engine-args`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from dragoman_protocols.errors import SettingsError
-from dragoman_service.settings import Settings
 
 
 def merged(typed: Mapping[str, Any], extra: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
@@ -31,31 +30,3 @@ def merged(typed: Mapping[str, Any], extra: Mapping[str, Any], known: Collection
         if typed.get(name) is not None:
             raise SettingsError(f"--engine-args: {name!r} is set twice, there and by a flag of its own")
     return {name: value for name, value in typed.items() if value is not None} | dict(extra)
-
-
-def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:
-    """What the pod's settings say in terms of vLLM's AsyncEngineArgs.
-
-    Args:
-        settings: The pod's.
-        known: Fields of the AsyncEngineArgs that runs.
-
-    Raises:
-        SettingsError: As `merged` does.
-    """
-    typed = {
-        "model": settings.model,
-        "revision": settings.revision,
-        "served_model_name": settings.name,
-        "max_num_seqs": settings.max_num_seqs,
-        "max_num_batched_tokens": settings.max_num_batched_tokens,
-        "max_model_len": settings.max_model_len,
-        "gpu_memory_utilization": settings.gpu_memory_utilization,
-        "kv_cache_memory_bytes": settings.kv_cache_memory_bytes,
-        "tensor_parallel_size": settings.tensor_parallel_size,
-        "quantization": settings.quantization,
-        "dtype": settings.dtype,
-        "otlp_traces_endpoint": settings.traces_endpoint,
-        "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
-    }
-    return merged(typed, settings.engine_args, known)

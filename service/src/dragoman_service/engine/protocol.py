@@ -1,13 +1,110 @@
-"""What the pod asks of an engine, in our own types alone."""
+"""What the pod requires of an engine, in types of its own."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-from dragoman_service.engine.pulse import Pulse
+from dragoman_protocols.errors import TextTooLongError
+
+
+class Pulse:
+    """Counts generations, and the time that an engine has owed a step; used from the event loop alone.
+
+    Time counts while there is work, from the last step on, and only a step takes it back: an engine that is
+    stuck while its callers give up, one after the other, is noticed all the same, and one that is idle, or
+    whose callers leave before it can have done anything, is not.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._generating = 0
+        self._owed_s = 0.0
+        self._since_s = 0.0
+
+    @property
+    def generating(self) -> int:
+        """Generations that the engine has been given and has not ended, those that wait for a place too."""
+        return self._generating
+
+    @property
+    def stalled_s(self) -> float:
+        """Seconds that the engine has had work and has made no step."""
+        return self._owed_s + (self._clock() - self._since_s if self._generating else 0.0)
+
+    @contextmanager
+    def generation(self) -> Iterator[None]:
+        """Count one generation while the engine has it."""
+        if not self._generating:
+            self._since_s = self._clock()
+        self._generating += 1
+        try:
+            yield
+        finally:
+            self._generating -= 1
+            if not self._generating:
+                self._owed_s += self._clock() - self._since_s
+
+    def step(self) -> None:
+        """The engine has got on with something."""
+        self._owed_s = 0.0
+        self._since_s = self._clock()
+
+
+MIN_OUTPUT_TOKENS = 16
+"""Room that even the shortest segment's translation gets: a word of one token can become a phrase."""
+
+MAX_EXPANSION_RATIO = 8
+"""Most output tokens per source token that are still taken for a translation and not for a loop: scripts
+that a tokenizer knows poorly cost several times the tokens of English."""
+
+
+def output_budget(
+    prompt_tokens: int,
+    segment_tokens: int,
+    max_model_len: int,
+    max_prompt_tokens: int | None = None,
+    max_tokens: int | None = None,
+) -> int:
+    """Most tokens that the output may have.
+
+    Args:
+        prompt_tokens: Tokens of the whole prompt.
+        segment_tokens: Tokens of the text within it.
+        max_model_len: Tokens that the model holds, prompt and output together.
+        max_prompt_tokens: Longest prompt that the model was made for; None is as long as it holds.
+        max_tokens: What was asked for; None leaves it to the segment's length.
+
+    Returns:
+        As many as fit, at most what was asked for, or else what a translation of this length plausibly needs.
+
+    Raises:
+        TextTooLongError: The prompt is too long, or leaves no room for an output as long as the text.
+    """
+    if max_prompt_tokens is not None and prompt_tokens > max_prompt_tokens:
+        raise TextTooLongError(
+            f"the text makes a prompt of {prompt_tokens} tokens, and this model was made for at most "
+            f"{max_prompt_tokens}; send it in smaller pieces"
+        )
+    needed = (
+        max(MIN_OUTPUT_TOKENS, segment_tokens) if max_tokens is None else min(MIN_OUTPUT_TOKENS, max_tokens)
+    )
+    room = max_model_len - prompt_tokens
+    if room < needed:
+        raise TextTooLongError(
+            f"the text makes a prompt of {prompt_tokens} tokens and its translation needs about {needed}, over "
+            f"the {max_model_len} that this model holds; send it in smaller pieces"
+        )
+    if max_tokens is None:
+        max_tokens = MIN_OUTPUT_TOKENS * 4 + MAX_EXPANSION_RATIO * segment_tokens
+    return min(room, max_tokens)
 
 
 class Phase(StrEnum):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from dragoman_protocols.errors import DeadlineExceededError, ServiceError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core import Origin, Priority
 from dragoman_service.core.admission import Place
+from dragoman_service.core.stages import Origin, Priority
 from dragoman_service.http.metrics import DISCONNECTED, Metrics
 from dragoman_service.http.tracing import RequestSpan, Tracing
 

@@ -24,8 +24,8 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_protocols.errors import CapacityError, QuotaError, ServiceError
-from dragoman_service.core import Translator
 from dragoman_service.core.admission import Admission
+from dragoman_service.core.translator import Translator
 from dragoman_service.http.accounting import Account, Accounting
 from dragoman_service.http.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.http.lifecycle import Lifecycle

@@ -10,9 +10,10 @@ from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
 from dragoman_protocols.errors import ServiceError
-from dragoman_service.core import GuardProcess, most_at_once, translator_of
 from dragoman_service.core.admission import Admission, Bounds
+from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
+from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.dialects import native, openapi
 from dragoman_service.dialects.azure.routes import azure_routes
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -23,8 +24,8 @@ from dragoman_service.dialects.libretranslate.routes import libretranslate_route
 from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.dialects.translate_path import translate_routes
+from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.engine.vllm.environment import usable_cpus
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.exposition import BY_TOKEN, Exposition
@@ -71,7 +72,7 @@ def create_app(
         settings.max_queued_requests,
         settings.max_queued_tokens,
         settings.refuse_late,
-        most_at_once(settings),
+        max_concurrent(settings),
     )
     admission = Admission(bounds, engine, settings.request_timeout_s, file_longest_s=settings.file_timeout_s)
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None

@@ -11,11 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from dragoman_protocols.errors import CapacityError, CrowdedOutError, OverloadedError, ServiceError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core import Origin
 from dragoman_service.core.admission import Admission, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
-from dragoman_service.engine.protocol import Phase
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.core.stages import Observer, Origin
+from dragoman_service.engine.protocol import Phase, Pulse
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 
@@ -32,7 +31,7 @@ DISCONNECTED = "disconnected"
 """Outcome of a request whose client left."""
 
 
-class Metrics:
+class Metrics(Observer):
     """Counts requests, segments and tokens.
 
     Args:
@@ -171,7 +170,7 @@ class Metrics:
         del origin
         self._retries.labels(self._model_name).inc()
 
-    def untouched(self, origin: Origin) -> None:
+    def source_kept(self, origin: Origin) -> None:
         """A segment was left as it was."""
         del origin
         self._untouched.labels(self._model_name).inc()

@@ -13,8 +13,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman_protocols.errors import ServiceError, SettingsError
-from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Report
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Pulse, Report
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from dragoman_protocols.errors import ServiceError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
-from dragoman_service.core import Translator
-from dragoman_service.core.costs import Cost, cost_of, demands_of
+from dragoman_service.core.admission import Cost, cost_of, demands_of
+from dragoman_service.core.translator import Translator
 
 EVENT_STREAM = "text/event-stream"
 """Source: https://html.spec.whatwg.org/multipage/server-sent-events.html"""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dragoman_protocols.errors import PromptTemplateError
 from dragoman_service.engine.protocol import Framing
-from dragoman_service.prompts.family import PLACEHOLDER, PromptFamily
-from dragoman_service.prompts.wishes import said_before
+from dragoman_service.prompts.family import PLACEHOLDER, PromptFamily, instructions_before
 
 ALLOWED = ("text", "source", "target", "source_code", "target_code")
 
@@ -28,5 +27,8 @@ def custom_family(template: str) -> PromptFamily:
     if "text" not in named:
         raise PromptTemplateError(f"the prompt template lacks {{text}}; known are {known}")
     return PromptFamily(
-        name="custom", template=template, framing=Framing.CHAT_IF_ANY, extras=said_before(template)
+        name="custom",
+        template=template,
+        framing=Framing.CHAT_IF_ANY,
+        option_templates=instructions_before(template),
     )

@@ -1,15 +1,113 @@
-"""The shape of a prompt family, and how a text is put into its words."""
+"""Prompt format of a model family: its template, its sampling, and the options that it supports."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from dragoman_protocols.languages import Language, Pair
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
-from dragoman_service.prompts.wishes import CHINESE_TONES, NONE, UNTOLD, Extras, Wishes
+
+
+class Option(StrEnum):
+    """An option of a translation, as error messages name it."""
+
+    GLOSSARY = "a glossary"
+    CONTEXT = "context"
+    FORMALITY = "formality"
+    INSTRUCTIONS = "instructions"
+
+
+class Tone(StrEnum):
+    """How a translation addresses its reader."""
+
+    FORMAL = "formal"
+    INFORMAL = "informal"
+
+
+CHINESE_TONES = {Tone.FORMAL: "正式", Tone.INFORMAL: "非正式、口语化"}
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Options of a translation, as a prompt states them.
+
+    Args:
+        terms: Each a term and its translation.
+        context: Text that helps to understand and is not translated.
+        tone: None leaves it to the model.
+        instructions: The caller's, in words.
+    """
+
+    terms: tuple[tuple[str, str], ...] = ()
+    context: str = ""
+    tone: Tone | None = None
+    instructions: tuple[str, ...] = ()
+
+
+NO_OPTIONS = PromptOptions()
+
+
+@dataclass(frozen=True)
+class OptionTemplates:
+    """Prompt templates of a family's options; empty for an option that it does not support.
+
+    Args:
+        terms: Goes before the rest; `{terms}` is a line a term.
+        term: Such a line, with `{term}` and `{translation}`.
+        context: Goes before all; `{context}`.
+        with_context: Replaces the family's own template if there is a context; empty: does not.
+        with_tone: Replaces the family's own template if the tone is the only option; `{style}`.
+        with_instructions: Replaces the family's own template if there are instructions, or a tone and
+            `with_tone` is empty; `{instructions}` are lines, `{last}` the number after them.
+        instruction: Such a line, with `{number}` and `{instruction}`.
+        tone: A tone as an instruction, with `{style}`.
+    """
+
+    terms: str = ""
+    term: str = "{term} → {translation}\n"
+    context: str = ""
+    with_context: str = ""
+    with_tone: str = ""
+    with_instructions: str = ""
+    instruction: str = "- {instruction}\n"
+    tone: str = "Use {style} language."
+
+    def unsupported(self, options: PromptOptions) -> Iterator[Option]:
+        """The options that have no template."""
+        if options.terms and not self.terms:
+            yield Option.GLOSSARY
+        if options.context and not self.context:
+            yield Option.CONTEXT
+        if options.tone and not (self.with_tone or self.with_instructions):
+            yield Option.FORMALITY
+        if options.instructions and not self.with_instructions:
+            yield Option.INSTRUCTIONS
+
+    def main(self, template: str, options: PromptOptions) -> str:
+        """The template that asks for the translation itself."""
+        if options.instructions or (options.tone and not self.with_tone):
+            return self.with_instructions
+        if options.tone:
+            return self.with_tone
+        return (options.context and self.with_context) or template
+
+
+UNSUPPORTED = OptionTemplates()
+"""Templates of a family without options."""
+
+
+def instructions_before(template: str) -> OptionTemplates:
+    """Options as plain sentences before a template, for any instruction-tuned chat model."""
+    return OptionTemplates(
+        terms="Use these translations of terms:\n{terms}\n",
+        context="Context, not to be translated:\n{context}\n\n",
+        with_instructions="Follow these instructions for the translation:\n{instructions}\n" + template,
+    )
+
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 """What stands for a value in a template; every other brace is text."""
@@ -20,7 +118,7 @@ QUOTED = frozenset({"text", "terms", "context", "instructions"})
 
 @dataclass(frozen=True)
 class PromptFamily:
-    """How one family of models wants to be asked.
+    """Prompt format of one family of models.
 
     Args:
         name: As in `dragoman_contract.prompts.PROMPT_FAMILIES`.
@@ -30,8 +128,8 @@ class PromptFamily:
         framing: Whether the tokenizer's chat template goes around it.
         template_args: Variables for that chat template.
         trim: Whether whitespace around the text is left out of the prompt.
-        extras: How it is told of a glossary, a tone, a context, instructions.
-        chinese_extras: The same in Chinese; also for other pairs where `extras` cannot say it.
+        option_templates: Templates of a glossary, a tone, a context, instructions.
+        chinese_option_templates: The same in Chinese; also for other pairs if `option_templates` lacks the option.
         names: By tag or primary subtag, the publisher's own name of a language: English, Chinese.
         by_sentence: Whether it was made for single sentences.
         segment_tokens: Longest segment that it translates well.
@@ -44,47 +142,55 @@ class PromptFamily:
     framing: Framing = Framing.CHAT
     template_args: dict[str, Any] = field(default_factory=dict)
     trim: bool = False
-    extras: Extras = UNTOLD
-    chinese_extras: Extras = UNTOLD
+    option_templates: OptionTemplates = UNSUPPORTED
+    chinese_option_templates: OptionTemplates = UNSUPPORTED
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     by_sentence: bool = False
     segment_tokens: int = 512
 
-    def prompt(self, text: str, pair: Pair, wishes: Wishes = NONE) -> Prompt:
+    def prompt(self, text: str, pair: Pair, options: PromptOptions = NO_OPTIONS) -> Prompt:
         """Put a text into this family's words.
 
         Args:
             text: One segment, not empty.
             pair: Its language and the one it becomes.
-            wishes: Those that `lacking` does not name.
+            options: None of those that `unsupported` names.
         """
         segment = text.strip() if self.trim else text
-        in_chinese = self._in_chinese(pair, wishes)
+        in_chinese = self._in_chinese(pair, options)
         template = (self.chinese_template if in_chinese else None) or self.template
         values = self._values(segment, pair, in_chinese)
-        if wishes is not NONE:
-            extras = self.chinese_extras if in_chinese else self.extras
-            template = _asking(template, extras, wishes)
-            values |= _wished(wishes, extras, in_chinese)
+        if options is not NO_OPTIONS:
+            option_templates = self.chinese_option_templates if in_chinese else self.option_templates
+            template = _template_with_options(template, option_templates, options)
+            values |= _option_values(options, option_templates, in_chinese)
         instruction, quoted = filled(template, values, QUOTED)
         return Prompt(instruction, segment, self.framing, self.template_args, (), quoted)
 
-    def lacking(self, pair: Pair, wishes: Wishes) -> tuple[str, ...]:
-        """What of the wishes this family cannot be told, in words; nothing if all."""
-        extras = self.chinese_extras if self._in_chinese(pair, wishes) else self.extras
-        return tuple(extras.lacking(wishes))
+    def unsupported(self, pair: Pair, options: PromptOptions) -> tuple[Option, ...]:
+        """The options that this family has no template for."""
+        option_templates = (
+            self.chinese_option_templates if self._in_chinese(pair, options) else self.option_templates
+        )
+        return tuple(option_templates.unsupported(options))
 
     def carries_context(self, pair: Pair) -> bool:
         """Whether the publisher has words for a segment that goes on where another ended."""
-        extras = self.chinese_extras if self._in_chinese(pair, NONE) else self.extras
-        return bool(extras.with_context)
+        option_templates = (
+            self.chinese_option_templates if self._in_chinese(pair, NO_OPTIONS) else self.option_templates
+        )
+        return bool(option_templates.with_context)
 
-    def _in_chinese(self, pair: Pair, wishes: Wishes) -> bool:
+    def _in_chinese(self, pair: Pair, options: PromptOptions) -> bool:
         if self.chinese_template is None:
             return False
         usual = pair.source.is_chinese or pair.target.is_chinese
-        first, other = (self.chinese_extras, self.extras) if usual else (self.extras, self.chinese_extras)
-        better = len([*other.lacking(wishes)]) < len([*first.lacking(wishes)])
+        first, other = (
+            (self.chinese_option_templates, self.option_templates)
+            if usual
+            else (self.option_templates, self.chinese_option_templates)
+        )
+        better = len([*other.unsupported(options)]) < len([*first.unsupported(options)])
         return usual != better
 
     def _values(self, text: str, pair: Pair, in_chinese: bool) -> dict[str, str]:
@@ -99,30 +205,35 @@ class PromptFamily:
         return self.names.get(language.tag) or self.names.get(language.code)
 
 
-def _asking(template: str, extras: Extras, wishes: Wishes) -> str:
-    """All that is said, before it is filled."""
+def _template_with_options(template: str, option_templates: OptionTemplates, options: PromptOptions) -> str:
+    """The complete template, before it is filled."""
     return (
-        (extras.context if wishes.context else "")
-        + (extras.terms if wishes.terms else "")
-        + extras.main(template, wishes)
+        (option_templates.context if options.context else "")
+        + (option_templates.terms if options.terms else "")
+        + option_templates.main(template, options)
     )
 
 
-def _wished(wishes: Wishes, extras: Extras, in_chinese: bool) -> dict[str, str]:
-    """What the placeholders of wishes stand for."""
-    style = (CHINESE_TONES[wishes.tone] if in_chinese else wishes.tone.value) if wishes.tone else ""
-    instructions = [*wishes.instructions]
-    if wishes.tone and extras.main("", wishes) == extras.instructed:
-        instructions.insert(0, fill(extras.tone, {"style": style}))
+def _option_values(
+    options: PromptOptions, option_templates: OptionTemplates, in_chinese: bool
+) -> dict[str, str]:
+    """The values of the placeholders of options."""
+    style = (CHINESE_TONES[options.tone] if in_chinese else options.tone.value) if options.tone else ""
+    instructions = [*options.instructions]
+    if options.tone and option_templates.main("", options) == option_templates.with_instructions:
+        instructions.insert(0, fill(option_templates.tone, {"style": style}))
     return {
         "terms": "".join(
-            fill(extras.term, {"term": term, "translation": translation})
-            for term, translation in wishes.terms
+            fill(option_templates.term, {"term": term, "translation": translation})
+            for term, translation in options.terms
         ),
-        "context": wishes.context,
+        "context": options.context,
         "style": style,
         "instructions": "".join(
-            fill(extras.instruction, {"number": str(number), "instruction": " ".join(instruction.split())})
+            fill(
+                option_templates.instruction,
+                {"number": str(number), "instruction": " ".join(instruction.split())},
+            )
             for number, instruction in enumerate(instructions, 1)
         ),
         "last": str(len(instructions) + 1),

@@ -4,14 +4,13 @@ Source: https://github.com/LibreTranslate/LTEngine (2026-06-18), its prompt for 
 """
 
 from dragoman_service.engine.protocol import Decoding
-from dragoman_service.prompts.family import PromptFamily
-from dragoman_service.prompts.wishes import said_before
+from dragoman_service.prompts.family import PromptFamily, instructions_before
 
 TEMPLATE = "Translate the text below from {source} to {target}.\n\n{source}: {text}\n\n{target}:\n"
 
 FAMILY = PromptFamily(
     name="gemma",
     template=TEMPLATE,
-    extras=said_before(TEMPLATE),
+    option_templates=instructions_before(TEMPLATE),
     decoding=Decoding(stop=("<end_of_turn>",)),
 )

@@ -5,9 +5,8 @@ Its words for a glossary and for a context exist in Chinese only, and serve ever
 Source: https://huggingface.co/tencent/HY-MT1.5-7B, model card.
 """
 
-from dragoman_service.prompts.family import PromptFamily
+from dragoman_service.prompts.family import OptionTemplates, PromptFamily
 from dragoman_service.prompts.hunyuan_mt import NAMES, ONLY_TRANSLATION, SAMPLING
-from dragoman_service.prompts.wishes import Extras
 
 FAMILY = PromptFamily(
     name="hy-mt1.5",
@@ -15,7 +14,7 @@ FAMILY = PromptFamily(
     chinese_template="将以下文本翻译为{target}，注意只需要输出翻译后的结果，不要额外解释：\n\n{text}",
     decoding=SAMPLING,
     names=NAMES,
-    chinese_extras=Extras(
+    chinese_option_templates=OptionTemplates(
         terms="参考下面的翻译：\n{terms}\n",
         term="{term} 翻译成 {translation}\n",
         context="{context}\n",

@@ -5,9 +5,8 @@ Source: https://github.com/Tencent-Hunyuan/Hy-MT2, README, "Translation Task Ins
 
 from dataclasses import replace
 
-from dragoman_service.prompts.family import PromptFamily
+from dragoman_service.prompts.family import OptionTemplates, PromptFamily
 from dragoman_service.prompts.hunyuan_mt import NAMES, SAMPLING
-from dragoman_service.prompts.wishes import Extras
 
 MAX_PROMPT_TOKENS = 4096
 """The publisher's own service takes 4 k tokens in and gives 4 k out."""
@@ -21,7 +20,7 @@ FAMILY = PromptFamily(
     decoding=replace(SAMPLING, max_prompt_tokens=MAX_PROMPT_TOKENS),
     names=NAMES,
     segment_tokens=1024,
-    extras=Extras(
+    option_templates=OptionTemplates(
         terms="Reference the following translations:\n{terms}\n",
         term="{term} translates to {translation}\n",
         context="[Background Information]\n{context}\n\n",
@@ -29,11 +28,11 @@ FAMILY = PromptFamily(
             "Please translate the following text into {target}, taking the provided background information "
             "into consideration.\n\n[Source Text]\n{text}"
         ),
-        styled=(
+        with_tone=(
             "Please translate the following text into {target}. Note that the translation style must strictly "
             "conform to [{style}]:\n\n{text}"
         ),
-        instructed=(
+        with_instructions=(
             "[Source Text]\n{text}\n\n[Translation Tasks]\n{instructions}"
             "{last}. Translate the [Source Text] into {target}."
         ),

@@ -4,8 +4,7 @@ Source: https://huggingface.co/Unbabel/Tower-Plus-9B and .../TowerInstruct-7B-v0
 """
 
 from dragoman_service.engine.protocol import Decoding
-from dragoman_service.prompts.family import PromptFamily
-from dragoman_service.prompts.wishes import said_before
+from dragoman_service.prompts.family import PromptFamily, instructions_before
 
 PLUS_TEMPLATE = "Translate the following {source} source text to {target}:\n{source}: {text}\n{target}: "
 
@@ -13,7 +12,7 @@ TOWER_PLUS = PromptFamily(
     name="tower-plus",
     template=PLUS_TEMPLATE,
     # Trained to follow instructions in general, beside translation.
-    extras=said_before(PLUS_TEMPLATE),
+    option_templates=instructions_before(PLUS_TEMPLATE),
     decoding=Decoding(stop=("<end_of_turn>", "<|im_end|>", "<|eot_id|>")),
 )
 """Its sizes are built on different base models, hence the ends of turn of all of them."""

@@ -20,7 +20,7 @@ import regex
 
 from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text.length_statistics import DENSITY, SCRIPT_DENSITY, WIDTH
-from dragoman_service.text.sentences import sentences
+from dragoman_service.text.segments import sentences
 
 LEAST_SIZE = 40.0
 """English characters of the shortest source that is checked: a few words may have far shorter translations."""

@@ -1,15 +1,74 @@
-"""What segments are made of: text, and what markers stand for."""
+"""Parts of a segment: text, and the markers that stand for what must not be translated."""
 
 from __future__ import annotations
 
 import html as html_entities
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import regex
 
-from dragoman_service.text.markers import MARKER, RESERVED, Role
 from dragoman_service.text.placeholders import placeholders
+
+
+class Role(StrEnum):
+    """What a marker does: alone it stands for something, as a pair it wraps text."""
+
+    ALONE = "alone"
+    OPEN = "open"
+    CLOSE = "close"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """One marker as it stands in a text.
+
+    Args:
+        role: Alone, or one of a pair.
+        number: From 1; both ends of a pair share it.
+        start: Character offset of its first character.
+        end: Character offset behind its last.
+    """
+
+    role: Role
+    number: int
+    start: int
+    end: int
+
+
+MARKER_FORMS = {Role.ALONE: "<x{n}/>", Role.OPEN: "<x{n}>", Role.CLOSE: "</x{n}>"}
+"""Models that saw markup copy tags well."""
+
+MARKER_PATTERN = (
+    r"<\s{0,2}(?P<close>/)?\s{0,2}[xX]\s?(?P<number>[0-9٠-٩۰-۹०-९০-৯０-９]{1,6})\s{0,2}(?P<alone>/)?\s{0,2}>"
+)
+"""What is read as a marker in a model's answer, a little more than is written."""
+
+MARKER = regex.compile(MARKER_PATTERN)
+
+MARKER_START = "<"
+
+RESERVED = frozenset("<>")
+"""Characters that markers begin and end with."""
+
+
+def marker_text(role: Role, number: int) -> str:
+    """The text of a marker."""
+    return MARKER_FORMS[role].format(n=number)
+
+
+def markers_in(text: str) -> Iterator[Marker]:
+    """The markers in a text, in order."""
+    for found in MARKER.finditer(text):
+        yield Marker(_role_of(found), int(found["number"]), found.start(), found.end())
+
+
+def _role_of(found: regex.Match[str]) -> Role:
+    if found["close"] is not None:
+        return Role.CLOSE
+    return Role.OPEN if found["alone"] is None else Role.ALONE
+
 
 ENTITY = regex.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z_:][\w.:\-]{0,63}+);")
 
@@ -49,24 +108,23 @@ class Piece:
         return self.part(0, length), self.part(length)
 
 
-def plain_pieces(text: str, protect: bool) -> list[Piece]:
+def plain_pieces(text: str) -> list[Piece]:
     """The pieces of plain text; what reads as a marker becomes one, so that none is mistaken for ours."""
     pieces: list[Piece] = []
-    for piece in _placeholder_pieces(text) if protect else [Piece(text, text)]:
+    for piece in _placeholder_pieces(text):
         pieces += [piece] if piece.role else _around(piece.raw, MARKER, "marker")
     return pieces
 
 
-def markup_pieces(raw: str, protect: bool, *, html: bool) -> list[Piece]:
+def markup_pieces(raw: str, *, html: bool) -> list[Piece]:
     """The pieces of text in markup: entities show as their characters, or stay as markers.
 
     Args:
         raw: Text between tags.
-        protect: Whether placeholders become markers.
         html: Whether HTML's named entities hold.
     """
     pieces: list[Piece] = []
-    for piece in _placeholder_pieces(raw) if protect else [Piece(raw, raw)]:
+    for piece in _placeholder_pieces(raw):
         for part in [piece] if piece.role else _around(piece.raw, MARKER, "marker"):
             pieces += [part] if part.role else _entity_pieces(part.raw, html)
     return pieces

@@ -10,10 +10,8 @@ from itertools import pairwise
 import regex
 
 from dragoman_protocols.translation import Format
-from dragoman_service.text import markers
-from dragoman_service.text.markers import Marker, Role
-from dragoman_service.text.pieces import Piece
-from dragoman_service.text.preparation import Segment
+from dragoman_service.text.document import Segment
+from dragoman_service.text.pieces import Marker, Piece, Role, marker_text, markers_in
 
 NOT_IN_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """Source: https://www.w3.org/TR/xml/#charsets"""
@@ -61,8 +59,8 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
         segment: What was asked for.
         answer: What the model wrote.
     """
-    expected = list(markers.read(segment.text))
-    found = list(markers.read(answer))
+    expected = list(markers_in(segment.text))
+    found = list(markers_in(answer))
     keys = {(marker.role, marker.number) for marker in expected}
     times: dict[tuple[Role, int], int] = {}
     for marker in found:
@@ -96,7 +94,7 @@ def restore(segment: Segment, answer: str) -> str:
     }
     parts: list[str] = []
     position = 0
-    for marker in markers.read(answer):
+    for marker in markers_in(answer):
         parts.append(_escaped(answer[position : marker.start], segment.format, written))
         parts.append(raws[marker.role, marker.number].raw)
         position = marker.end
@@ -106,7 +104,7 @@ def restore(segment: Segment, answer: str) -> str:
 
 def _raws(segment: Segment) -> dict[tuple[Role, int], Piece]:
     pieces = [piece for piece in segment.pieces if piece.role]
-    found = markers.read(segment.text)
+    found = markers_in(segment.text)
     return {(marker.role, marker.number): piece for marker, piece in zip(found, pieces, strict=True)}
 
 
@@ -119,7 +117,7 @@ def _escaped(text: str, form: Format, written: dict[str, str]) -> str:
 
 
 def _problem(fault: Fault, role: Role, number: int) -> MarkerProblem:
-    return MarkerProblem(fault, markers.written(role, number))
+    return MarkerProblem(fault, marker_text(role, number))
 
 
 def _misplaced(

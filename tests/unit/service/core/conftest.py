@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.languages import Pair
-from dragoman_service.core import Origin, Translator
+from dragoman_service.core.stages import Observer, Origin
+from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
@@ -46,8 +47,8 @@ class SpokenEngine(ScriptedEngine):
                 yield said if isinstance(said, Chunk) else Chunk(said, Finish.STOP, 10, 5)
 
 
-class Counts:
-    """Counts what the core tells."""
+class Counts(Observer):
+    """Counts the work of the core."""
 
     def __init__(self) -> None:
         self.findings: list[str] = []
@@ -62,7 +63,7 @@ class Counts:
     def retried(self, origin: Origin) -> None:
         self.retries += 1
 
-    def untouched(self, origin: Origin) -> None:
+    def source_kept(self, origin: Origin) -> None:
         self.left += 1
 
     def segment(

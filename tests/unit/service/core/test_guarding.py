@@ -4,7 +4,7 @@ import pytest
 
 from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError, UnreliableTranslationError
 from dragoman_protocols.translation import Format, OnFinding, TranslationRequest
-from dragoman_service.core import Origin
+from dragoman_service.core.stages import Origin
 from dragoman_service.engine.protocol import Chunk, Finish
 
 GERMAN = {

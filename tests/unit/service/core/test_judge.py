@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.core import checks as judge_module
-from dragoman_service.core import slices
-from dragoman_service.core.checks import Judge
+from dragoman_service.core import checks, concurrency
+from dragoman_service.core.checks import Evaluator
 from dragoman_service.text.guards import Expectation
 
 MANY = 200
@@ -20,20 +19,20 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], 
     """Replaces the guards by a function of the answer."""
 
     def replace(rule: Callable[[Any], Any]) -> None:
-        monkeypatch.setattr(judge_module, "check", lambda source, output, expected: rule(output))
+        monkeypatch.setattr(checks, "check", lambda source, output, expected: rule(output))
 
     return replace
 
 
-def found(judge: Judge, text: str) -> asyncio.Task[Any]:
-    return asyncio.create_task(judge.findings("", text, EXPECTED))
+def found(evaluator: Evaluator, text: str) -> asyncio.Task[Any]:
+    return asyncio.create_task(evaluator.findings("", text, EXPECTED))
 
 
 async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
     judged(str.upper)
-    all_found = [found(Judge(), "a")]
-    judge = Judge()
-    all_found += [found(judge, "b") for _ in range(MANY)]
+    all_found = [found(Evaluator(), "a")]
+    evaluator = Evaluator()
+    all_found += [found(evaluator, "b") for _ in range(MANY)]
     turns = 0
     while not all(each.done() for each in all_found):
         turns += 1
@@ -44,11 +43,11 @@ async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
 
 async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(10_000))
-    monkeypatch.setattr(slices.time, "perf_counter", lambda: next(clock) / 2)
+    monkeypatch.setattr(concurrency.time, "perf_counter", lambda: next(clock) / 2)
     judged(str.upper)
-    monkeypatch.setattr(slices, "SLICE_S", 1.0)
-    judge = Judge()
-    all_found = [found(judge, "a") for _ in range(MANY)]
+    monkeypatch.setattr(concurrency, "SLICE_S", 1.0)
+    evaluator = Evaluator()
+    all_found = [found(evaluator, "a") for _ in range(MANY)]
     between = 0
     while not all(each.done() for each in all_found):
         between += 1
@@ -63,8 +62,8 @@ async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
         return answer.upper()
 
     judged(rule)
-    judge = Judge()
-    bad, good = found(judge, "bad"), found(judge, "good")
+    evaluator = Evaluator()
+    bad, good = found(evaluator, "bad"), found(evaluator, "good")
     with pytest.raises(ValueError, match="a guard has a fault"):
         await bad
     assert await good == "GOOD"
@@ -73,8 +72,8 @@ async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
 async def test_who_has_left_is_passed_over(judged: Any) -> None:
     seen: list[str] = []
     judged(lambda answer: seen.append(answer) or "done")
-    judge = Judge()
-    gone, there = found(judge, "gone"), found(judge, "there")
+    evaluator = Evaluator()
+    gone, there = found(evaluator, "gone"), found(evaluator, "there")
     await asyncio.sleep(0)
     gone.cancel()
     assert await there == "done"
@@ -85,5 +84,5 @@ async def test_who_has_left_is_passed_over(judged: Any) -> None:
 
 async def test_a_long_answer_is_judged_beside_the_loop(judged: Any) -> None:
     judged(len)
-    text = "x" * (judge_module.JUDGED_INLINE_CHARS + 1)
-    assert await found(Judge(), text) == len(text)
+    text = "x" * (checks.INLINE_CHARS + 1)
+    assert await found(Evaluator(), text) == len(text)

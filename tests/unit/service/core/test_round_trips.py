@@ -16,11 +16,11 @@ from prometheus_client import CollectorRegistry
 from dragoman_protocols.errors import EmptyOutputError, TruncatedOutputError
 from dragoman_protocols.markup_tokens import Kind, tokens
 from dragoman_protocols.translation import Format, Split, TranslationRequest
-from dragoman_service.core import Translator
+from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
-from dragoman_service.text.markers import PATTERN
+from dragoman_service.text.pieces import MARKER_PATTERN
 
 EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "25"))
 thoroughly = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)
@@ -69,7 +69,7 @@ class Model(ScriptedEngine):
 
 
 def spoiled(text: str, chance: random.Random) -> str:
-    units = [found[0] for found in regex.finditer(rf"{PATTERN}|\w+|\W", text)]
+    units = [found[0] for found in regex.finditer(rf"{MARKER_PATTERN}|\w+|\W", text)]
     for _ in range(chance.randint(0, 3)):
         place = chance.randrange(len(units) + 1)
         units[place : place + chance.randrange(2)] = [

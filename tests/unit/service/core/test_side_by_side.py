@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from dragoman_service.core import slices
-from dragoman_service.core.side_by_side import in_order
+from dragoman_service.core import concurrency
+from dragoman_service.core.concurrency import in_order
 
 MANY = 500
 PLACES = 128
@@ -35,8 +35,8 @@ async def test_a_failure_of_a_late_item_is_raised() -> None:
 
 async def test_items_are_begun_and_given_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1_000_000))
-    monkeypatch.setattr(slices.time, "perf_counter", lambda: next(clock) / 10)
-    monkeypatch.setattr(slices, "SLICE_S", 1.0)
+    monkeypatch.setattr(concurrency.time, "perf_counter", lambda: next(clock) / 10)
+    monkeypatch.setattr(concurrency, "SLICE_S", 1.0)
     first_may_end, all_begun = asyncio.Event(), asyncio.Event()
     begun: list[int] = []
     turns: list[int] = []

@@ -7,50 +7,50 @@ from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import Formality, TranslationRequest
 from dragoman_service.prompts import FAMILIES, prompt_family
-from dragoman_service.prompts.wishes import Tone, Wishes
+from dragoman_service.prompts.family import PromptOptions, Tone
 
 EN_DE, EN_ZH = pair("en", "de", ()), pair("en", "zh-Hans", ())
 TERMS = (("cat", "Katze"), ("dog", "Hund"))
 
 
-def said(family: str, wishes: Wishes, languages=EN_DE) -> str:
-    return prompt_family(family).prompt("Hi {x}", languages, wishes).instruction
+def said(family: str, options: PromptOptions, languages=EN_DE) -> str:
+    return prompt_family(family).prompt("Hi {x}", languages, options).instruction
 
 
 def test_hy_mt2_is_told_in_its_publisher_s_templates() -> None:
-    assert said("hy-mt2", Wishes(terms=TERMS)) == (
+    assert said("hy-mt2", PromptOptions(terms=TERMS)) == (
         "Reference the following translations:\ncat translates to Katze\ndog translates to Hund\n\n"
         "Translate the following text into German. Note that you should only output the translated result "
         "without any additional explanation:\n\nHi {x}"
     )
-    assert said("hy-mt2", Wishes(context="A film.")) == (
+    assert said("hy-mt2", PromptOptions(context="A film.")) == (
         "[Background Information]\nA film.\n\nPlease translate the following text into German, taking the provided "
         "background information into consideration.\n\n[Source Text]\nHi {x}"
     )
-    assert said("hy-mt2", Wishes(tone=Tone.FORMAL)) == (
+    assert said("hy-mt2", PromptOptions(tone=Tone.FORMAL)) == (
         "Please translate the following text into German. Note that the translation style must strictly conform to "
         "[formal]:\n\nHi {x}"
     )
-    assert said("hy-mt2", Wishes(tone=Tone.INFORMAL, instructions=("Keep it\nshort.",))) == (
+    assert said("hy-mt2", PromptOptions(tone=Tone.INFORMAL, instructions=("Keep it\nshort.",))) == (
         "[Source Text]\nHi {x}\n\n[Translation Tasks]\n1. Use informal language.\n2. Keep it short.\n"
         "3. Translate the [Source Text] into German."
     )
 
 
 def test_hy_mt1_5_is_told_in_chinese_whatever_the_pair() -> None:
-    assert said("hy-mt1.5", Wishes(terms=TERMS[:1])) == (
+    assert said("hy-mt1.5", PromptOptions(terms=TERMS[:1])) == (
         "参考下面的翻译：\ncat 翻译成 Katze\n\n"
         "将以下文本翻译为德语，注意只需要输出翻译后的结果，不要额外解释：\n\nHi {x}"
     )
-    assert said("hy-mt1.5", Wishes(context="A film."), EN_ZH) == (
+    assert said("hy-mt1.5", PromptOptions(context="A film."), EN_ZH) == (
         "A film.\n参考上面的信息，把下面的文本翻译成中文，注意不需要翻译上文，也不要额外解释：\nHi {x}"
     )
-    assert said("hy-mt1.5", Wishes()).startswith("Translate the following segment into German")
+    assert said("hy-mt1.5", PromptOptions()).startswith("Translate the following segment into German")
 
 
 def test_a_chat_model_is_told_in_sentences_before_its_usual_words() -> None:
-    wishes = Wishes(TERMS[:1], "A film.", Tone.FORMAL, ("Be brief.",))
-    assert said("chatml-generic", wishes) == (
+    options = PromptOptions(TERMS[:1], "A film.", Tone.FORMAL, ("Be brief.",))
+    assert said("chatml-generic", options) == (
         "Context, not to be translated:\nA film.\n\nUse these translations of terms:\ncat → Katze\n\n"
         "Follow these instructions for the translation:\n- Use formal language.\n- Be brief.\n\n"
         "Translate the following text from English into German.\nEnglish: Hi {x}\nGerman:"
@@ -59,36 +59,41 @@ def test_a_chat_model_is_told_in_sentences_before_its_usual_words() -> None:
 
 @pytest.mark.parametrize("name", list(FAMILIES))
 @pytest.mark.parametrize(
-    "wishes",
-    [Wishes(TERMS), Wishes(context="a {b}"), Wishes(tone=Tone.FORMAL), Wishes(instructions=("c {d}",))],
+    "options",
+    [
+        PromptOptions(TERMS),
+        PromptOptions(context="a {b}"),
+        PromptOptions(tone=Tone.FORMAL),
+        PromptOptions(instructions=("c {d}",)),
+    ],
 )
 @pytest.mark.parametrize("languages", [EN_DE, EN_ZH])
-def test_every_family_says_what_it_does_not_refuse(name, wishes, languages) -> None:
+def test_every_family_says_what_it_does_not_refuse(name, options, languages) -> None:
     family = prompt_family(name)
-    if family.lacking(languages, wishes):
+    if family.unsupported(languages, options):
         return
-    prompt = family.prompt("Hi", languages, wishes)
+    prompt = family.prompt("Hi", languages, options)
     for words in (*TERMS[0], "a {b}", "c {d}"):
-        assert (words in prompt.instruction) == (words in str(wishes))
+        assert (words in prompt.instruction) == (words in str(options))
     assert "Hi" in {prompt.instruction[start:end] for start, end in prompt.quoted}
 
 
 @pytest.mark.parametrize(
-    ("family", "wishes", "what"),
+    ("family", "options", "what"),
     [
         ("alma", {"terms": (Term("cat", "Katze"),)}, "a glossary"),
-        ("seed-x", {"context": "x"}, "a context"),
-        ("translategemma", {"formality": Formality.MORE}, "a tone"),
+        ("seed-x", {"context": "x"}, "context"),
+        ("translategemma", {"formality": Formality.MORE}, "formality"),
         ("hunyuan-mt", {"instructions": ("x",)}, "instructions"),
-        ("hy-mt1.5", {"formality": Formality.LESS, "instructions": ("x",)}, "a tone or instructions"),
+        ("hy-mt1.5", {"formality": Formality.LESS, "instructions": ("x",)}, "formality or instructions"),
     ],
 )
-async def test_what_a_family_cannot_be_told_is_refused_or_ignored(core, family, wishes, what) -> None:
+async def test_what_a_family_cannot_be_told_is_refused_or_ignored(core, family, options, what) -> None:
     translator = core(lambda text, _: "Die Katze schläft.", family)
-    asked = TranslationRequest(("The cat sleeps.",), "de", "en", **wishes)
-    with pytest.raises(UnsupportedWishError, match=f"{family} cannot be told {what};"):
+    asked = TranslationRequest(("The cat sleeps.",), "de", "en", **options)
+    with pytest.raises(UnsupportedWishError, match=f"{family} do not support {what}: remove"):
         translator.check(asked)
-    ignoring = TranslationRequest(("The cat sleeps.",), "de", "en", **wishes, ignore_unsupported=True)
+    ignoring = TranslationRequest(("The cat sleeps.",), "de", "en", **options, ignore_unsupported=True)
     (result,) = await translator.translate(ignoring)
     assert {warned.code for warned in result.warnings} == {"ignored"}
     assert len(result.warnings) == len(what.split(" or "))

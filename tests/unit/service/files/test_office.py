@@ -17,8 +17,7 @@ from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
-from dragoman_service.text.document import prepare
-from dragoman_service.text.preparation import Preparation
+from dragoman_service.text.document import Preparation, prepare
 
 
 def saved(document: Any) -> bytes:

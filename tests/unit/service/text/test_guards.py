@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_service.text.fidelity import changed_placeholders
-from dragoman_service.text.guards import Expectation, Guard, check, cleaned
+from dragoman_service.text.guards import Expectation, Guard, changed_placeholders, check, cleaned
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.placeholders import placeholders
 

@@ -5,9 +5,8 @@ import time
 import pytest
 
 from dragoman_protocols.translation import Format
-from dragoman_service.text.document import prepare
+from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.placeholders import placeholders
-from dragoman_service.text.preparation import Preparation
 from dragoman_service.text.restoring import BrokenMarkersError, Fault, restore, verify
 
 HTML = Preparation(1000, format=Format.HTML)
@@ -37,7 +36,6 @@ PLAIN = Preparation(1000)
         (PLAIN, "Hi {name}, see https://a.b/c.\n\n%d files", ["Hi <x1/>, see <x2/>.", "<x1/> files"]),
         (PLAIN, "A <b>bold</b> <x1/>", ["A <b>bold</b> <x1/>"]),
         (PLAIN, "{name}\n%s: %d", []),
-        (Preparation(1000, protect_placeholders=False), "Hi {name}", ["Hi {name}"]),
         (Preparation(1000, format=Format.XML, ignore_tags=frozenset({"x"})), "A <x>b</x> c", ["A <x1/> c"]),
         (
             Preparation(1000, format=Format.XML, splitting_tags=frozenset({"p"})),

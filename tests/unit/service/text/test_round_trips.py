@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from dragoman_protocols.markup_tokens import Kind, tokens
 from dragoman_protocols.translation import Format
-from dragoman_service.text.document import Document, prepare
-from dragoman_service.text.markers import PATTERN
-from dragoman_service.text.preparation import Preparation
+from dragoman_service.core.evaluate import evaluate, segment_result
+from dragoman_service.core.stages import GeneratedText, Outcome
+from dragoman_service.engine.protocol import Finish
+from dragoman_service.text.document import Document, Preparation, _with_pieces, prepare
+from dragoman_service.text.pieces import MARKER_PATTERN
 from dragoman_service.text.restoring import restore, verify
 
 EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "60"))
@@ -40,6 +42,7 @@ TAGS = [
     "</x>", "<span translate=no>", "<div class=notranslate>", "</span>", "</div>", "<li>", "<a b='", "<![CDATA[", "]]>",
     "<?pi?>", "<!DOCTYPE html>", "<title>", "</TITLE>", "<svg>", "</svg>", "<my-tag/>",
 ]  # fmt: skip
+SIGNS = ["{", "%", "@", "`", "://", "www.", "<", ">", "&", "12", "One. Two."]
 GARBAGE = [
     "<x99/>",
     "<x1>",
@@ -87,7 +90,6 @@ ways = st.builds(
     lang=st.sampled_from(["en", "zh-Hant", "ne"]),
     by_line=st.booleans(),
     by_sentence=st.booleans(),
-    protect_placeholders=st.booleans() | st.just(True),
     ignore_tags=st.sampled_from([frozenset(), frozenset({"x"})]),
 )
 
@@ -154,7 +156,7 @@ def test_placeholders_survive_any_answer(source: str, how: Preparation, seed: in
     chance = random.Random(seed)
     document = prepare(source, with_format(how, Format.PLAIN))
     for segment in document.segments:
-        answer = spoiled(segment.text, PATTERN, chance)
+        answer = spoiled(segment.text, MARKER_PATTERN, chance)
         if not verify(segment, answer):
             raws = [piece.raw for piece in segment.pieces if piece.role]
             result = restore(segment, answer)
@@ -171,7 +173,7 @@ def test_answers_that_break_a_document_exist() -> None:
     faults = Counter(
         problem.fault.value
         for _ in range(300)
-        for problem in verify(segment, spoiled(segment.text, PATTERN, chance))
+        for problem in verify(segment, spoiled(segment.text, MARKER_PATTERN, chance))
     )
 
     assert set(faults) == {"lost", "duplicated", "invented", "reordered", "emptied"}
@@ -181,7 +183,7 @@ def answers(document: Document, chance: random.Random) -> list[str]:
     """What the core makes of a model that spoils most of what it is given."""
     restored = []
     for segment in document.segments:
-        answer = spoiled(segment.text, PATTERN, chance)
+        answer = spoiled(segment.text, MARKER_PATTERN, chance)
         restored.append(segment.source if verify(segment, answer) else restore(segment, answer))
     return restored
 
@@ -223,3 +225,22 @@ def nests(source: str) -> bool:
 def shape(element: ElementTree.Element) -> tuple[object, ...]:
     """An element's name and attributes, and the shapes within, whatever their order."""
     return (element.tag, tuple(element.items()), tuple(sorted(map(shape, element), key=repr)))
+
+
+@thoroughly
+@given(soup(WORDS, SIGNS), ways, soup(WORDS, LOOKALIKES))
+def test_text_with_nothing_to_protect_is_cut_as_with_pieces(
+    source: str, how: Preparation, answer: str
+) -> None:
+    short, long = prepare(source, how), _with_pieces(source, how)
+    assert [(each.text, each.source, each.format) for each in short.segments] == [
+        (each.text, each.source, each.format) for each in long.segments
+    ]
+    assert short.between == long.between
+    for one, other in zip(short.segments, long.segments, strict=True):
+        generated = GeneratedText(answer, Finish.STOP)
+        found = [evaluate(each, generated, (), answer.strip(), ()) for each in (one, other)]
+        assert found[0] == found[1]
+        if found[0].is_usable:
+            results = [segment_result(0, each, Outcome(found[0]), strict=True) for each in (one, other)]
+            assert results[0] == results[1]

@@ -8,8 +8,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_service.text.segments import Segments, split
-from dragoman_service.text.sentences import sentences
+from dragoman_service.text.segments import Segments, sentences, split
 
 EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "60"))
 
@@ -83,7 +82,7 @@ def test_lines_can_run_on() -> None:
 
 
 def test_atoms_are_never_cut() -> None:
-    segments = split("aaaa<x1/>bbbb<x22/>", 4, characters, atom=r"<x\d+/>", translatable=bool)
+    segments = split("aaaa<x1/>bbbb<x22/>", 4, characters, atom=r"<x\d+/>")
 
     assert [text for text in segments.texts if "<" in text] == ["<x1/>", "<x22/>"]
 

@@ -18,8 +18,8 @@ from dragoman_protocols.errors import InvalidFieldError, ServiceError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.offer import offered
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core import Translator
-from dragoman_service.core.costs import Cost, cost_of, demands_of
+from dragoman_service.core.admission import Cost, cost_of, demands_of
+from dragoman_service.core.translator import Translator
 from dragoman_service.dialects.addresses import base_url
 from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
 from dragoman_service.dialects.libretranslate.dialect import render_error, respond

@@ -11,8 +11,8 @@ from fastapi.responses import JSONResponse
 
 from dragoman_protocols.errors import EmptyTextError, GenerationError, InvalidFieldError, ServiceError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core import Translator
-from dragoman_service.core.costs import Cost, Demand, cost_of
+from dragoman_service.core.admission import Cost, Demand, cost_of
+from dragoman_service.core.translator import Translator
 from dragoman_service.dialects.openai.answers import Completion
 from dragoman_service.dialects.openai.shapes import ChatRequest
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt

@@ -7,6 +7,8 @@ names, at a pace that is set, so that everything around an engine can be tried w
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import math
 import os
 import time
@@ -16,14 +18,8 @@ from dataclasses import dataclass, field, fields
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_protocols.errors import (
-    EngineDeadError,
-    GenerationError,
-    ModelLoadError,
-    SettingsError,
-)
+from dragoman_protocols.errors import EngineDeadError, GenerationError, ModelLoadError, SettingsError
 from dragoman_service.engine.arguments import merged
-from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.protocol import (
     Capacity,
     Chunk,
@@ -32,10 +28,10 @@ from dragoman_service.engine.protocol import (
     Phase,
     Progress,
     Prompt,
+    Pulse,
     Report,
+    output_budget,
 )
-from dragoman_service.engine.pulse import Pulse
-from dragoman_service.engine.scripted.slots import Places
 from dragoman_service.settings import Settings
 
 CHARS_PER_TOKEN = 4
@@ -261,3 +257,61 @@ class ScriptedEngine:
 
 def _tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
+
+
+class Places:
+    """As many places as sequences run side by side; who comes later waits.
+
+    Args:
+        count: How many there are.
+        by_priority: Whether the waiter with the smallest priority is next rather than the first to come.
+    """
+
+    def __init__(self, count: int, by_priority: bool = False) -> None:
+        self._free = count
+        self._by_priority = by_priority
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._order = itertools.count()
+        self.running = 0
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def one(self, priority: int = 0) -> AsyncIterator[None]:
+        """Hold a place, waited for first.
+
+        Args:
+            priority: Smaller is sooner, where it counts at all.
+        """
+        await self._take(priority)
+        self.running += 1
+        try:
+            yield
+        finally:
+            self.running -= 1
+            self._give()
+
+    async def _take(self, priority: int) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        rank = priority if self._by_priority else 0
+        heapq.heappush(self._waiters, (rank, next(self._order), turn))
+        self.waiting += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give()
+            raise
+        finally:
+            self.waiting -= 1
+
+    def _give(self) -> None:
+        """Hand a place to the next who still waits."""
+        while self._waiters:
+            _, _, turn = heapq.heappop(self._waiters)
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1

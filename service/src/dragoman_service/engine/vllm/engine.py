@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
+from functools import cache
 from typing import Any
 
 from dragoman_protocols.errors import GenerationError, OverloadedError, StartError
-from dragoman_service.engine.budget import output_budget
 from dragoman_service.engine.protocol import (
     Capacity,
     Chunk,
     Decoding,
+    Finish,
     Framing,
     Phase,
     Progress,
     Prompt,
+    Pulse,
     Report,
+    output_budget,
 )
-from dragoman_service.engine.pulse import Pulse
-from dragoman_service.engine.vllm.defaults import gather_steps
-from dragoman_service.engine.vllm.outputs import chunk
+from dragoman_service.engine.vllm.arguments import gather_steps
 from dragoman_service.engine.vllm.prefill_gate import Gathering
 from dragoman_service.engine.vllm.process import CalledOffError, Runtime
-from dragoman_service.engine.vllm.sampling import sampling_params
 from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.settings import Settings
 
@@ -182,3 +182,82 @@ def _translated(error: Exception) -> Exception:
     if getattr(error, "http_status", None) == 503:
         return OverloadedError("the engine's queue is full")
     return GenerationError(f"vLLM failed on this request: {type(error).__name__}")
+
+
+def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str] | None) -> Chunk:
+    """One of vLLM's outputs as a chunk.
+
+    Args:
+        output: A `RequestOutput`, with one completion.
+        prompt_tokens: Of its prompt.
+        decode: Turns token ids into text where vLLM was asked not to (`detokenize=False`), in which case there are
+            no stop strings and the output comes whole; None where vLLM did.
+
+    Raises:
+        GenerationError: vLLM ended the generation without an answer.
+    """
+    completion = output.outputs[0]
+    if completion.finish_reason is None:
+        return Chunk(completion.text)
+    if completion.finish_reason not in tuple(Finish):
+        raise GenerationError(f"vLLM ended the generation: {completion.finish_reason}")
+    finish = Finish(completion.finish_reason)
+    text = completion.text if decode is None else _decoded(completion.token_ids, finish, decode)
+    return Chunk(text, finish, prompt_tokens, len(completion.token_ids))
+
+
+def _decoded(token_ids: Sequence[int], finish: Finish, decode: Callable[[Sequence[int]], str]) -> str:
+    if finish is Finish.STOP:
+        # What ended it is its last token, which is no text.
+        return decode(token_ids[:-1])
+    # A character of several tokens may have been cut in two.
+    return decode(token_ids).rstrip("\ufffd")
+
+
+def sampling_params(
+    decoding: Decoding, max_tokens: int, stop: Collection[str], stop_token_ids: Collection[int]
+) -> Any:
+    """vLLM's `SamplingParams`.
+
+    Args:
+        decoding: As the translation core wants it.
+        max_tokens: The longest output.
+        stop: Strings that end the output, unless one token says the same.
+        stop_token_ids: Tokens that do.
+    """
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=decoding.temperature,
+        top_p=decoding.top_p,
+        top_k=decoding.top_k,
+        repetition_penalty=decoding.repetition_penalty,
+        stop=list(stop),
+        stop_token_ids=list(stop_token_ids),
+        max_tokens=max_tokens,
+        # Stop strings and streams need the text at each token. Else it is had once, from all of them, for a
+        # fraction of the event loop's time.
+        detokenize=decoding.stream or bool(stop),
+        seed=decoding.seed,
+        presence_penalty=decoding.presence_penalty,
+        frequency_penalty=decoding.frequency_penalty,
+        output_kind=RequestOutputKind.DELTA if decoding.stream else RequestOutputKind.FINAL_ONLY,
+        **(_repetition_detection() if decoding.stop_on_repetition else {}),
+    )
+
+
+@cache
+def _repetition_detection() -> dict[str, Any]:
+    """What ends loops in the engine; nothing in releases that cannot (0.20 and later can).
+
+    Six times the same 12 tokens, which finds loops of 1, 2, 3, 4 and 6 tokens too. Shorter runs stand in texts
+    ("ha ha ha"); and vLLM's scheduler, in the engine's one thread, looks for each length of pattern at each token: with
+    512 sequences five lengths took 5% of that thread. The guards find loops of other lengths in the answer.
+    """
+    from vllm import sampling_params
+
+    detection = getattr(sampling_params, "RepetitionDetectionParams", None)
+    if detection is None:
+        return {}
+    return {"repetition_detection": detection(max_pattern_size=12, min_pattern_size=12, min_count=6)}

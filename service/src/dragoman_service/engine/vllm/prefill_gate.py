@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman_service.engine.pulse import Pulse
+from dragoman_service.engine.protocol import Pulse
 
 
 class Gathering:

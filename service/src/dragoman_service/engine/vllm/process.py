@@ -13,20 +13,19 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from dragoman_protocols.errors import EngineDeadError, ModelLoadError, StartError
-from dragoman_service.engine.arguments import engine_arguments
+from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Phase, Progress, Report
+from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.engine.vllm import weights
-from dragoman_service.engine.vllm.defaults import cpu_arguments, gpu_arguments
-from dragoman_service.engine.vllm.environment import environment, usable_cpus
+from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
-from dragoman_service.engine.vllm.threads import in_daemon_thread
 from dragoman_service.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -225,3 +224,55 @@ def _read_environment_anew() -> None:
     from vllm import envs
 
     getattr(envs, "disable_envs_cache", lambda: None)()
+
+
+def environment(
+    settings: Settings, report_config: Path, cpus: int, given: Mapping[str, str]
+) -> dict[str, str]:
+    """What to add to the environment before vLLM is imported; nothing that is already set there.
+
+    Args:
+        settings: The pod's.
+        report_config: Logging configuration for vLLM's processes.
+        cpus: CPUs that this pod may use.
+        given: The environment as it is.
+    """
+    wanted = {
+        # No usage report leaves the pod.
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        # A fork of a process that has threads and an event loop can deadlock.
+        "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+        "VLLM_LOGGING_CONFIG_PATH": str(report_config),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    if settings.traces_endpoint is not None:
+        # As the pod's own spans go; vLLM's default is gRPC.
+        wanted["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] = "http/protobuf"
+        wanted["OTEL_SERVICE_NAME"] = settings.name
+        # A collector that is gone shall not hold up the end of the pod.
+        wanted["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"] = "5"
+    if settings.cache_dir is not None:
+        wanted["HF_HOME"] = str(settings.cache_dir / "huggingface")
+        wanted["VLLM_CACHE_ROOT"] = str(settings.cache_dir / "vllm")
+        wanted["VLLM_CONFIG_ROOT"] = str(settings.cache_dir / "vllm" / "config")
+        wanted["TORCHINDUCTOR_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "inductor")
+        wanted["TRITON_CACHE_DIR"] = str(settings.cache_dir / "vllm" / "triton")
+        wanted["FLASHINFER_WORKSPACE_BASE"] = str(settings.cache_dir / "vllm" / "flashinfer")
+        # A container's user may have no name and no home; torch asks for the one, caches go to the other.
+        wanted["USER"] = "dragoman"
+        wanted["XDG_CACHE_HOME"] = str(settings.cache_dir)
+    if settings.device == "cpu":
+        # By itself, vLLM binds every pod of a machine to the same first cores.
+        wanted["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+        # One core is left to HTTP and the scheduler, as vLLM leaves one.
+        wanted["OMP_NUM_THREADS"] = str(max(1, cpus - 1))
+        if (settings.tensor_parallel_size or 1) == 1 and not _chooses_executor(settings):
+            # Lets the engine's process run the model itself: one process, and one import of vLLM, less.
+            wanted["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    return {name: value for name, value in wanted.items() if name not in given}
+
+
+def _chooses_executor(settings: Settings) -> bool:
+    return "distributed_executor_backend" in settings.engine_args

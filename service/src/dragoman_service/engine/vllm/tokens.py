@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,6 @@ from typing import Any
 
 from dragoman_protocols.errors import GenerationError, InvalidFieldError, PromptTemplateError
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
-from dragoman_service.engine.vllm.special_tokens import MARK, acting_tokens, marked
 
 INLINE_CHARS = 20_000
 """Longer instructions are encoded in a thread: this many take about 5 ms, during which nothing else runs."""
@@ -155,3 +155,48 @@ def _readable(text: str) -> str:
     except UnicodeEncodeError:
         return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
     return text
+
+
+MARK = "\uf8ff\ufdd0"
+"""Never sent to a model: a private character and one that Unicode promises to be none."""
+
+ACTING = re.compile(r"</?(?:think|tool_call|tool_response)>")
+"""Added tokens that act without being called special."""
+
+
+def acting_tokens(tokenizer: Any) -> re.Pattern[str] | None:
+    """A pattern of what a tokenizer takes for special tokens; None if there are none.
+
+    Args:
+        tokenizer: As `transformers` has it.
+    """
+    added = getattr(tokenizer, "added_tokens_decoder", {}).values()
+    names = {str(token.content) for token in added if token.special or ACTING.fullmatch(token.content)}
+    names |= set(map(str, getattr(tokenizer, "all_special_tokens", ())))
+    # One character alone cannot be cut in two; no tokenizer that is known here has such a one.
+    cuttable = sorted((name for name in names if len(name) > 1), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, cuttable))) if cuttable else None
+
+
+def marked(text: str, acting: re.Pattern[str] | None, quoted: Sequence[tuple[int, int]] | None) -> str:
+    """`text` with a mark within each special token that its quoted spans spell out.
+
+    Args:
+        text: An instruction.
+        acting: As `acting_tokens` makes it.
+        quoted: Spans that are a caller's words; None is all.
+    """
+    if MARK in text:
+        text = text.replace(MARK, "\ufffd" * len(MARK))
+    if acting is None or acting.search(text) is None:
+        return text
+    parts: list[str] = []
+    position = 0
+    for start, end in [(0, len(text))] if quoted is None else quoted:
+        parts += (text[position:start], acting.sub(_cut, text[start:end]))
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _cut(found: re.Match[str]) -> str:
+    return found[0][:1] + MARK + found[0][1:]

@@ -1,10 +1,11 @@
-"""Engine arguments for a device, where the user gave none."""
+"""vLLM's arguments: what the settings say, and defaults for the device."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from dragoman_service.engine.arguments import merged
 from dragoman_service.settings import Settings
 
 CPU_KV_CACHE_BYTES = 512 * 1024**2
@@ -24,6 +25,34 @@ GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", 
 """Engine arguments by which a user says which graphs there are to be."""
 
 GPU_GATHER_STEPS = 4
+
+
+def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:
+    """What the pod's settings say in terms of vLLM's AsyncEngineArgs.
+
+    Args:
+        settings: The pod's.
+        known: Fields of the AsyncEngineArgs that runs.
+
+    Raises:
+        SettingsError: As `merged` does.
+    """
+    typed = {
+        "model": settings.model,
+        "revision": settings.revision,
+        "served_model_name": settings.name,
+        "max_num_seqs": settings.max_num_seqs,
+        "max_num_batched_tokens": settings.max_num_batched_tokens,
+        "max_model_len": settings.max_model_len,
+        "gpu_memory_utilization": settings.gpu_memory_utilization,
+        "kv_cache_memory_bytes": settings.kv_cache_memory_bytes,
+        "tensor_parallel_size": settings.tensor_parallel_size,
+        "quantization": settings.quantization,
+        "dtype": settings.dtype,
+        "otlp_traces_endpoint": settings.traces_endpoint,
+        "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
+    }
+    return merged(typed, settings.engine_args, known)
 
 
 def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:

@@ -1,0 +1,220 @@
+"""Values that pass between the stages of a translation: prepare, generate, evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import Pair
+from dragoman_protocols.translation import Warned
+from dragoman_service.engine.protocol import Finish
+from dragoman_service.prompts.family import PromptOptions
+from dragoman_service.text.document import Document, Segment
+from dragoman_service.text.guards import Finding
+from dragoman_service.text.restoring import MarkerProblem
+
+Priority = Callable[[Pair | None, int], int]
+"""From the pair, None for a chat, and the tokens of a segment, or of an answer, to the priority in the engine; lower
+goes first."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Properties of the request that a generation belongs to.
+
+    Args:
+        dialect: The request's API: a label of metrics.
+        priority: Called for each generation; None is 0 for all. Used by engines that schedule by priority.
+        trace_headers: W3C trace context of the request's span.
+        added: Called with the tokens of each generation beyond those that were admitted.
+    """
+
+    dialect: str = ""
+    priority: Priority | None = None
+    trace_headers: Mapping[str, str] | None = None
+    added: Callable[[int], None] | None = None
+
+
+NO_ORIGIN = Origin()
+
+
+class Observer:
+    """Counts the work of the core; this one counts nothing.
+
+    Called on the event loop, for every segment: methods must be fast and must not raise.
+    """
+
+    def finding(self, guard: str, origin: Origin) -> None:
+        """A guard reported a finding.
+
+        Args:
+            guard: A `text.guards.Guard`, a `text.restoring.Fault` with `marker_` before it, or `glossary`:
+                17 values in all.
+            origin: Of the request.
+        """
+
+    def retried(self, origin: Origin) -> None:
+        """A segment is generated a second time, with other sampling."""
+
+    def source_kept(self, origin: Origin) -> None:
+        """A segment's source was kept, because no generated text was usable."""
+
+    def segment(
+        self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
+    ) -> None:
+        """A segment is complete.
+
+        Args:
+            pair: Its languages.
+            duration_s: Seconds in the engine and its queue, retries included.
+            prompt_tokens: Read by the engine for it.
+            output_tokens: Written by the engine for it.
+            origin: Of the request.
+        """
+
+    def reused(self, how: str, origin: Origin) -> None:
+        """A segment needed no generation of its own.
+
+        Args:
+            how: `cache`, or `in_flight` where this request or another one in flight has the same segment.
+            origin: Of the request.
+        """
+
+
+@dataclass(frozen=True)
+class SourceLanguage:
+    """The language of a text, as given or as detected.
+
+    Args:
+        tag: BCP-47 tag, `und` if the text has no letters.
+        confidence: 0 to 1; None if the caller named the language.
+        pair: The pair to translate with; None if the text is returned unchanged.
+    """
+
+    tag: str
+    confidence: float | None
+    pair: Pair | None
+
+
+@dataclass(frozen=True)
+class SegmentTask:
+    """One segment to generate; equal tasks have interchangeable outcomes.
+
+    Args:
+        segment: The text to translate.
+        pair: Its languages.
+        options: What the prompt says beside it, terms included.
+        terms: Terms that apply, for the check.
+        alternatives: Number of further translations.
+    """
+
+    segment: Segment
+    pair: Pair
+    options: PromptOptions
+    terms: tuple[Term, ...] = ()
+    alternatives: int = 0
+
+
+@dataclass(frozen=True)
+class PreparedText:
+    """A text as tasks for the engine.
+
+    Args:
+        index: Index in the request's texts.
+        source: Its language.
+        document: Its segments.
+        tasks: One per segment.
+        warnings: Those that concern no single segment.
+    """
+
+    index: int
+    source: SourceLanguage
+    document: Document
+    tasks: tuple[SegmentTask, ...]
+    warnings: tuple[Warned, ...] = ()
+
+
+@dataclass(frozen=True)
+class GeneratedText:
+    """The engine's output for a segment.
+
+    Args:
+        text: As the model wrote it.
+        finish: Why it ended.
+        prompt_tokens: Read for it.
+        output_tokens: Written for it.
+    """
+
+    text: str
+    finish: Finish
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A generated text, cleaned, and what the checks found.
+
+    Args:
+        text: The model's words, cleaned.
+        problems: Problems of its markers.
+        findings: Of the guards.
+        missing: Terms whose translation is missing.
+        finish: Why the engine ended it.
+        output_tokens: Written for it.
+        names: Everything found, by its label in metrics, each once; empty if nothing was.
+        is_usable: Whether it can be returned, possibly with warnings.
+    """
+
+    text: str
+    problems: tuple[MarkerProblem, ...]
+    findings: tuple[Finding, ...]
+    missing: tuple[Term, ...]
+    finish: Finish
+    output_tokens: int
+    names: tuple[str, ...]
+    is_usable: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a segment's generations.
+
+    Args:
+        evaluation: Of the text to return.
+        names: Everything found on the way, by its label in metrics.
+        retried: Whether it was generated twice.
+        alternatives: Further texts, all usable and different.
+        prompt_tokens: Read by the engine.
+        output_tokens: Written by the engine.
+    """
+
+    evaluation: Evaluation
+    names: tuple[str, ...] = ()
+    retried: bool = False
+    alternatives: tuple[str, ...] = ()
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class SegmentResult:
+    """What is returned for a segment.
+
+    Args:
+        text: In the form of the source.
+        alternatives: Further translations, all different.
+        warnings: About it.
+        outcome: What it was made from.
+        source_kept: Whether it is the source, unchanged.
+        failure: Set if the model gave no answer at all.
+    """
+
+    text: str
+    alternatives: tuple[str, ...]
+    warnings: tuple[Warned, ...]
+    outcome: Outcome
+    source_kept: bool = False
+    failure: ServiceError | None = None
