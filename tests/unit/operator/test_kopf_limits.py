@@ -1,0 +1,317 @@
+"""What the operator relies on in kopf, and what it works around: kopf itself against an API server in memory.
+
+A test that fails after an update of kopf names the part of the operator that depends on what changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import kopf
+import pytest
+from aiohttp import web
+
+OBJECTS, PODS = "translationdeployments", "pods"
+KINDS = {OBJECTS: ("dragoman.io", "v1alpha1", "TranslationDeployment"), PODS: ("", "v1", "Pod")}
+GROUPS = {
+    "": ("v1", [(PODS, "Pod"), ("namespaces", "Namespace"), ("events", "Event")]),
+    "dragoman.io": ("v1alpha1", [(OBJECTS, "TranslationDeployment")]),
+    "apiextensions.k8s.io": ("v1", [("customresourcedefinitions", "CustomResourceDefinition")]),
+}
+"""What is served; kopf asks for the kinds of namespaces, events and CRDs whatever it watches."""
+KOPFS_FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
+OURS = "dragoman.io/never-set"
+
+
+class Api:
+    """As much of an API server as kopf needs."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, list[dict[str, Any]]] = {plural: [] for plural in KINDS}
+        self.version = 10
+        self.writes: list[str] = []
+        self.lists: dict[str, int] = defaultdict(int)
+        self.failures: dict[str, list[int]] = defaultdict(list)
+        """Statuses that the next lists of a kind get."""
+        self.held: dict[str, asyncio.Event] = {}
+        """Lists of these kinds wait for the event."""
+        self.watches: dict[str, asyncio.Queue[dict[str, Any]]] = {}
+        self.port = 0
+
+    def add(self, plural: str, name: str, **metadata: Any) -> dict[str, Any]:
+        self.version += 1
+        group, version, kind = KINDS[plural]
+        found = {
+            "apiVersion": f"{group}/{version}".lstrip("/"),
+            "kind": kind,
+            "metadata": {
+                "namespace": "ns",
+                "name": name,
+                "uid": f"uid-{name}",
+                "resourceVersion": str(self.version),
+                **metadata,
+            },
+            "spec": {"replicas": 1},
+        }
+        self.items[plural].append(found)
+        return found
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.method != "GET":
+            self.writes.append(f"{request.method} {request.path}")
+            return web.json_response({"metadata": {}})
+        match request.path.strip("/").split("/"):
+            case ["api"]:
+                return web.json_response({"versions": ["v1"]})
+            case ["apis"]:
+                return web.json_response({"groups": [_group(name) for name in GROUPS if name]})
+            case ["api", "v1"]:
+                return web.json_response({"resources": [_resource(*found) for found in GROUPS[""][1]]})
+            case ["apis", group, _]:
+                return web.json_response({"resources": [_resource(*found) for found in GROUPS[group][1]]})
+            case [*_, plural] if "watch" in request.query:
+                return await self._watch(request, plural)
+            case [*_, plural]:
+                return await self._list(plural)
+        raise web.HTTPNotFound
+
+    async def _list(self, plural: str) -> web.Response:
+        if plural in self.held:
+            await self.held[plural].wait()
+        if self.failures[plural]:
+            return web.json_response({}, status=self.failures[plural].pop(0))
+        self.lists[plural] += 1
+        metadata = {"resourceVersion": str(self.version)}
+        return web.json_response({"metadata": metadata, "items": self.items[plural]})
+
+    async def _watch(self, request: web.Request, plural: str) -> web.StreamResponse:
+        events = self.watches[plural] = asyncio.Queue()
+        lines = web.StreamResponse()
+        await lines.prepare(request)
+        while True:
+            await lines.write(json.dumps(await events.get()).encode() + b"\n")
+
+
+def _group(name: str) -> dict[str, Any]:
+    version = {"version": GROUPS[name][0]}
+    return {"name": name, "versions": [version], "preferredVersion": version}
+
+
+def _resource(plural: str, kind: str) -> dict[str, Any]:
+    verbs = ["list", "watch", "patch"]
+    return {"name": plural, "kind": kind, "singularName": kind.lower(), "namespaced": True, "verbs": verbs}
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    made = Api()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", made.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.port = runner.addresses[0][1]
+    yield made
+    await runner.cleanup()
+
+
+class Seen:
+    """Handlers as the operator has them, and what they saw."""
+
+    def __init__(self, port: int) -> None:
+        self.events: list[tuple[str | None, str]] = []
+        self.indexed: list[str] = []
+        self.indices: dict[str, Any] = {}
+        self.registry = kopf.OperatorRegistry()
+
+        async def login(**_: Any) -> kopf.ConnectionInfo:
+            return kopf.ConnectionInfo(server=f"http://127.0.0.1:{port}")
+
+        async def indexed(name: str, body: kopf.Body, **_: Any) -> dict[str, Any]:
+            self.indexed.append(name)
+            return {name: dict(body)}
+
+        async def changed(type: str | None, name: str, **more: Any) -> None:
+            self.indices = {plural: more[plural] for plural in KINDS}
+            self.events.append((type, name))
+
+        kopf.on.login(registry=self.registry)(login)
+        for plural, (group, version, _) in KINDS.items():
+            kopf.index(group, version, plural, id=plural, registry=self.registry)(indexed)
+            kopf.on.event(group, version, plural, registry=self.registry)(changed)
+
+
+class Backoffs:
+    """Without end, as kopf takes them; it starts anew for each request."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.repeat(0.01)
+
+
+def settings() -> kopf.OperatorSettings:
+    chosen = kopf.OperatorSettings()
+    chosen.posting.enabled = False
+    chosen.peering.standalone = True
+    chosen.scanning.disabled = True
+    chosen.persistence.finalizer = OURS
+    chosen.networking.error_backoffs = Backoffs()
+    return chosen
+
+
+@asynccontextmanager
+async def operator(
+    seen: Seen, chosen: kopf.OperatorSettings | None = None, **more: Any
+) -> AsyncIterator[asyncio.Task[None]]:
+    """kopf in a thread and loop of its own, since it cancels the tasks of the loop that it runs in."""
+    stop = threading.Event()
+
+    async def cleanup(**_: Any) -> None:
+        # Else kopf waits 5 s for its own task that waits for the flag.
+        stop.set()
+
+    async def run() -> None:
+        try:
+            await kopf.operator(
+                registry=seen.registry,
+                settings=chosen or settings(),
+                clusterwide=True,
+                stop_flag=stop,
+                **more,
+            )
+        finally:
+            stop.set()
+
+    kopf.on.cleanup(registry=seen.registry)(cleanup)
+    running = asyncio.create_task(asyncio.to_thread(asyncio.run, run()))
+    try:
+        yield running
+    finally:
+        stop.set()
+        async with asyncio.timeout(30):
+            await asyncio.wait([running])
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+
+
+async def test_index_and_event_handlers_write_nothing(api: Api) -> None:
+    """on.create, on.update, daemons and timers would: annotations and finalizers."""
+    found, seen = api.add(OBJECTS, "demo"), Seen(api.port)
+    async with operator(seen):
+        await until(lambda: (None, "demo") in seen.events and OBJECTS in api.watches)
+        found["spec"]["replicas"] = 2
+        api.watches[OBJECTS].put_nowait({"type": "MODIFIED", "object": found})
+        await until(lambda: ("MODIFIED", "demo") in seen.events)
+        api.watches[OBJECTS].put_nowait({"type": "DELETED", "object": found})
+        await until(lambda: ("DELETED", "demo") in seen.events)
+    assert api.writes == []
+
+
+@pytest.mark.parametrize("finalizer", [KOPFS_FINALIZER, OURS])
+async def test_kopf_removes_its_finalizer_from_objects_of_other_operators(api: Api, finalizer: str) -> None:
+    """It is the same in every operator that runs on kopf, so ours is named otherwise."""
+    seen, chosen = Seen(api.port), settings()
+    chosen.persistence.finalizer = finalizer
+    api.add(PODS, "theirs", finalizers=[KOPFS_FINALIZER])
+    async with operator(seen, chosen):
+        await until(lambda: (None, "theirs") in seen.events)
+        if finalizer == KOPFS_FINALIZER:
+            await until(lambda: api.writes)
+    assert bool(api.writes) == (finalizer == KOPFS_FINALIZER)
+
+
+async def test_no_handler_runs_before_the_last_list(api: Api) -> None:
+    seen, api.held[PODS] = Seen(api.port), asyncio.Event()
+    api.add(OBJECTS, "demo")
+    async with operator(seen):
+        await until(lambda: seen.indexed == ["demo"])
+        assert seen.events == []
+        api.held.pop(PODS).set()
+        await until(lambda: seen.events == [(None, "demo")])
+
+
+async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:
+    seen = Seen(api.port)
+    api.add(PODS, "stays")
+    api.add(PODS, "goes")
+    async with operator(seen):
+        await until(lambda: len(seen.events) == 2 and PODS in api.watches)
+        del api.items[PODS][1]
+        expired = {"kind": "Status", "code": 410, "message": "too old"}
+        api.watches[PODS].put_nowait({"type": "ERROR", "object": expired})
+        await until(lambda: api.lists[PODS] == 2)
+        await until(lambda: seen.events.count((None, "stays")) == 2)
+        assert "goes" in seen.indices[PODS]
+
+
+async def test_index_has_what_a_handler_is_called_for(api: Api) -> None:
+    seen = Seen(api.port)
+    async with operator(seen):
+        await until(lambda: OBJECTS in api.watches)
+        api.watches[OBJECTS].put_nowait({"type": "ADDED", "object": api.add(OBJECTS, "demo")})
+        await until(lambda: seen.events == [("ADDED", "demo")])
+        assert [body["metadata"]["name"] for body in seen.indices[OBJECTS]["demo"]] == ["demo"]
+        api.watches[OBJECTS].put_nowait({"type": "DELETED", "object": api.items[OBJECTS][0]})
+        await until(lambda: ("DELETED", "demo") in seen.events)
+        assert "demo" not in seen.indices[OBJECTS]
+
+
+@pytest.mark.parametrize("status", [403, 429, 500])
+async def test_endless_backoffs_survive_an_api_server_that_fails(api: Api, status: int) -> None:
+    seen = Seen(api.port)
+    api.add(OBJECTS, "demo")
+    api.failures[OBJECTS] = [status] * 20
+    async with operator(seen) as running:
+        await until(lambda: seen.events == [(None, "demo")])
+        assert not running.done()
+
+
+async def test_error_in_a_watch_ends_kopf(api: Api) -> None:
+    """Any but 410; the process then exits and is started again."""
+    seen = Seen(api.port)
+    async with operator(seen) as running:
+        await until(lambda: PODS in api.watches)
+        api.watches[PODS].put_nowait({"type": "ERROR", "object": {"kind": "Status", "code": 500}})
+        with pytest.raises(Exception, match="Error in the watch-stream"):
+            await running
+
+
+async def test_probe_endpoint_refuses_connections_during_startup(api: Api, unused_tcp_port: int) -> None:
+    """A standby waits for the Lease in the startup hook, so it answers probes with a server of its own."""
+    seen, started, go = Seen(api.port), threading.Event(), threading.Event()
+    url = f"http://127.0.0.1:{unused_tcp_port}/healthz"
+
+    async def startup(**_: Any) -> None:
+        started.set()
+        await asyncio.to_thread(go.wait)
+
+    async def answers(http: aiohttp.ClientSession) -> bool:
+        try:
+            async with http.get(url) as response:
+                return response.status == 200
+        except aiohttp.ClientConnectionError:
+            return False
+
+    kopf.on.startup(registry=seen.registry)(startup)
+    async with operator(seen, liveness_endpoint=url), aiohttp.ClientSession() as http:
+        await until(started.is_set)
+        assert not await answers(http)
+        go.set()
+        async with asyncio.timeout(30):
+            while True:
+                if await answers(http):
+                    return
+                await asyncio.sleep(0.01)
