@@ -6,8 +6,8 @@ import json
 import logging
 from datetime import UTC, datetime
 
-_QUIET = ("kopf", "kubernetes", "aiohttp", "asyncio")
-"""Libraries whose ordinary messages tell nothing about translations."""
+_QUIET = ("kopf.objects", "kubernetes", "aiohttp", "asyncio")
+"""Loggers with a message per request or event; kopf logs each call of a handler."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -52,7 +52,3 @@ def set_up(form: str, level: str) -> None:
     if level != "debug":
         for name in _QUIET:
             logging.getLogger(name).setLevel("WARNING")
-        # It complains that it gets no signals in a thread of its own, and about every attempt to reconnect;
-        # the signals are ours on purpose, and the Lease tells of an outage.
-        for name in ("kopf._core.reactor.running", "kopf._cogs.clients"):
-            logging.getLogger(name).setLevel("CRITICAL")

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from dragoman_operator.errors import ConflictError, NotLeaderError, OperatorError
+from dragoman_operator.errors import ConflictError, OperatorError
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -26,13 +26,10 @@ class WorkQueue(Generic[Key]):
     """Calls `work` for keys that were marked.
 
     Args:
-        work: Looks at one key; returns the seconds after which to look again without a mark, or None to
-            forget the key. An exception makes it look again after a back-off.
         workers: Keys worked on at once.
     """
 
-    def __init__(self, work: Callable[[Key], Awaitable[float | None]], workers: int) -> None:
-        self._work = work
+    def __init__(self, workers: int) -> None:
         self._workers = workers
         self._ready: asyncio.Queue[Key] = asyncio.Queue()
         self._queued: set[Key] = set()
@@ -53,23 +50,28 @@ class WorkQueue(Generic[Key]):
         """Keys that wait for a worker."""
         return self._ready.qsize()
 
-    async def run(self) -> None:
-        """Work until cancelled; what is being worked on is cancelled with it."""
+    async def run(self, work: Callable[[Key], Awaitable[float | None]]) -> None:
+        """Work until cancelled; what is being worked on is cancelled with it.
+
+        Args:
+            work: Looks at one key; returns the seconds after which to look again without a mark, or None to
+                forget the key. An exception makes it look again after a back-off.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._workers):
-                    group.create_task(self._worker())
+                    group.create_task(self._worker(work))
         finally:
             for timer in self._timers.values():
                 timer.cancel()
 
-    async def _worker(self) -> None:
+    async def _worker(self, work: Callable[[Key], Awaitable[float | None]]) -> None:
         while True:
             key = await self._ready.get()
             self._queued.discard(key)
             self._running.add(key)
             try:
-                pause_s = await self._once(key)
+                pause_s = await self._once(work, key)
             finally:
                 self._running.discard(key)
             again = key in self._marked_again
@@ -79,13 +81,11 @@ class WorkQueue(Generic[Key]):
             if pause_s is not None:
                 self._after(pause_s, key)
 
-    async def _once(self, key: Key) -> float | None:
+    async def _once(self, work: Callable[[Key], Awaitable[float | None]], key: Key) -> float | None:
         try:
-            pause_s = await self._work(key)
+            pause_s = await work(key)
         except ConflictError as error:
             log.debug("looking again: %s", error, extra={"key": str(key)})
-        except NotLeaderError:
-            return None
         except OperatorError as error:
             log.warning("%s", error, extra={"key": str(key)})
         except Exception:

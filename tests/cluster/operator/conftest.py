@@ -28,13 +28,30 @@ from dragoman_operator.observed.snapshot import DEPLOYMENT, POD, TRANSLATION_DEP
 T = TypeVar("T")
 PLACE = ("dragoman.io", "v1alpha1")
 PLURAL = "translationdeployments"
-DEADLINE_S = 40.0
+DEADLINE_S = 120.0
 
 
 class Operator:
-    """One `dragoman operator` process; times are short, so that successions do not take long."""
+    """One `dragoman operator` process; times are short, so that successions do not take long.
 
-    def __init__(self, kubeconfig: Path, namespace: str, log: Path, identity: str, **options: object) -> None:
+    Args:
+        kubeconfig: Of the cluster.
+        namespace: The one that is served, with the Lease.
+        log: File for what it writes to standard error.
+        identity: Its name in the Lease.
+        restart: Whether it is started again when it exits by itself, as a kubelet does.
+        options: Further flags.
+    """
+
+    def __init__(
+        self,
+        kubeconfig: Path,
+        namespace: str,
+        log: Path,
+        identity: str,
+        restart: bool = True,
+        **options: object,
+    ) -> None:
         self.log, self.identity = log, identity
         self.metrics_port = _free_port()
         settings = {
@@ -44,29 +61,46 @@ class Operator:
             "host": "127.0.0.1",
             "health-port": 0,
             "metrics-port": self.metrics_port,
-            "lease-duration-s": 3,
-            "lease-renew-deadline-s": 2,
+            "lease-duration-s": 6,
+            "lease-renew-deadline-s": 4,
             "lease-retry-s": 0.3,
             **options,
         }
         flags = [f"--{name}={value}" for name, value in settings.items()]
-        with log.open("ab") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "dragoman", "operator", *flags],
-                env={**os.environ, "KUBECONFIG": str(kubeconfig)},
-                stderr=output,
-            )
+        self._command = [sys.executable, "-m", "dragoman", "operator", *flags]
+        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+        self.process = self._started()
+        self.exits: list[int] = []
+        """Statuses of the processes that ended by themselves."""
+        self._supervisor = asyncio.create_task(self._supervise()) if restart else None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as output:
+            return subprocess.Popen(self._command, env=self._environment, stderr=output)
+
+    async def _supervise(self) -> None:
+        while True:
+            if (status := self.process.poll()) is not None:
+                self.exits.append(status)
+                self.process = self._started()
+            await asyncio.sleep(0.1)
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        """End it at once, without any chance to tidy up."""
+        """End it at once, without any chance to tidy up; it is not started again."""
+        self._let_go()
         self.process.kill()
         self.process.wait()
 
+    def _let_go(self) -> None:
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+
     def stop(self) -> int:
         """End it as a kubelet would; its exit status."""
+        self._let_go()
         self.send(signal.SIGCONT)
         self.process.terminate()
         return self.process.wait(timeout=10)
@@ -342,5 +376,4 @@ async def world(
         yield made
     finally:
         for operator in made.operators:
-            if operator.process.poll() is None:
-                operator.kill()
+            operator.kill()

@@ -62,6 +62,18 @@ async def test_stopping_hands_over_at_once(world):
     await world.until(second.leads, bool, timeout_s=10)
 
 
+async def test_standby_stops_at_once_and_leaves_the_lease(world):
+    first = world.operator("first")
+    await world.until(first.leads, bool)
+    second = world.operator("second")
+    await world.until(lambda: second.metric("dragoman_operator_reconcile_seconds_created"), bool)
+    began = asyncio.get_running_loop().time()
+    assert second.stop() == 0
+    assert asyncio.get_running_loop().time() - began < 5
+    lease = await world.get(LEASE, "dragoman-operator")
+    assert lease["spec"]["holderIdentity"] == "first"
+
+
 async def test_one_acts_and_the_other_follows(world):
     first = world.operator("first")
     await world.until(first.leads, bool)
@@ -124,5 +136,5 @@ async def test_api_server_that_goes_away_for_a_while(world, tmp_path):
         line.whole = True
         await world.until_complete()
         await world.until_complete("later")
-        assert operator.process.poll() is None
+        assert set(operator.exits) == {1}, "a lost Lease ends the process"
         assert "Traceback" not in operator.log.read_text()

@@ -6,7 +6,7 @@ import asyncio
 import copy
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -39,6 +39,7 @@ class Line:
     def __init__(self, api: Api) -> None:
         self._api = api
         self.up = True
+        self.attempts = 0
         self.before_write: Callable[[], None] = lambda: None
 
     def _check(self) -> None:
@@ -46,6 +47,7 @@ class Line:
             raise UnavailableError("reach the API server", "cut")
 
     async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+        self.attempts += 1
         self._check()
         await asyncio.sleep(0)
         return copy.deepcopy(self._api.lease)
@@ -73,9 +75,17 @@ class Clock:
         return self.now
 
 
-def candidate(api: Api, clock: Clock, identity: str) -> tuple[Leadership, Line]:
-    line = Line(api)
-    return Leadership(line, Settings(identity=identity), "ns", clock), line  # type: ignore[arg-type]
+class Lost(BaseException):
+    """Instead of the end of the process."""
+
+
+def lost(reason: str) -> NoReturn:
+    raise Lost(reason)
+
+
+def candidate(api: Api, clock: Clock, identity: str, retry_s: float = 0.01) -> tuple[Leadership, Line]:
+    line, settings = Line(api), Settings(identity=identity, lease_retry_s=retry_s)
+    return Leadership(line, settings, "ns", clock, lost), line  # type: ignore[arg-type]
 
 
 async def test_first_come_leads_and_the_other_waits_for_its_silence() -> None:
@@ -99,12 +109,13 @@ async def test_budget_of_a_write_ends_before_the_lease() -> None:
     api, clock = Api(), Clock()
     leader, _ = candidate(api, clock, "me")
     assert leader.write_budget_s() == 0
-    assert await leader._attempt()
+    await leader.acquire()
     assert leader.write_budget_s() == DURATION_S
     clock.now += 9
     assert leader.write_budget_s() == DURATION_S - 9
     clock.now += 1
-    assert leader.write_budget_s() == 0
+    with pytest.raises(Lost, match="not renewed for 10 s"):
+        leader.write_budget_s()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -126,74 +137,76 @@ async def test_two_never_hold_at_once(seed: int) -> None:
     assert led == {0, 1, 2}
 
 
-async def test_stopping_releases_the_lease() -> None:
+async def test_releasing_empties_the_lease() -> None:
     api, clock = Api(), Clock()
     leader, _ = candidate(api, clock, "me")
-    started, ended = asyncio.Event(), asyncio.Event()
-
-    async def lead() -> None:
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.set()
-
-    running = asyncio.create_task(leader.run(lead))
-    async with asyncio.timeout(5):
-        await started.wait()
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert ended.is_set()
+    await leader.acquire()
+    await leader.release()
     assert api.lease is not None
     assert api.lease["spec"]["holderIdentity"] == ""
     assert not leader.holds()
+    assert leader.write_budget_s() == 0
+
+
+async def test_candidate_waits_for_the_lease_through_an_outage() -> None:
+    api, clock = Api(), Clock()
+    (first, _), (second, line) = candidate(api, clock, "first"), candidate(api, clock, "second")
+    await first.acquire()
+    waiting = asyncio.create_task(second.acquire())
+
+    async def tried_again() -> None:
+        before = line.attempts
+        async with asyncio.timeout(30):
+            while True:
+                if line.attempts >= before + 2:
+                    return
+                await asyncio.sleep(0.005)
+
+    line.up = False
+    await tried_again()
+    clock.now += DURATION_S
+    line.up = True
+    await tried_again()
+    assert not waiting.done(), "it has seen the Lease for the first time"
+    clock.now += DURATION_S
+    async with asyncio.timeout(30):
+        await waiting
+    assert second.holds()
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["renewed too late", "frozen meanwhile"])
 async def test_deadline_that_passed_is_a_loss_even_if_the_lease_is_still_ours(frozen: bool) -> None:
-    """In the gap writes are refused; what they were for is found by starting anew."""
+    """In the gap writes may have been refused; what they were for is found by the next process."""
     api, clock = Api(), Clock()
-    line = Line(api)
-    leader = Leadership(line, Settings(identity="me", lease_retry_s=0.01), "ns", clock)  # type: ignore[arg-type]
-    started: asyncio.Queue[int] = asyncio.Queue()
-    ended: list[bool] = []
-
-    async def lead() -> None:
-        await started.put(len(ended))
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append(leader.holds())
+    leader, line = candidate(api, clock, "me")
+    await leader.acquire()
 
     def pass_the_deadline() -> None:
-        line.before_write = lambda: None
         clock.now += 2
 
-    running = asyncio.create_task(leader.run(lead))
+    clock.now += DEADLINE_S - 1
+    if frozen:
+        pass_the_deadline()
+    else:
+        line.before_write = pass_the_deadline
+    version = api.version
     async with asyncio.timeout(5):
-        assert await started.get() == 0
-        clock.now += DEADLINE_S - 1
-        if frozen:
-            pass_the_deadline()
-        else:
-            line.before_write = pass_the_deadline
-        assert await started.get() == 1
-    assert ended == [False]
-    assert leader.holds()
-    running.cancel()
-    await asyncio.wait([running])
+        with pytest.raises(Lost, match="not renewed for 10 s"):
+            await leader.renew_forever()
+    assert api.version == version + (0 if frozen else 1), "one attempt at most"
 
 
-async def test_failure_of_the_leading_part_comes_out() -> None:
-    leader, _ = candidate(Api(), Clock(), "me")
-
-    async def lead() -> None:
-        raise KeyError("surprise")
-
+async def test_lease_that_another_holds_is_lost_at_once() -> None:
+    api, clock = Api(), Clock()
+    (first, _), (second, _) = candidate(api, clock, "first"), candidate(api, clock, "second")
+    await first.acquire()
+    assert api.lease is not None
+    api.lease["spec"]["holderIdentity"] = ""
+    await second.acquire()
+    assert first.holds()
     async with asyncio.timeout(5):
-        with pytest.raises(KeyError):
-            await leader.run(lead)
+        with pytest.raises(Lost, match="second holds the Lease"):
+            await first.renew_forever()
 
 
 async def test_no_write_leaves_without_the_lease() -> None:

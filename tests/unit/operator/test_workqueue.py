@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman_operator.errors import NotLeaderError, UnavailableError
-from dragoman_operator.workqueue import FIRST_BACKOFF_S, LONGEST_BACKOFF_S, WorkQueue, backoff_s
+from dragoman_operator.errors import UnavailableError
+from dragoman_operator.workqueue import LONGEST_BACKOFF_S, WorkQueue, backoff_s
 
 
 @asynccontextmanager
 async def running(
     work: Callable[[str], Awaitable[float | None]], workers: int = 4
 ) -> AsyncIterator[WorkQueue[str]]:
-    queue: WorkQueue[str] = WorkQueue(work, workers)
-    task = asyncio.create_task(queue.run())
+    queue: WorkQueue[str] = WorkQueue(workers)
+    task = asyncio.create_task(queue.run(work))
     try:
         yield queue
     finally:
@@ -141,23 +141,6 @@ async def test_unexpected_failure_does_not_end_the_worker(caplog: pytest.LogCapt
         queue.mark("good")
         await until(lambda: "good" in looks)
     assert "unexpected failure" in caplog.text
-
-
-async def test_without_the_lease_nothing_is_tried_again() -> None:
-    looks: list[str] = []
-
-    async def work(key: str) -> float | None:
-        looks.append(key)
-        if key == "fenced":
-            raise NotLeaderError("apply x", "not ours")
-        return 2 * FIRST_BACKOFF_S
-
-    async with running(work) as queue:
-        queue.mark("fenced")
-        await until(lambda: looks == ["fenced"])
-        queue.mark("clock")
-        await until(lambda: looks.count("clock") == 2)
-    assert looks.count("fenced") == 1
 
 
 def test_back_off_grows_to_its_cap() -> None:

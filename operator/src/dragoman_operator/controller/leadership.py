@@ -1,13 +1,15 @@
-"""Leading while the Lease is ours: of several operators, one acts."""
+"""Leader election by a Lease: of several operators, one acts. Who loses the Lease exits."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from dragoman_operator.controller.lease import Sighting, claimed, may_claim, sight
 from dragoman_operator.errors import ClusterError
@@ -18,6 +20,12 @@ from dragoman_operator.settings import Settings
 log = logging.getLogger(__name__)
 
 
+def exit_process(reason: str) -> NoReturn:
+    """End this process at once, as client-go does: tidying up would take time in which others may lead."""
+    log.error("no longer leading: %s; exiting", reason)
+    os._exit(1)
+
+
 class Leadership:
     """Takes, renews and gives back one Lease.
 
@@ -26,25 +34,33 @@ class Leadership:
     it has seen it unchanged for `lease_duration_s`.
 
     Leadership never comes back once the deadline has passed, even if the Lease is still ours: writes were refused
-    since, so `lead` starts anew and lists all objects again.
+    since. The process exits; the next one lists all objects again.
 
     Args:
         kube: The API server.
         settings: The Lease's name, times and our identity.
         namespace: The Lease's namespace.
         clock: Seconds of a monotonic clock.
+        lost: Called with the reason when leadership is lost; does not return.
     """
 
     def __init__(
-        self, kube: Kube, settings: Settings, namespace: str, clock: Callable[[], float] = time.monotonic
+        self,
+        kube: Kube,
+        settings: Settings,
+        namespace: str,
+        clock: Callable[[], float] = time.monotonic,
+        lost: Callable[[str], NoReturn] = exit_process,
     ) -> None:
         self._kube = kube
         self._settings = settings
         self._namespace = namespace
         self._clock = clock
+        self._lost = lost
         self._deadline = float("-inf")
         self._sighting: Sighting | None = None
-        self._taken = False
+        self._acquired = False
+        self._holder = ""
         self.contacted = False
         """Whether the API server has answered about the Lease at least once."""
 
@@ -53,63 +69,52 @@ class Leadership:
         return self._clock() < self._deadline
 
     def write_budget_s(self) -> float:
-        """Seconds within which a write that begins now must have ended; 0 where none may begin."""
-        if not self.holds():
+        """Seconds within which a write that begins now must have ended; 0 before the Lease is acquired.
+
+        Once it was acquired and its deadline has passed, this is the loss of leadership.
+        """
+        if not self._acquired:
             return 0.0
+        if not self.holds():
+            self._lost(self._late())
         margin_s = self._settings.lease_duration_s - self._settings.lease_renew_deadline_s
         return self._deadline + margin_s - self._clock()
 
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Lead whenever the Lease is ours, until cancelled; the Lease is then given back.
-
-        Args:
-            lead: Acts until cancelled. It is started when the Lease is taken, and has ended before another
-                attempt to take it is made.
-        """
-        try:
-            while True:
-                await self._until_held()
-                log.info("leading as %s", self._settings.identity)
-                leading = asyncio.ensure_future(lead())
-                try:
-                    await self._while_held(leading)
-                finally:
-                    leading.cancel()
-                    await asyncio.wait([leading])
-                    self._deadline = float("-inf")
-                if not leading.cancelled() and (error := leading.exception()):
-                    raise error
-                log.warning("no longer leading: the Lease was lost")
-        finally:
-            await self._release()
-
-    async def _until_held(self) -> None:
+    async def acquire(self) -> None:
+        """Wait until the Lease is ours."""
         while True:
             if await self._attempt():
+                self._acquired = True
+                log.info("leading as %s", self._settings.identity)
                 return
             await asyncio.sleep(self._settings.lease_retry_s)
 
-    async def _while_held(self, leading: asyncio.Future[None]) -> None:
-        while self.holds() and not leading.done():
-            await asyncio.wait([leading], timeout=self._settings.lease_retry_s)
-            if leading.done() or not self.holds():
-                return
-            if not await self._attempt() and self._taken:
-                return
+    async def renew_forever(self) -> NoReturn:
+        """Renew the Lease until it is lost."""
+        while True:
+            await asyncio.sleep(self._settings.lease_retry_s)
+            if self.holds() and not await self._attempt() and self._holder:
+                self._lost(f"{self._holder} holds the Lease")
+            if not self.holds():
+                self._lost(self._late())
+
+    def _late(self) -> str:
+        return f"the Lease was not renewed for {self._settings.lease_renew_deadline_s:g} s"
 
     async def _attempt(self) -> bool:
         """Try once to take or renew the Lease; False where it is another's or the server does not answer."""
         began, leading = self._clock(), self.holds()
-        self._taken = False
+        longest_s = self._settings.lease_renew_deadline_s / 2
+        self._holder = ""
         name, identity = self._settings.lease_name, self._settings.identity
         try:
-            async with asyncio.timeout(self._settings.lease_renew_deadline_s / 2):
+            async with asyncio.timeout(min(longest_s, self._deadline - began) if leading else longest_s):
                 lease = await self._kube.get(LEASE, self._namespace, name)
                 self.contacted = True
                 if lease is not None:
                     self._sighting = sight(lease, self._sighting, self._clock())
                     if not may_claim(lease, self._sighting, identity, self._clock()):
-                        self._taken = True
+                        self._holder = str((lease.get("spec") or {}).get("holderIdentity"))
                         return False
                 ours = claimed(
                     lease,
@@ -129,8 +134,9 @@ class Leadership:
         self._deadline = began + self._settings.lease_renew_deadline_s
         return True
 
-    async def _release(self) -> None:
-        """Empty the Lease, so that the next operator need not wait for it to expire."""
+    async def release(self) -> None:
+        """Empty the Lease, so that the next operator need not wait for it to expire; nothing is written after this."""
+        self._acquired, self._deadline = False, float("-inf")
         name = self._settings.lease_name
         with suppress(ClusterError, TimeoutError):
             async with asyncio.timeout(2):

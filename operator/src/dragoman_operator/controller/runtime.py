@@ -1,0 +1,205 @@
+"""What runs in this process while it leads, from taking the Lease to giving it back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any
+
+import aiohttp
+
+from dragoman_operator.autoscaling.deletion_cost import Leaving
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.choice import MetricSources
+from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
+from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.controller.leadership import Leadership
+from dragoman_operator.controller.probes import health_app, metrics_app, served
+from dragoman_operator.controller.reconcile import Reconciler
+from dragoman_operator.credentials import own_namespace
+from dragoman_operator.errors import ClusterError, OperatorError
+from dragoman_operator.kube import Kube
+from dragoman_operator.metrics import Metrics, ScalingCollector
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Key
+from dragoman_operator.resources.manifests import Images
+from dragoman_operator.settings import Settings
+from dragoman_operator.tuning.loop import Tuner
+from dragoman_operator.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+LONGEST_READING_S, READING_SHARE = 2.0, 0.4
+"""A source that does not answer for this long, or this share of a tick, is not waited for."""
+COSTS_SEEN_S = 1.0
+"""What Kubernetes' controllers get to see which pods may go; seconds more than their watches lag."""
+CRD_RETRY_S = 2.0
+
+
+class Runtime:
+    """Everything beside kopf: kopf's startup hook calls `start`, its cleanup hook `stop`.
+
+    Args:
+        settings: The process's settings.
+        kube: The API server; writes of the Lease are not fenced.
+        metrics: The process's metrics.
+    """
+
+    def __init__(self, settings: Settings, kube: Kube, metrics: Metrics) -> None:
+        self._settings = settings
+        self._kube = kube
+        self._metrics = metrics
+        self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace())
+        self._queue: WorkQueue[Key] = WorkQueue(settings.workers)
+        self._opened = AsyncExitStack()
+        self.stopping = asyncio.Event()
+        """Set when kopf should stop."""
+        self.failure: BaseException | None = None
+        """Why it should stop, where it is not a signal."""
+
+    def enqueue(self, key: Key) -> None:
+        """Have an object reconciled soon."""
+        self._queue.mark(key)
+
+    async def serve(self) -> None:
+        """Answer probes and scrapes, also while another operator leads.
+
+        Raises:
+            OSError: A port is taken.
+        """
+        host, leadership = self._settings.host, self._leadership
+        self._metrics.leader.set_function(lambda: float(leadership.holds()))
+        health = served(health_app(lambda: leadership.contacted), host, self._settings.health_port)
+        await self._opened.enter_async_context(health)
+        metrics = served(metrics_app(self._metrics), host, self._settings.metrics_port)
+        await self._opened.enter_async_context(metrics)
+
+    async def start(self) -> None:
+        """Take the Lease, wait for the CRD, and start to work; kopf lists nothing before this returns."""
+        try:
+            self._opened.push_async_callback(self._leadership.release)
+            await self._leadership.acquire()
+            self._background(self._leadership.renew_forever())
+            await _until_served(self._kube)
+            await self._work(self._kube.fenced(self._leadership.write_budget_s))
+        except asyncio.CancelledError:
+            # kopf runs no cleanup after a startup that was cancelled.
+            await self.stop()
+            raise
+        except Exception as error:
+            self.failure = self.failure or error
+            raise
+
+    async def stop(self) -> None:
+        """End what was started, the last first; the Lease is given back when nothing can be written any more."""
+        try:
+            await self._opened.aclose()
+        finally:
+            # kopf would wait for its task that waits for this.
+            self.stopping.set()
+
+    async def _work(self, kube: Kube) -> None:
+        settings, metrics = self._settings, self._metrics
+        timeout_s = min(LONGEST_READING_S, settings.tick_s * READING_SHARE)
+        # Limits are the sources' own; connections to thousands of pods may stay open.
+        connector = aiohttp.TCPConnector(limit=0)
+        http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
+        autoscaler = Autoscaler(
+            kube,
+            MetricSources(
+                kube,
+                http,
+                PodMetrics(http, timeout_s),
+                settings.prometheus_url,
+                settings.prometheus_token,
+                timeout_s,
+            ),
+            Routers(http, lambda key: autoscaler.wake(key)),
+            self.enqueue,
+            settings.namespaces,
+            settings.router_namespace or own_namespace(),
+            settings.tick_s,
+            lambda _: metrics.failures.labels("autoscaler").inc(),
+        )
+        tuner = Tuner(
+            kube,
+            PodPages(http, timeout_s),
+            self.enqueue,
+            settings.namespaces,
+            settings.tick_s,
+            lambda _: metrics.failures.labels("tuner").inc(),
+        )
+        reconciler = Reconciler(
+            kube,
+            Images(cuda=settings.cuda_image, cpu=settings.cpu_image),
+            autoscaler,
+            tuner,
+            Leaving(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
+            settings.resync_s,
+            settings.prometheus_url,
+            settings.identity,
+        )
+        metrics.depth.set_function(lambda: float(self._queue.depth))
+        metrics.tick.set_function(lambda: autoscaler.last_tick_s)
+        collector = ScalingCollector(autoscaler.latest, autoscaler.loads, autoscaler.changes)
+        metrics.registry.register(collector)
+        self._opened.callback(metrics.registry.unregister, collector)
+        self._background(self._queue.run(measured(reconciler, metrics)))
+        self._background(autoscaler.run())
+        self._background(tuner.run())
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run it until `stop`; its failure ends the process."""
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        self._opened.push_async_callback(_cancel, task)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            self.failure = self.failure or error
+            self.stopping.set()
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def _until_served(kube: Kube) -> None:
+    """Wait for the CRD: kopf finds out only once which kinds there are."""
+    logged = False
+    while True:
+        try:
+            if await kube.serves(TRANSLATION_DEPLOYMENT):
+                return
+            problem = "the CRD is not installed: run `dragoman crd | kubectl apply --server-side -f -`"
+        except ClusterError as error:
+            problem = str(error)
+        if not logged:
+            log.warning("waiting: %s", problem)
+            logged = True
+        await asyncio.sleep(CRD_RETRY_S)
+
+
+def measured(
+    work: Callable[[Key], Awaitable[float | None]], metrics: Metrics
+) -> Callable[[Key], Awaitable[float | None]]:
+    """`work`, with its time and its end counted."""
+
+    async def timed(key: Key) -> float | None:
+        began = time.perf_counter()
+        result = "error"
+        try:
+            pause_s = await work(key)
+            result = "ok"
+            return pause_s
+        except OperatorError as error:
+            result = type(error).__name__
+            raise
+        finally:
+            metrics.reconciles.labels(result).inc()
+            metrics.seconds.observe(time.perf_counter() - began)
+
+    return timed
