@@ -168,35 +168,30 @@ def test_it_may_read_two_kinds_everywhere_and_write_none(router: Any) -> None:
     assert narrow["Role", "release-dragoman-router"]["metadata"]["namespace"] == "a"
 
 
-def test_usage_is_shared_where_there_are_keys(router: Any) -> None:
-    told = settings(router({"keysSecret": "keys", "usage": {"intervalSeconds": 0.5, "firstDay": 15}}))
-    assert told.usage_configmap == "dragoman-system/release-dragoman-router-usage"
-    assert (told.usage_interval_s, told.quota_reset_day) == (0.5, 15)
-    alone = router({"keysSecret": "keys", "usage": {"shared": False, "firstDay": 15}})
-    assert (settings(alone).usage_configmap, settings(alone).quota_reset_day) == (None, 15)
-    for objects in (alone, router(), router({"keysSecret": "keys"}, rbac={"create": False})):
-        assert ("Role", "release-dragoman-router-usage") not in objects
+def test_the_state_url_is_in_no_argument(router: Any) -> None:
+    plain = router(
+        {"state": {"url": "valkey://valkey:6379/0"}, "keysSecret": "keys", "usage": {"firstDay": 15}}
+    )
+    name = "DRAGOMAN_ROUTER_STATE_URL"
+    assert container(plain)["env"] == [{"name": name, "value": "valkey://valkey:6379/0"}]
+    assert settings(plain).state_prefix == "dragoman-system/release:"
+    assert settings(plain).quota_reset_day == 15
+    secret = router({"state": {"url": "redis://other", "existingSecret": "redis", "prefix": "mine:"}})
+    source = {"secretKeyRef": {"name": "redis", "key": "url"}}
+    assert container(secret)["env"] == [{"name": name, "valueFrom": source}]
+    assert settings(secret).state_prefix == "mine:"
+    assert "env" not in container(router())
 
 
-@pytest.mark.parametrize("watched", [[], ["a"]], ids=str)
-def test_it_may_write_one_config_map_in_its_own_namespace(router: Any, watched: list[str]) -> None:
-    objects = router({"keysSecret": "keys"}, watchNamespaces=watched)
-    role = objects["Role", "release-dragoman-router-usage"]
-    binding = objects["RoleBinding", "release-dragoman-router-usage"]
-    assert {item["metadata"]["namespace"] for item in (role, binding)} == {"dragoman-system"}
-    assert binding["roleRef"]["name"] == role["metadata"]["name"]
-    account = {"kind": "ServiceAccount", "name": "release-dragoman-router", "namespace": "dragoman-system"}
-    assert binding["subjects"] == [account]
-    granted = {
-        (verb, name)
-        for rule in role["rules"]
-        for verb in rule["verbs"]
-        for name in rule.get("resourceNames", [None])
-    }
-    name = settings(objects).usage_configmap
-    assert name == "dragoman-system/release-dragoman-router-usage"
-    assert granted == {("create", None), *((verb, name.partition("/")[2]) for verb in ("get", "update"))}
-    assert all((rule["apiGroups"], rule["resources"]) == ([""], ["configmaps"]) for rule in role["rules"])
+def test_it_may_reach_the_state_where_there_is_a_policy(router: Any) -> None:
+    peers = [{"podSelector": {"matchLabels": {"app": "redis"}}}]
+    objects = router({"state": {"peers": peers}}, networkPolicy={"enabled": True})
+    assert {"to": peers} in objects["NetworkPolicy", "release-dragoman-router"]["spec"]["egress"]
+
+
+@pytest.mark.parametrize("values", [{"shared": True}, {"shared": False}, {"intervalSeconds": 2}], ids=str)
+def test_removed_values_are_refused_with_the_new_name(refusal: Any, values: dict[str, Any]) -> None:
+    assert "router.state.url" in refusal(router={"enabled": True, "usage": values})
 
 
 def test_it_runs_restricted(router: Any) -> None:
@@ -238,6 +233,8 @@ def test_one_router_has_no_budget_that_would_block_a_drain(router: Any) -> None:
         {"replica": 1},
         {"keysSecret": "No_Name"},
         {"usage": {"firstDay": 31}},
+        {"state": {"url": "redis://user:password@redis"}},
+        {"state": {"url": "http://redis"}},
         {"bounds": {"held": -1}},
         {"service": {"type": "Other"}},
     ],

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -26,7 +26,9 @@ from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import Certificates, Router
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
-from dragoman_router.sharing.publishing import Publisher, Store, Terms
+
+if TYPE_CHECKING:
+    from dragoman_router.state.opening import SharedState
 
 log = logging.getLogger("dragoman_router")
 
@@ -73,9 +75,10 @@ async def _run(settings: Settings) -> None:
     gc.freeze()
     ring = None if settings.keys_dir is None else KeyRing(settings.keys_dir, asyncio.get_running_loop().time)
     certificates = None if settings.tls_cert is None else Certificates(settings)
-    app, state = assemble(settings, ring)
-    fleet, metrics = state.fleet, state.metrics
     async with AsyncExitStack() as stack:
+        shared = await _shared_state(settings, stack)
+        app, state = assemble(settings, ring, None if shared is None else shared.usage)
+        fleet, metrics = state.fleet, state.metrics
         at = stack.enter_context(_bound(settings))
         if settings.glossary_dir is not None or settings.glossary_namespace is not None:
             # Imported only where it is wanted: it brings the engine pod's glossaries along.
@@ -86,41 +89,33 @@ async def _run(settings: Settings) -> None:
         stack.push_async_callback(tender.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
-        publisher = None if ring is None else await _publisher(settings, ring, metrics, stack)
         beside = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [beside.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
-        if publisher is not None:
-            tasks.append(beside.create_task(publisher.run()))
+        if shared is not None:
+            shared.metrics.register(metrics.registry)
+            tasks += [beside.create_task(work) for work in shared.work()]
         _say(settings, ring, certificates, at.getsockname()[1], admin_port)
         await Router(app, state, settings, certificates).run(at)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if publisher is not None:
-            await publisher.leave()
+        if shared is not None:
+            await shared.drain()
     log.info("stopped")
 
 
-async def _publisher(settings: Settings, ring: KeyRing, metrics: Metrics, stack: AsyncExitStack) -> Publisher:
-    """What counts keys' usage, once it knows what was used before.
+async def _shared_state(settings: Settings, stack: AsyncExitStack) -> SharedState | None:
+    """State that this router shares with others; None: it keeps its own.
 
     Raises:
-        ClusterError: Usage is to be shared, and no cluster is named, or its credentials cannot be read.
+        StateError: The server refuses this router.
     """
-    store: Store | None = None
-    if settings.usage_configmap is not None:
-        # Imported only where it is wanted, as below.
-        from kubernetes.aio import client
+    if settings.state_url is None:
+        return None
+    # Imported only if it is used: the client library takes several MB.
+    from dragoman_router.state.opening import open_state
 
-        from dragoman_router.fleet.cluster import configuration
-        from dragoman_router.sharing.config_map import ConfigMap
-
-        api = await stack.enter_async_context(client.ApiClient(await configuration()))
-        store = ConfigMap(api, settings.usage_configmap)
-    terms = Terms(settings.router_id, settings.usage_interval_s, settings.quota_reset_day)
-    publisher = Publisher(ring.accounts, store, terms, metrics, asyncio.get_running_loop().time)
-    await publisher.begin()
-    return publisher
+    return await open_state(settings, stack)
 
 
 def _sources(
@@ -167,12 +162,10 @@ def _say(
         log.warning("no API keys are asked for: whoever reaches this port may translate (--keys-dir)")
     else:
         log.info("API keys: %d known", len(ring))
-        if settings.usage_configmap is None:
+        if settings.state_url is None:
             log.warning(
-                "keys' usage, quotas and rates count in this router alone, since its start (--usage-configmap)"
+                "usage, quotas and rates of keys are this router's own, since its start (--state-url)"
             )
-        else:
-            log.info("keys' usage is shared in ConfigMap %s", settings.usage_configmap)
     if certificates is None:
         log.info("TLS is off (--tls-cert, --tls-key)")
 

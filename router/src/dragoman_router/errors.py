@@ -3,8 +3,8 @@
     RouterError
       SettingsError                     the command line, a file of static deployments, keys, certificates
       ClusterError                      the Kubernetes API
-        ClusterRefusedError             it said no, and will again
-      SharedUsageError                  what routers share cannot be read
+      StateError                        Redis, which routers share state through
+        StateRefusedError               it refused a command, and will again
       RefusedError                      a request that the router itself answers
         CallerError                     the request is wrong: sending it again will not help
         CapacityError                   not now: `retry_after_s`
@@ -29,12 +29,12 @@ class ClusterError(RouterError):
     """The Kubernetes API did not give what was asked for."""
 
 
-class ClusterRefusedError(ClusterError):
-    """The Kubernetes API refused what was asked for: a permission is missing, or a namespace."""
+class StateError(RouterError):
+    """Redis did not answer, or with an error."""
 
 
-class SharedUsageError(RouterError):
-    """What routers share of keys' usage is not what a router wrote."""
+class StateRefusedError(StateError):
+    """Redis refused a command: out of memory, a missing permission, a wrong password."""
 
 
 class RefusedError(RouterError):

@@ -90,16 +90,6 @@ class Metrics:
         self.draining = Gauge(
             "dragoman_router_draining", "1 once this router is about to leave.", registry=self.registry
         )
-        self.usage_age = Gauge(
-            "dragoman_router_usage_age_seconds",
-            "Since keys' usage was last exchanged with the other routers.",
-            registry=self.registry,
-        )
-        self.usage_routers = Gauge(
-            "dragoman_router_usage_routers",
-            "Routers that share keys' usage and rates, this one included.",
-            registry=self.registry,
-        )
         self.registry.register(_FleetCollector(fleet))
         self.registry.register(_KeyCollector(characters))
         self._tallies: dict[str, Tally] = {}

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, read_command_line
@@ -25,6 +25,12 @@ RENAMED = {
     "usage_first_day": "quota_reset_day",
 }
 """Fields of earlier versions."""
+REMOVED = dict.fromkeys(
+    ("usage_configmap", "usage_interval_s"),
+    "routers share what keys have used through Redis, see --state-url",
+)
+"""Fields of earlier versions, and what replaces them."""
+STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
 
 class Settings(BaseSettings):
@@ -53,6 +59,16 @@ class Settings(BaseSettings):
     )
     glossary_dir: Path | None = Field(
         None, description="directory that keeps them instead, such as a volume of all routers"
+    )
+
+    state_url: SecretStr | None = Field(
+        None,
+        description="redis:// or valkey:// URL of the server through which routers share usage, rates and glossaries; "
+        "better set as DRAGOMAN_ROUTER_STATE_URL, as it may have a password; default: each router its own",
+    )
+    state_prefix: str = Field("dragoman:", description="prefix of all keys at that server")
+    state_timeout_s: float = Field(
+        0.25, gt=0, le=10, description="seconds to connect to that server, and for its answer"
     )
 
     host: str = Field(
@@ -120,15 +136,6 @@ class Settings(BaseSettings):
     keys_dir: Path | None = Field(
         None, description="directory of API keys, one per file; default: no authentication"
     )
-    usage_configmap: str | None = Field(
-        None,
-        pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?/[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
-        description="NAMESPACE/NAME of the ConfigMap in which routers share what keys have used; "
-        "none: each router counts for itself, since its start",
-    )
-    usage_interval_s: float = Field(
-        2, ge=0.1, le=60, description="seconds between two looks at it; as much a killed router may lose"
-    )
     quota_reset_day: int = Field(
         1, ge=1, le=28, description="day of the month (UTC) on which characterLimit is reset"
     )
@@ -145,6 +152,13 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         parts = [value] if isinstance(value, str) else value
         return tuple(name for part in parts for name in re.split(r"[,\s]+", str(part)) if name)  # type: ignore[attr-defined]
+
+    @field_validator("state_url")
+    @classmethod
+    def _is_redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url is not None and url.get_secret_value().partition("://")[0] not in STATE_SCHEMES:
+            raise ValueError(f"expected a URL that begins with one of {', '.join(STATE_SCHEMES)}")
+        return url
 
     @model_validator(mode="after")
     def _together(self) -> Settings:
@@ -168,6 +182,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return read_command_line(Settings, argv, RENAMED)
+        return read_command_line(Settings, argv, RENAMED, REMOVED)
     except CommandLineError as error:
         raise SettingsError(str(error)) from error

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_router.access.accounts import Account
 from dragoman_router.access.keys import KeyRing, presented, presented_in_body
-from dragoman_router.access.limits import Account, Limits
+from dragoman_router.access.rates import Limits
 from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import (
     KeyMissingError,
@@ -22,6 +23,11 @@ from dragoman_router.errors import (
 
 def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:
     return Request("POST", "/translate", query, list(headers))
+
+
+def charge(account: Account, characters: int, now_s: float) -> None:
+    """One request whose characters were all translated."""
+    account.reserve(characters, now_s).settle(characters)
 
 
 @pytest.fixture
@@ -103,7 +109,7 @@ def test_keys_are_in_memory_as_hashes_alone(ring: KeyRing) -> None:
 
 
 def test_a_changed_file_is_read_and_accounts_go_on(ring: KeyRing, tmp_path: Path) -> None:
-    ring.find(b"a-plain-secret").account.admit(5, 0)
+    charge(ring.find(b"a-plain-secret").account, 5, 0)
     (tmp_path / "plain").write_text("another-secret")
     ring.load()
     assert ring.find(b"another-secret").account.characters == 5
@@ -132,11 +138,11 @@ def test_a_name_that_nobody_could_report_is_refused(ring: KeyRing, tmp_path: Pat
 
 
 def test_what_was_used_stays_used_whatever_becomes_of_the_key(ring: KeyRing, tmp_path: Path) -> None:
-    ring.find(b"a-limited-secret").account.admit(5, 0)
+    charge(ring.find(b"a-limited-secret").account, 5, 0)
     (tmp_path / "limited").write_text('{"key": "a-limited-secret", "characterLimit": 7}')
     ring.load()
     with pytest.raises(QuotaExceededError, match="5 of 7"):
-        ring.find(b"a-limited-secret").account.admit(5, 0)
+        charge(ring.find(b"a-limited-secret").account, 5, 0)
     (tmp_path / "limited").unlink()
     ring.load()
     assert ring.named("limited") is None
@@ -153,27 +159,27 @@ def test_two_files_with_one_key_are_refused(tmp_path: Path) -> None:
 
 
 def test_rates() -> None:
-    account = Account(Limits(requests_per_s=2, burst_s=1), 0)
-    account.admit(1, 0)
-    account.admit(1, 0)
+    account = Account("alice", Limits(requests_per_s=2, burst_s=1), 0)
+    charge(account, 1, 0)
+    charge(account, 1, 0)
     with pytest.raises(RateLimitedError) as refused:
-        account.admit(1, 0)
+        charge(account, 1, 0)
     assert refused.value.retry_after_s == 1
-    account.admit(1, 0.5)
-    assert (account.requests, account.characters) == (3, 3)
+    charge(account, 1, 0.5)
+    assert account.characters == 3
 
 
 def test_a_text_larger_than_the_bucket_passes_once_and_is_made_up_for() -> None:
-    account = Account(Limits(characters_per_s=10, burst_s=1), 0)
-    account.admit(1000, 0)
+    account = Account("alice", Limits(characters_per_s=10, burst_s=1), 0)
+    charge(account, 1000, 0)
     with pytest.raises(RateLimitedError) as refused:
-        account.admit(1, 1)
+        charge(account, 1, 1)
     assert refused.value.retry_after_s >= 90
-    account.admit(1, 101)
+    charge(account, 1, 101)
 
 
 def test_a_quota_is_not_overdrawn(ring: KeyRing) -> None:
     account = ring.find(b"a-limited-secret").account
-    account.admit(10, 0)
+    charge(account, 10, 0)
     with pytest.raises(QuotaExceededError):
-        account.admit(1, 100)
+        charge(account, 1, 100)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -21,6 +21,7 @@ from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import http_server
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
+from dragoman_router.state.opening import open_state
 
 Script = Callable[["Exchange"], Awaitable[None]]
 
@@ -167,8 +168,13 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     ring = None
     if "keys_dir" in options:
         ring = KeyRing(options["keys_dir"], asyncio.get_running_loop().time)
-    settings = Settings(_cli_parse_args=False, router_id="router-1", **options)
-    app, state = assemble(settings, ring)
+    settings = Settings(_cli_parse_args=False, **{"router_id": "router-1", **options})
+    stack = AsyncExitStack()
+    shared = None if settings.state_url is None else await open_state(settings, stack)
+    work = [] if shared is None else [asyncio.create_task(each) for each in shared.work()]
+    app, state = assemble(settings, ring, None if shared is None else shared.usage)
+    if shared is not None:
+        shared.metrics.register(state.metrics.registry)
     tender = BackgroundTasks(state.fleet, settings.router_id)
     listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
@@ -185,6 +191,10 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
             await serving
             for backend in state.fleet.backends.values():
                 backend.close()
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            await stack.aclose()
 
 
 @pytest.fixture

@@ -161,7 +161,15 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
         (["--max-queued=1"], "no option --max-queued; did you mean --max-queue"),
         (["--tls-cert=/nowhere"], "tls-cert and tls-key go together"),
         (["--keys-dir=/nowhere"], "keys in /nowhere: No such file or directory"),
-        (["--usage-configmap=no-namespace"], "--usage-configmap: "),
+        (
+            ["--usage-configmap=a/b"],
+            "--usage-configmap was removed: routers share what keys have used through Redis",
+        ),
+        (["--usage-interval-s", "3"], "--usage-interval-s was removed"),
+        (
+            ["--state-url=http://a"],
+            "--state-url: expected a URL that begins with one of redis, rediss, valkey",
+        ),
         (["--static=/nowhere"], "read /nowhere: No such file or directory"),
     ],
 )
@@ -173,12 +181,12 @@ async def test_a_wrong_setting_is_named(start: Any, flags: list[str], reason: st
     assert "Traceback" not in said
 
 
-async def test_usage_that_is_not_shared_is_said_at_the_start(start: Any, tmp_path: Path) -> None:
+async def test_a_start_without_shared_state_is_logged(start: Any, tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys/alice").write_text("a-secret-of-alice")
     router = start([], f"--keys-dir={tmp_path}/keys", "--lame-duck-s=0")
     await router.until("/readyz", 200)
-    assert "count in this router alone, since its start (--usage-configmap)" in router.log.read_text()
+    assert "are this router's own, since its start (--state-url)" in router.log.read_text()
     router.process.terminate()
     assert await router.ended() == 0
 

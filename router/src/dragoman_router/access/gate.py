@@ -1,26 +1,32 @@
-"""Who may come in: keys where they are asked for, and rates; off where nothing is configured."""
+"""Authentication by API key, and rate limits; off unless configured."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
 
+from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
 from dragoman_router.access.keys import SECRET_HEADERS, Key, KeyRing, presented, presented_in_body
-from dragoman_router.access.limits import Account, Charge, Limits
+from dragoman_router.access.rates import Limits
+from dragoman_router.access.usage import Usage
 from dragoman_router.dialects.asking import Ask, Request
 from dragoman_router.errors import KeyRefusedError
 
 REMEMBERED_CLIENTS = 10_000
-"""Addresses whose rate is kept; the one that was silent longest is forgotten first."""
+"""Addresses whose rate is kept; the one used least recently is dropped first."""
+
+ADDRESSES = "address"
+"""Before a slash in the name of an address; names of keys are names of files and have no slash."""
 
 
 class Gate:
     """Keys and rates.
 
     Args:
-        ring: The keys; None asks for none.
-        anonymous_requests_per_s: Rate of one client's address where there are no keys; None is without limit.
+        ring: The keys; None requires none.
+        anonymous_requests_per_s: Rate of one client's address if there are no keys; None is without limit.
         always_dropped: Headers that no replica gets.
+        usage: Reserves what requests use.
         clock: Monotonic seconds.
     """
 
@@ -29,12 +35,13 @@ class Gate:
         ring: KeyRing | None,
         anonymous_requests_per_s: float | None,
         always_dropped: frozenset[bytes],
+        usage: Usage,
         clock: Callable[[], float],
     ) -> None:
         self._ring = ring
         self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
         self._clients: OrderedDict[str, Account] = OrderedDict()
-        self._clock = clock
+        self._usage, self._clock = usage, clock
         self.dropped_headers = always_dropped | (SECRET_HEADERS if ring is not None else frozenset())
 
     @property
@@ -91,28 +98,35 @@ class Gate:
             raise KeyRefusedError("this API key is not known here")
         return key
 
-    def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
-        """Let one request through, and hold what it will use of its key's quota.
+    async def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
+        """Admit one request, and reserve what it will use of its key's quota.
 
         Returns:
             The key's name, or an address, by which callers take turns; and the charge, which has to be settled.
 
         Raises:
-            KeyRefusedError: The key was taken away meanwhile.
+            KeyRefusedError: The key was removed meanwhile.
             RateLimitedError: It comes too early.
             QuotaExceededError: The key is used up.
         """
         key = self.known(request)
         if key is None:
             if self._anonymous.requests_per_s is not None:
-                self._client(request.client).admit(0, self._clock())
-            return request.client, Charge()
-        return key.name, key.account.reserve(ask.characters, self._clock())
+                await self._usage.reserve(self._client(request.client), 0)
+            return request.client, NO_CHARGE
+        return key.name, await self._usage.reserve(key.account, ask.characters)
+
+    async def used(self, key: Key | None) -> tuple[int, int | None]:
+        """Characters that a key has used in this period, and its limit."""
+        if key is None:
+            return 0, None
+        return await self._usage.used(key.account), key.account.limits.character_limit
 
     def _client(self, address: str) -> Account:
         account = self._clients.get(address)
         if account is None:
-            account = self._clients[address] = Account(self._anonymous, self._clock())
+            name = f"{ADDRESSES}/{address}"
+            account = self._clients[address] = Account(name, self._anonymous, self._clock(), counted=False)
             if len(self._clients) > REMEMBERED_CLIENTS:
                 self._clients.popitem(last=False)
         else:

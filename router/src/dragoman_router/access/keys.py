@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman_router.access.limits import Account, Limits
+from dragoman_router.access.accounts import Account
+from dragoman_router.access.rates import Limits
 from dragoman_router.dialects.asking import Request, first
 from dragoman_router.dialects.forms import field_of
 from dragoman_router.errors import KeyMissingError, KeyRefusedError, SettingsError
@@ -70,7 +71,7 @@ class KeyRing:
         self._keys: dict[bytes, Key] = {}
         self._by_name: dict[str, Key] = {}
         self.accounts: dict[str, Account] = {}
-        """By name, those of keys that were taken away included: what they used stays used."""
+        """By name, those of removed keys included: their usage stays counted."""
         self.load()
 
     def __len__(self) -> int:
@@ -106,8 +107,8 @@ class KeyRing:
         return None if name is None else self._by_name.get(name)
 
     def characters(self) -> dict[str, int]:
-        """What each key has used at this router since its start, by its name."""
-        return {name: key.account.own.characters for name, key in self._by_name.items()}
+        """Characters that each key was charged for by this router since its start, by its name."""
+        return {name: key.account.own_characters for name, key in self._by_name.items()}
 
     def find(self, presented: bytes | None) -> Key:
         """The key that was sent.
@@ -129,7 +130,7 @@ class KeyRing:
     def _account(self, name: str, limits: Limits) -> Account:
         account = self.accounts.get(name)
         if account is None:
-            account = self.accounts[name] = Account(limits, self._clock())
+            account = self.accounts[name] = Account(name, limits, self._clock())
         elif account.limits != limits:
             account.change(limits, self._clock())
         return account

@@ -23,9 +23,9 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange
+from dragoman_router.access.accounts import NO_CHARGE, Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
-from dragoman_router.access.limits import Charge
 from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage, first
 from dragoman_router.dialects.paths import (
     DEEPL,
@@ -212,13 +212,13 @@ class App:
                     self._state.gate.late(request, dialect.key_field)
             kept = self._state.glossaries if action is Action.GLOSSARIES else None
             if kept is not None:
-                self._state.gate.admit(request, Ask())  # Nothing is reserved, nothing is charged.
+                await self._state.gate.admit(request, Ask())  # Nothing is reserved, nothing is charged.
                 answer = await kept.answer(request)
             elif action in PASSED_ON:
                 await self._pass_on(request, dialect, action, began_s, exchange)
                 return
             else:
-                answer = self._local(request, dialect, action)
+                answer = await self._local(request, dialect, action)
         except RefusedError as error:
             self._state.metrics.refused.labels(error.code).inc()
             answer = (dialect or family(request)).refuse(error)
@@ -275,7 +275,7 @@ class App:
         state = self._state
         ask = dialect.read(request) if action in READ else Ask()
         exempt = state.gate.asks_for_keys and not needs_key(dialect, action)
-        caller, charge = (request.client, Charge()) if exempt else state.gate.admit(request, ask)
+        caller, charge = (request.client, NO_CHARGE) if exempt else await state.gate.admit(request, ask)
         characters = 0
         try:
             placement, job, answered = await self._answered(request, ask, action, caller, charge)
@@ -316,16 +316,13 @@ class App:
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 
-    def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
+    async def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
         """What the router knows itself."""
         key = self._state.gate.known(request)
         if action is Action.LANGUAGES:
             return dialect.languages(request, self._state.catalogue.served())
         if action is Action.USAGE:
-            usage = (
-                Usage(0) if key is None else Usage(key.account.characters, key.account.limits.character_limit)
-            )
-            return DEEPL.usage(usage)
+            return DEEPL.usage(Usage(*await self._state.gate.used(key)))
         return LIBRETRANSLATE.settings(self._state.gate.asks_for_keys, -1)
 
     def _head(

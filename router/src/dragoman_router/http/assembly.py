@@ -7,6 +7,7 @@ from random import Random
 
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KeyRing
+from dragoman_router.access.usage import Calendar, SharedUsage, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
@@ -18,12 +19,15 @@ from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
 
 
-def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
+def assemble(
+    settings: Settings, ring: KeyRing | None, shared: SharedUsage | None = None
+) -> tuple[App, State]:
     """The application and what it is made of; the fleet is empty until a source fills it.
 
     Args:
         settings: Bounds.
-        ring: API keys; None asks for none.
+        ring: API keys; None requires none.
+        shared: Usage and rates of all routers; None: this router's own.
     """
     chance = Random()
     clock = asyncio.get_running_loop().time
@@ -35,11 +39,12 @@ def assemble(settings: Settings, ring: KeyRing | None) -> tuple[App, State]:
     )
     fleet = Fleet(limits, chance)
     metrics = Metrics(fleet, dict if ring is None else ring.characters)
+    usage = Usage(Calendar(settings.quota_reset_day), clock, shared)
     state = State(
         fleet=fleet,
         catalogue=Catalogue(fleet),
         proxy=Proxy(fleet, metrics, chance),
-        gate=Gate(ring, settings.anonymous_requests_per_s, HOP_BY_HOP | OURS, clock),
+        gate=Gate(ring, settings.anonymous_requests_per_s, HOP_BY_HOP | OURS, usage, clock),
         metrics=metrics,
         memory=Memory(settings.max_memory_bytes),
         detect=detect,

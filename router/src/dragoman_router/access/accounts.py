@@ -1,0 +1,192 @@
+"""Accounts of API keys: what a key has used in this period, and what its requests in flight reserve."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, Protocol
+
+from dragoman_router.access.rates import Bucket, Limits, bucket_size
+from dragoman_router.errors import QuotaExceededError, RateLimitedError
+
+REQUESTS, CHARACTERS = "requests", "characters"
+
+
+class Count(NamedTuple):
+    """An amount of usage; a correction may be negative.
+
+    Args:
+        characters: Of texts, times their targets.
+        requests: Admitted.
+        taken: Characters to take from the shared bucket, beyond those that were taken at admission.
+    """
+
+    characters: int = 0
+    requests: int = 0
+    taken: int = 0
+
+
+class Counter(Protocol):
+    """Counts usage for all routers."""
+
+    def add(self, account: Account, period: str, count: Count) -> None:
+        """Count later; never waits."""
+        ...
+
+
+class Account:
+    """What one key, or one client's address, has used.
+
+    Args:
+        name: Of the key.
+        limits: What it may use.
+        now_s: Monotonic seconds.
+        counted: Whether its usage is counted; that of an address is not.
+    """
+
+    def __init__(self, name: str, limits: Limits, now_s: float, counted: bool = True) -> None:
+        self.name, self.counted = name, counted
+        self.period = ""
+        self.characters = 0
+        """Charged in this period, at all routers as far as this one knows."""
+        self.reserved = 0
+        """Characters of requests in flight here that are not charged yet."""
+        self.own_characters = 0
+        """Charged by this router since its start."""
+        self.change(limits, now_s)
+
+    def change(self, limits: Limits, now_s: float) -> None:
+        """Apply other limits from now on."""
+        self.limits = limits
+        self._requests = _bucket(limits.requests_per_s, limits.burst_s, now_s)
+        self._characters = _bucket(limits.characters_per_s, limits.burst_s, now_s)
+
+    def begin(self, period: str) -> None:
+        """Start from zero if this is another period."""
+        if period != self.period:
+            self.period, self.characters = period, 0
+
+    def take(self, characters: int, now_s: float) -> None:
+        """Take one request from the buckets of this router.
+
+        Raises:
+            RateLimitedError: It comes too early.
+            QuotaExceededError: The characters are used up.
+        """
+        limit, used = self.limits.character_limit, self.characters + self.reserved
+        if limit is not None and used + characters > limit:
+            raise quota_exceeded(used, limit, characters)
+        for bucket, what in ((self._requests, REQUESTS), (self._characters, CHARACTERS)):
+            wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
+            if wait_s > 0:
+                raise rate_limited(what, wait_s)
+        if self._requests is not None:
+            self._requests.take(1)
+        if self._characters is not None:
+            self._characters.take(characters)
+
+    def reserve(self, characters: int, now_s: float, counter: Counter | None = None) -> Charge:
+        """Admit one request, whose characters are charged once it is known what was translated.
+
+        Args:
+            characters: In its texts, times its targets, as far as they are known.
+            now_s: Monotonic seconds.
+            counter: Counts for all routers what is charged; None counts here alone.
+
+        Raises:
+            RateLimitedError: It comes too early.
+            QuotaExceededError: The characters are used up.
+        """
+        self.take(characters, now_s)
+        self.reserved += characters
+        if counter is not None:
+            counter.add(self, self.period, Count(requests=1))
+        return Charge(self, characters, counter)
+
+    def settle(self, reserved: int, characters: int) -> None:
+        """Release a reservation of this router.
+
+        Args:
+            reserved: By the request.
+            characters: That were translated; negative where earlier ones are taken back.
+        """
+        self.reserved -= reserved
+        if self._characters is not None:
+            self._characters.take(characters - reserved)
+
+    def charge(self, period: str, characters: int) -> None:
+        """Add to what is charged; what belongs to an earlier period is not of this one."""
+        if period == self.period:
+            self.characters = max(0, self.characters + characters)
+
+
+class Charge:
+    """What one request reserves of its key's quota until it is settled.
+
+    Args:
+        account: Of the key; None if no key is required.
+        characters: That are reserved.
+        counter: Counts for all routers; None: there is no shared state.
+        shared: Whether the reservation was made in the shared state.
+    """
+
+    __slots__ = ("_account", "_characters", "_counter", "_period", "_shared")
+
+    def __init__(
+        self,
+        account: Account | None = None,
+        characters: int = 0,
+        counter: Counter | None = None,
+        shared: bool = False,
+    ) -> None:
+        self._account, self._characters = account, characters
+        self._counter, self._shared = counter, shared
+        self._period = "" if account is None else account.period
+
+    @property
+    def left(self) -> int | None:
+        """Characters that this request may have; None is without limit."""
+        account = self._account
+        if account is None or account.limits.character_limit is None:
+            return None
+        others = account.characters + account.reserved - self._characters
+        return max(0, account.limits.character_limit - others)
+
+    def settle(self, characters: int) -> None:
+        """Charge for what was translated, instead of what was reserved.
+
+        Args:
+            characters: That were translated; negative where earlier ones are taken back.
+        """
+        account = self._account
+        if account is None:
+            return
+        account.own_characters += characters
+        if self._shared:
+            # What is reserved there is charged already.
+            count = Count(characters - self._characters, taken=characters - self._characters)
+        else:
+            account.settle(self._characters, characters)
+            count = Count(characters)
+        account.charge(self._period, count.characters)
+        if self._counter is not None:
+            self._counter.add(account, self._period, count)
+
+
+NO_CHARGE = Charge()
+"""Of a request without a key."""
+
+
+def quota_exceeded(used: int, limit: int, characters: int) -> QuotaExceededError:
+    """The error of a request that would exceed its key's quota."""
+    return QuotaExceededError(
+        f"this key has used {used} of {limit} characters of this period; this request has {characters}"
+    )
+
+
+def rate_limited(what: str, wait_s: float) -> RateLimitedError:
+    """The error of a request that comes too early."""
+    return RateLimitedError(f"Slowdown: too many {what} with this key", math.ceil(wait_s))
+
+
+def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:
+    return None if rate is None else Bucket(rate, bucket_size(rate, burst_s), now_s)

@@ -1,1 +1,0 @@
-"""Shares keys' usage with the other routers, through a ConfigMap."""
