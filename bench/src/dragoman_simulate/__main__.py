@@ -158,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--speeds", type=Path, metavar="FILE", help="measured speeds as JSON (an H200 and a 1.7 B model)")
     add("--json", action="store_true", help="print the figures as one JSON object on the last line")
-    add("--plot", type=Path, metavar="FILE.png", help="draw the curves (needs dragoman[bench])")
+    add("--plot", type=Path, metavar="FILE.png", help="draw the curves (needs dragoman-bench)")
     return parser
 
 

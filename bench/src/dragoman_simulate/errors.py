@@ -32,4 +32,4 @@ class MissingPlotterError(SimulateError):
     """A plot was asked for and matplotlib is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("--plot needs matplotlib: install dragoman[bench]")
+        super().__init__("--plot needs matplotlib: install dragoman-bench")

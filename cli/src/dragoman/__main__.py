@@ -1,39 +1,42 @@
-"""Dispatches `dragoman COMMAND …` to the part that owns the command.
+"""Runs `dragoman COMMAND …` in the distribution that has the command.
 
-Parts are imported only when asked for, so that each image holds no more than its own extra.
+Distributions name their commands in the entry point group `dragoman.commands`. Only the module of the chosen command is
+imported, so an image holds the command line and its own part.
 """
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 import sys
+import tomllib
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import NamedTuple
+
+GROUP = "dragoman.commands"
+CHECKOUT = Path(__file__).parents[3]
+"""The root of the checkout where this file is in one."""
 
 
 class Command(NamedTuple):
-    """A subcommand: where its `main(argv) -> exit status` lives, and one line of help."""
+    """A subcommand: what to install for it, and one line of help."""
 
-    module: str
-    extra: str
+    requirement: str
     help: str
 
 
 COMMANDS = {
-    "operator": Command("dragoman_operator.__main__", "operator", "run the Kubernetes operator"),
-    "crd": Command("dragoman_operator.api.crd", "operator", "print the CustomResourceDefinition"),
-    "serve": Command("dragoman_service.__main__", "service,cpu", "run one engine pod by hand"),
-    "router": Command("dragoman_router.__main__", "router", "run a router: one address for all deployments"),
-    "local": Command(
-        "dragoman_devcluster.__main__", "local", "up, down or status of the cluster on this machine"
-    ),
-    "demo": Command("dragoman.demo", "local,service,cpu", "apply an example, translate, tear down"),
-    "simulate": Command("dragoman_simulate.__main__", "simulate", "replay traffic against the autoscaler"),
-    "bench": Command(
-        "dragoman_bench.__main__", "bench,service", "measure the pod against its past and its peers"
-    ),
-    "tune": Command("dragoman_tune.__main__", "tune,service", "find engine settings for a load by measuring"),
-    "translate": Command("dragoman.translate", "", "translate a text through a running service"),
+    "operator": Command("dragoman-operator", "run the Kubernetes operator"),
+    "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
+    "serve": Command("dragoman-service", "run one engine pod by hand"),
+    "router": Command("dragoman-router", "run a router: one address for all deployments"),
+    "local": Command("dragoman-devcluster", "up, down or status of the cluster on this machine"),
+    "demo": Command("dragoman[demo]", "apply an example, translate, tear down"),
+    "simulate": Command("dragoman-bench", "replay traffic against the autoscaler"),
+    "bench": Command("dragoman-bench", "measure the pod against its past and its peers"),
+    "tune": Command("dragoman-bench", "find engine settings for a load by measuring"),
+    "translate": Command("dragoman", "translate a text through a running service"),
 }
 
 
@@ -42,41 +45,56 @@ def usage() -> str:
     width = max(map(len, COMMANDS))
     lines = [f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items()]
     return "\n".join(
-        ["usage: dragoman COMMAND [OPTIONS]", "", *lines, "", "dragoman COMMAND --help tells more."]
+        [
+            "usage: dragoman COMMAND [OPTIONS]",
+            "",
+            *lines,
+            "",
+            "dragoman COMMAND --help describes its options.",
+        ]
     )
 
 
+def entry_point(command: str) -> EntryPoint | None:
+    """Where a command's `main(argv) -> exit status` is; None where no installed distribution has the command.
+
+    A checkout whose sources are on the path without having been installed has no metadata; its pyproject files hold
+    the same entry points.
+    """
+    for found in importlib.metadata.entry_points(group=GROUP, name=command):
+        return found
+    for file in CHECKOUT.glob("*/pyproject.toml"):
+        project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+        if target := project.get("entry-points", {}).get(GROUP, {}).get(command):
+            return EntryPoint(command, target, GROUP)
+    return None
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Run one subcommand and return its exit status (2 for a command line that cannot be understood)."""
+    """Run one subcommand and return its exit status (2 for an unknown command)."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] in ([], ["-h"], ["--help"]):
         print(usage())
         return 0 if arguments else 2
     name, *rest = arguments
-    command = COMMANDS.get(name)
-    if command is None:
+    if name not in COMMANDS:
         print(f"dragoman: no command {name!r}\n\n{usage()}", file=sys.stderr)
         return 2
+    requirement = COMMANDS[name].requirement
+    target = entry_point(name)
+    if target is None:
+        print(f"dragoman {name}: not in this installation; install {requirement}", file=sys.stderr)
+        return 1
     try:
-        module = importlib.import_module(command.module)
+        run: Callable[[list[str]], int] = target.load()
     except ModuleNotFoundError as missing:
-        package = (missing.name or "").partition(".")[0]
-        if package == command.module.partition(".")[0]:
-            print(
-                f"dragoman {name}: this installation has no {package}; in a checkout, "
-                f"pip install -e '.[{command.extra}]'",
-                file=sys.stderr,
-            )
-            return 1
-        if package.startswith("dragoman"):
-            raise
+        if "." in (missing.name or ""):
+            raise  # A module of a package that is there: a defect, not an installation's choice.
         print(
-            f"dragoman {name}: the package {missing.name!r} is not installed; "
-            f"install dragoman[{command.extra}]",
+            f"dragoman {name}: the package {missing.name!r} is not installed; install {requirement}",
             file=sys.stderr,
         )
         return 1
-    run: Callable[[list[str]], int] = module.main
     return run(rest)
 
 

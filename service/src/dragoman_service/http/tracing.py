@@ -112,7 +112,7 @@ def tracing(endpoint: str | None, service_name: str) -> Tracing:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise SettingsError(
-            "traces need OpenTelemetry's packages: install dragoman[otel], or name no collector"
+            "traces need OpenTelemetry's packages: install dragoman-service[otel], or name no collector"
         ) from None
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=EXPORT_TIMEOUT_S)
     return OpenTelemetry(BatchSpanProcessor(exporter), service_name)
