@@ -62,7 +62,7 @@ class ChaosWorld(World):
         with suppress(aiohttp.ClientError):
             async with aiohttp.ClientSession() as http, http.get(self.admin(at, "metrics")) as answer:
                 found = re.search(
-                    r"^dragoman_router_open_replicas\{.*\} (\S+)$", await answer.text(), re.MULTILINE
+                    r"^dragoman_router_available_replicas\{.*\} (\S+)$", await answer.text(), re.MULTILINE
                 )
                 return int(float(found[1])) if found else None
         return None

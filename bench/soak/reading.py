@@ -24,9 +24,9 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 ESTABLISHED = "01"
 
 ROUTER_GAUGES = {
-    "active": "dragoman_router_active_requests",
-    "in_flight": "dragoman_router_in_flight",
-    "held": "dragoman_router_held",
+    "active": "dragoman_router_requests_active",
+    "in_flight": "dragoman_router_requests_in_flight",
+    "held": "dragoman_router_requests_queued",
     "body_bytes": "dragoman_router_body_bytes",
     "ejected": "dragoman_router_ejected_replicas",
 }

@@ -1,4 +1,4 @@
-"""What the router counts, as Prometheus reads it. No label holds a text, a key or anything that a caller chooses."""
+"""Prometheus metrics. No label holds a text, a key or any other value that a client chooses."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from dragoman_router.fleet.fleet import Fleet
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Tally:
-    """One deployment's answers: what prometheus_client's own counters would count at five times the cost."""
+class RequestCounts:
+    """Responses of one deployment; prometheus_client's own counters would take five times as long."""
 
     __slots__ = ("answers", "buckets", "seconds")
 
@@ -31,9 +31,9 @@ class Tally:
         self.buckets = [0] * (len(BUCKETS) + 1)
         self.seconds = 0.0
 
-    def count(self, dialect: str, status: int, seconds: float) -> None:
+    def count(self, api: str, status: int, seconds: float) -> None:
         """One more."""
-        kind = dialect, status
+        kind = api, status
         self.answers[kind] = self.answers.get(kind, 0) + 1
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
@@ -43,60 +43,65 @@ class Metrics:
     """The counters.
 
     Args:
-        fleet: Whose gauges are read when they are asked for.
-        characters: Called for the characters that each key has used, by its name.
+        fleet: Whose gauges are read when metrics are scraped.
+        characters: Returns the characters that each key has used, by its name.
     """
 
     def __init__(self, fleet: Fleet, characters: Callable[[], dict[str, int]]) -> None:
         self.registry = CollectorRegistry()
         self._held = Histogram(
-            "dragoman_router_held_seconds",
-            "Time that held requests waited for a replica.",
+            "dragoman_router_queue_duration_seconds",
+            "Time in the queue.",
             ("deployment",),
             buckets=BUCKETS,
             registry=self.registry,
         )
         self._attempts = Counter(
             "dragoman_router_failed_attempts",
-            "Attempts at a replica that gave no answer, by how far they came.",
+            "Failed attempts at a replica, by how far they came.",
             ("deployment", "failure"),
             registry=self.registry,
         )
         self.refused = Counter(
-            "dragoman_router_refused", "Requests that the router refused.", ("code",), registry=self.registry
+            "dragoman_router_errors",
+            "Errors that the router itself answered.",
+            ("code",),
+            registry=self.registry,
         )
         self.gone = Counter(
-            "dragoman_router_clients_gone", "Clients that left before their answer.", registry=self.registry
+            "dragoman_router_client_disconnects",
+            "Clients that disconnected before their response.",
+            registry=self.registry,
         )
         self.defects = Counter(
-            "dragoman_router_defects",
+            "dragoman_router_internal_errors",
             "Requests that ended in an exception that the router does not foresee.",
             registry=self.registry,
         )
         self.stalled = Counter(
-            "dragoman_router_clients_stalled",
-            "Clients disconnected because they did not read their answer.",
+            "dragoman_router_write_timeouts",
+            "Clients disconnected because they did not read their response.",
             registry=self.registry,
         )
         self.source_errors = Counter(
-            "dragoman_router_source_errors", "Watches that broke off.", ("kind",), registry=self.registry
+            "dragoman_router_watch_errors", "Watches that failed.", ("kind",), registry=self.registry
         )
-        self._stale = Gauge(
-            "dragoman_router_file_stale",
-            "1 while a file that is read again on change cannot be used and its last good content holds.",
+        self._reloads = Gauge(
+            "dragoman_router_config_last_reload_successful",
+            "0 while a file cannot be used as it is now, and its previous content stays in use.",
             ("file",),
             registry=self.registry,
         )
         self.draining = Gauge(
-            "dragoman_router_draining", "1 once this router is about to leave.", registry=self.registry
+            "dragoman_router_draining", "1 while this router drains.", registry=self.registry
         )
         self.registry.register(_FleetCollector(fleet))
         self.registry.register(_KeyCollector(characters))
-        self._tallies: dict[str, Tally] = {}
+        self._counts: dict[str, RequestCounts] = {}
         self._known = fleet.backends
         self._failed: set[tuple[str, str]] = set()
         fleet.on_removed = self._forget
-        self.registry.register(_TallyCollector(self._tallies))
+        self.registry.register(_RequestCountsCollector(self._counts))
 
     def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
         """Show what all requests hold as gauges, read when metrics are scraped.
@@ -106,19 +111,19 @@ class Metrics:
             body_bytes: Memory of their bodies.
         """
         for name, about, read in (
-            ("active_requests", "Requests from their head to the end of their answer.", active),
+            ("requests_active", "Requests from their head to the end of their answer.", active),
             ("body_bytes", "Memory that the bodies of active requests take.", body_bytes),
         ):
             Gauge(f"dragoman_router_{name}", about, registry=self.registry).set_function(read)
 
-    def answered(self, deployment: str, dialect: str, status: int, seconds: float) -> None:
+    def answered(self, deployment: str, api: str, status: int, seconds: float) -> None:
         """A request was answered; those of a deployment that is gone are not counted."""
         if deployment not in self._known:
             return
-        tally = self._tallies.get(deployment)
-        if tally is None:
-            tally = self._tallies[deployment] = Tally()
-        tally.count(dialect, status, seconds)
+        counted = self._counts.get(deployment)
+        if counted is None:
+            counted = self._counts[deployment] = RequestCounts()
+        counted.count(api, status, seconds)
 
     def failed(self, deployment: str, failure: str) -> None:
         """An attempt gave no answer."""
@@ -126,10 +131,11 @@ class Metrics:
             self._failed.add((deployment, failure))
             self._attempts.labels(deployment, failure).inc()
 
-    def stale(self, file: str) -> Callable[[bool], None]:
-        """What is called with whether a file's last good content holds instead of the file; 0 from now on."""
-        gauge = self._stale.labels(file)
-        return lambda stale: gauge.set(stale)
+    def reloads(self, file: str) -> Callable[[bool], None]:
+        """The function to call with the result of each reload of a file; the gauge is 1 from now on."""
+        gauge = self._reloads.labels(file)
+        gauge.set(1)
+        return gauge.set
 
     def waited(self, deployment: str, seconds: float) -> None:
         """A request was held."""
@@ -138,7 +144,7 @@ class Metrics:
 
     def _forget(self, deployment: str) -> None:
         """Remove the series of a deployment that is gone."""
-        self._tallies.pop(deployment, None)
+        self._counts.pop(deployment, None)
         with suppress(KeyError):
             self._held.remove(deployment)
         for labels in [found for found in self._failed if found[0] == deployment]:
@@ -146,26 +152,26 @@ class Metrics:
             self._attempts.remove(*labels)
 
 
-class _TallyCollector(Collector):
-    def __init__(self, tallies: Mapping[str, Tally]) -> None:
-        self._tallies = tallies
+class _RequestCountsCollector(Collector):
+    def __init__(self, counts: Mapping[str, RequestCounts]) -> None:
+        self._counts = counts
 
     def collect(self) -> Iterable[Metric]:
-        """The tallies as counters and histograms."""
+        """The counts as counters and histograms."""
         answers = CounterMetricFamily(
-            "dragoman_router_requests", "Requests answered.", labels=("deployment", "dialect", "status")
+            "dragoman_router_requests", "Requests answered.", labels=("deployment", "api", "status")
         )
         seconds = HistogramMetricFamily(
-            "dragoman_router_request_seconds",
+            "dragoman_router_request_duration_seconds",
             "From the request's head to the last byte of its answer.",
             labels=("deployment",),
         )
         bounds = [*map(str, map(float, BUCKETS)), "+Inf"]
-        for key, tally in self._tallies.items():
-            for (dialect, status), count in tally.answers.items():
-                answers.add_metric([key, dialect, str(status)], count)
-            sums = accumulate(tally.buckets)
-            seconds.add_metric([key], list(zip(bounds, sums, strict=True)), sum_value=tally.seconds)
+        for key, counted in self._counts.items():
+            for (api, status), count in counted.answers.items():
+                answers.add_metric([key, api, str(status)], count)
+            sums = accumulate(counted.buckets)
+            seconds.add_metric([key], list(zip(bounds, sums, strict=True)), sum_value=counted.seconds)
         return answers, seconds
 
 
@@ -191,16 +197,20 @@ class _FleetCollector(Collector):
         """Gauges of every deployment as they are now."""
         gauges = {
             "held": GaugeMetricFamily(
-                "dragoman_router_held", "Requests that wait for a replica.", labels=("deployment",)
+                "dragoman_router_requests_queued", "Requests in the queue.", labels=("deployment",)
             ),
             "in_flight": GaugeMetricFamily(
-                "dragoman_router_in_flight", "Requests passed on, not answered.", labels=("deployment",)
+                "dragoman_router_requests_in_flight",
+                "Requests sent to a replica and not answered.",
+                labels=("deployment",),
             ),
             "open": GaugeMetricFamily(
-                "dragoman_router_open_replicas", "Replicas that may get requests.", labels=("deployment",)
+                "dragoman_router_available_replicas",
+                "Replicas that can get requests.",
+                labels=("deployment",),
             ),
             "ejected": GaugeMetricFamily(
-                "dragoman_router_ejected_replicas", "Replicas left alone.", labels=("deployment",)
+                "dragoman_router_ejected_replicas", "Ejected replicas.", labels=("deployment",)
             ),
         }
         for key, backend in self._fleet.backends.items():

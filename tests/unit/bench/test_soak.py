@@ -135,10 +135,10 @@ def test_what_is_not_ours_is_not_judged():
 
 def test_gauges_are_summed_over_labels():
     page = (
-        "# HELP dragoman_router_held Requests that wait.\n"
-        'dragoman_router_held{deployment="default/a"} 2.0\n'
-        'dragoman_router_held{deployment="default/b"} 3.0\n'
-        'dragoman_router_held_seconds_count{deployment="default/b"} 9.0\n'
-        "dragoman_router_active_requests 6.0\n"
+        "# HELP dragoman_router_requests_queued Requests that wait.\n"
+        'dragoman_router_requests_queued{deployment="default/a"} 2.0\n'
+        'dragoman_router_requests_queued{deployment="default/b"} 3.0\n'
+        'dragoman_router_queue_duration_seconds_count{deployment="default/b"} 9.0\n'
+        "dragoman_router_requests_active 6.0\n"
     )
     assert summed(page, ROUTER_GAUGES) == {"held": 5.0, "active": 6.0}

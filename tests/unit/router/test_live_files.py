@@ -11,9 +11,10 @@ from random import Random
 
 import pytest
 
+from dragoman_contract import live_files
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
-from dragoman_router.fleet import static, watching
+from dragoman_router.fleet import static
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.server import Certificates
@@ -29,7 +30,7 @@ BAD_KEYS = [b"\xff" * 20, b'{"key":"\xff-of-twenty-letters"}', b'{"key":' + b"["
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_S", 0.005)
+    monkeypatch.setattr(live_files, "POLL_S", 0.005)
 
 
 async def until(holds: Callable[[], object]) -> None:
@@ -42,9 +43,10 @@ async def until(holds: Callable[[], object]) -> None:
 async def watched(path: Path, load: Callable[[], None]) -> AsyncIterator[Callable[[], float | None]]:
     """Watch a file meanwhile; reads the metric."""
     metrics = Metrics(Fleet(QueueLimits(), Random(1)), dict)
-    watching_ = asyncio.create_task(watching.on_change("what", [path], load, metrics.stale("what")))
-    await asyncio.sleep(0)
-    yield lambda: metrics.registry.get_sample_value("dragoman_router_file_stale", {"file": "what"})
+    files = live_files.LiveFiles("what", [path], load, (SettingsError,), on_reload=metrics.reloads("what"))
+    watching_ = asyncio.create_task(files.watch())
+    name = "dragoman_router_config_last_reload_successful"
+    yield lambda: metrics.registry.get_sample_value(name, {"file": "what"}) == 0
     assert not watching_.done(), "what ends with an error ends the router"
     watching_.cancel()
     await asyncio.gather(watching_, return_exceptions=True)

@@ -31,4 +31,4 @@ async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     count("default/demo")
     page = generate_latest(metrics.registry)
     assert b"default/demo" not in page
-    assert page.count(b'dragoman_router_requests_total{deployment="default/other"') == 1
+    assert page.count(b'dragoman_router_requests_total{api="native",deployment="default/other"') == 1

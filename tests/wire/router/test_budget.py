@@ -115,7 +115,9 @@ async def test_a_refusal_for_load_is_learned_from(router: Any, start_upstream: A
     async def small(exchange: Any) -> None:
         nonlocal running
         if running >= most:
-            await exchange.answer({"error": {"code": "overloaded", "message": ""}}, 503)
+            await exchange.answer(
+                {"error": {"code": "overloaded", "message": ""}}, 503, "x-dragoman-refused: overloaded\r\n"
+            )
             return
         running += 1
         await asyncio.sleep(0.02)

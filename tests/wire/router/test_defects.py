@@ -11,7 +11,7 @@ TEXT = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
 
 
 def defects(router: Any) -> float:
-    return float(router.state.metrics.registry.get_sample_value("dragoman_router_defects_total"))
+    return float(router.state.metrics.registry.get_sample_value("dragoman_router_internal_errors_total"))
 
 
 def broken(*_: Any, **__: Any) -> None:

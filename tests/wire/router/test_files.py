@@ -164,7 +164,9 @@ async def test_each_replica_is_told_its_own_tag_and_gets_the_same_bytes(
     router.serve("a", one.replica(), two.replica())
 
     async def draining(exchange: Any) -> None:
-        await exchange.answer({"error": {"code": "draining", "message": "…"}}, 503)
+        await exchange.answer(
+            {"error": {"code": "draining", "message": "…"}}, 503, "x-dragoman-refused: draining\r\n"
+        )
 
     one.script = draining
     for _ in range(20):

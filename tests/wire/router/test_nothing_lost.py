@@ -25,7 +25,9 @@ async def draining(exchange: Any) -> None:
     if exchange.target == "/readyz":
         await exchange.answer({}, 503)
     else:
-        await exchange.answer({"error": {"code": "draining", "message": "…"}}, 503)
+        await exchange.answer(
+            {"error": {"code": "draining", "message": "…"}}, 503, "x-dragoman-refused: draining\r\n"
+        )
 
 
 async def overloaded(exchange: Any) -> None:
@@ -264,10 +266,10 @@ async def test_gauges_show_what_requests_hold(router: Any, until: Any) -> None:
     router.serve("a")
     gauge = router.state.metrics.registry.get_sample_value
     sending = asyncio.ensure_future(router.translate())
-    await until(lambda: gauge("dragoman_router_active_requests") == 1)
+    await until(lambda: gauge("dragoman_router_requests_active") == 1)
     await until(lambda: gauge("dragoman_router_body_bytes") > 0)
     sending.cancel()
-    await until(lambda: gauge("dragoman_router_active_requests") == 0)
+    await until(lambda: gauge("dragoman_router_requests_active") == 0)
     assert gauge("dragoman_router_body_bytes") == 0
 
 

@@ -34,7 +34,7 @@ async def small(start_router: Any) -> Any:
 
 
 def stalled(router: Any) -> float:
-    return float(router.state.metrics.registry.get_sample_value("dragoman_router_clients_stalled_total"))
+    return float(router.state.metrics.registry.get_sample_value("dragoman_router_write_timeouts_total"))
 
 
 def in_flight(router: Any) -> int:

@@ -1,4 +1,4 @@
-"""The deployment's glossary: a file, usually of a ConfigMap, that is read again when it changes.
+"""The deployment's glossary: a file, usually of a ConfigMap, that is reloaded when it changes.
 
 YAML: a list of `{source: en, target: de, terms: {invoice: Rechnung}}`. Anything that ends in `.tsv`: lines of
 source language, target language, term, translation, separated by tabs. `#` begins a comment line.
@@ -6,8 +6,6 @@ source language, target language, term, translation, separated by tabs. `#` begi
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,17 +15,13 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from dragoman_contract.languages import Languages, LanguageTag, serves
+from dragoman_contract.live_files import POLL_S, LiveFiles, reason
 from dragoman_contract.plain_yaml import read_yaml
 from dragoman_protocols.errors import SettingsError
 from dragoman_protocols.glossaries.matching import Glossary, Term
 from dragoman_protocols.languages import Pair
 
-log = logging.getLogger(__name__)
-
-LOOK_EVERY_S = 5.0
-"""A kubelet takes up to a minute to bring a changed ConfigMap to its pods; a look costs a system call."""
-
-MOST_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """Four times what a ConfigMap holds."""
 
 
@@ -117,9 +111,6 @@ class GlossaryFile:
         path: Of the file.
         clock: Seconds, monotonic.
 
-    Attributes:
-        problem: Why the file as it is now cannot be used; empty where it is in force.
-
     Raises:
         SettingsError: It cannot be read, or is no glossary.
     """
@@ -127,26 +118,27 @@ class GlossaryFile:
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
         self._clock = clock
-        self._looked_s = clock()
-        self._reading = False
-        self.problem = ""
-        self._made: dict[tuple[Languages, ...], Glossary | None] = {}
-        """By the pairs of the file that hold: there are few, whatever tags callers name."""
-        self._unusable = ""
+        self._checked_s = clock()
+        self._file = LiveFiles(str(path), [path], self._load, (OSError, ValueError), in_thread=True)
+        self.watch = self._file.watch
         try:
-            self._judged = self._state()
-            self._deployed = self._read()
+            self._load()
         except (OSError, ValueError) as error:
-            raise SettingsError(f"--glossary {path}: {_said(error)}") from None
+            raise SettingsError(f"--glossary {path}: {reason(error)}") from None
+
+    @property
+    def problem(self) -> str:
+        """Why the file as it is now cannot be used; empty where it is in force."""
+        return self._file.problem
 
     @property
     def terms(self) -> int:
         """How many terms are in force, over all pairs."""
-        return sum(len(entry.terms) for entry in self._deployed.entries)
+        return sum(len(entry.terms) for entry in self._in_force[0].entries)
 
     def of(self, pair: Pair) -> Glossary | None:
         """The terms that hold for a pair; None if there are none."""
-        deployed, made = self._deployed, self._made
+        deployed, made = self._in_force
         key = deployed.holding(pair.source.tag, pair.target.tag)
         if key not in made:
             made[key] = deployed.glossary(key)
@@ -154,61 +146,19 @@ class GlossaryFile:
 
     def is_made(self, pair: Pair) -> bool:
         """Whether `of` has the terms at hand; else it makes them, in seconds where there are very many."""
-        return self._deployed.holding(pair.source.tag, pair.target.tag) in self._made
-
-    async def watch(self) -> None:
-        """Look again and again until cancelled, so that an edit is heeded, or complained of, without requests."""
-        while True:
-            await asyncio.sleep(LOOK_EVERY_S)
-            await self._look()
+        deployed, made = self._in_force
+        return deployed.holding(pair.source.tag, pair.target.tag) in made
 
     async def refresh(self) -> None:
-        """Read the file again if it changed; what cannot be read leaves the last good glossary in force."""
-        if self._clock() - self._looked_s >= LOOK_EVERY_S:
-            await self._look()
+        """Reload the file if it changed; checked at most every `POLL_S`. For a process that does not `watch`."""
+        if self._clock() - self._checked_s >= POLL_S:
+            self._checked_s = self._clock()
+            await self._file.check()
 
-    async def _look(self) -> None:
-        if self._reading:
-            return
-        self._looked_s = self._clock()
-        self._reading = True
-        try:
-            problem = await self._judge()
-        finally:
-            self._reading = False
-        if problem and problem != self.problem:
-            log.warning("%s: %s; the last good terms stay in force", self._path, problem)
-        self.problem = problem
-
-    async def _judge(self) -> str:
-        """What is wrong with the file, which is read where it changed; empty where nothing is."""
-        try:
-            state = self._state()
-            if state != self._judged:
-                try:
-                    self._deployed = await asyncio.to_thread(self._read)
-                except ValueError as error:
-                    self._unusable = _said(error)
-                else:
-                    self._made, self._unusable = {}, ""
-                    log.info("%s: read again, %d terms", self._path, self.terms)
-                self._judged = state
-        except OSError as error:
-            return _said(error)
-        return self._unusable
-
-    def _state(self) -> tuple[int, int, int]:
-        found = self._path.stat()
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
-    def _read(self) -> Deployed:
-        if self._path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"over {MOST_BYTES} bytes")
+    def _load(self) -> None:
+        if self._path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"over {MAX_BYTES} bytes")
         text = self._path.read_text(encoding="utf-8")
-        return parsed(text, tabs=self._path.suffix == ".tsv")
-
-
-def _said(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "not UTF-8"
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        made: dict[tuple[Languages, ...], Glossary | None] = {}
+        # By the pairs of the file that hold: there are few, whatever tags clients name.
+        self._in_force = parsed(text, tabs=self._path.suffix == ".tsv"), made

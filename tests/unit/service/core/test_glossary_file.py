@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_contract.live_files import POLL_S
 from dragoman_protocols.errors import SettingsError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core.glossary_file import LOOK_EVERY_S, GlossaryFile
+from dragoman_service.core.glossary_file import GlossaryFile
 
 YAML = """
 - {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}
@@ -81,7 +82,7 @@ class Edited:
         """Put a file with `text` in the place of the one that is there, as a kubelet does."""
         if text is not None:
             os.replace(written(self.path.with_suffix(".new"), text), self.path)
-        self._clock.now_s += LOOK_EVERY_S
+        self._clock.now_s += POLL_S
         await self.glossary.refresh()
 
     @property
@@ -112,8 +113,10 @@ async def test_a_broken_file_leaves_the_last_good_terms_and_says_so_once(edited:
         await edited.look(text)
         assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
         assert edited.glossary.problem.startswith("no YAML, line")
-    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
-    assert warning == f"{edited.path}: {edited.glossary.problem}; the last good terms stay in force"
+    (logged,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert logged.startswith(
+        f"{edited.path}: reload failed, the previous content stays in use: no YAML, line"
+    )
     await edited.look(YAML)
     assert (edited.invoice, edited.glossary.problem) == ("Rechnung", "")
 

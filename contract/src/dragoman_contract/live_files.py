@@ -1,0 +1,106 @@
+"""Files that are reloaded when they change: keys, certificates, static deployments, glossaries."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+"""A mounted Secret reaches a pod within a minute; inotify does not see the swapped symlink of every mount."""
+
+Stamp = tuple[tuple[str, int, int], ...]
+
+
+class LiveFiles:
+    """Files whose last good content stays in use while they cannot be read.
+
+    Args:
+        name: For the log.
+        paths: Files, or directories of files; compared from now on.
+        load: Reads them.
+        errors: Exceptions of `load` whose message is the reason; any other is logged with its traceback.
+        in_thread: Whether to load in a thread, because it takes long.
+        on_reload: Called after each change with whether its content is in use.
+
+    Attributes:
+        problem: Why the files as they are now cannot be used; empty where they are in use.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        paths: Sequence[Path],
+        load: Callable[[], None],
+        errors: tuple[type[Exception], ...],
+        *,
+        in_thread: bool = False,
+        on_reload: Callable[[bool], object] = lambda _: None,
+    ) -> None:
+        self._name, self._paths, self._load, self._errors = name, paths, load, errors
+        self._in_thread = in_thread
+        self._on_reload = on_reload
+        self._seen = stamp(paths)
+        self._checking = False
+        self.problem = ""
+
+    async def watch(self) -> None:
+        """Check for changes until cancelled."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            await self.check()
+
+    async def check(self) -> None:
+        """Reload the files if they changed."""
+        now = stamp(self._paths)
+        if self._checking or now == self._seen:
+            return
+        self._seen, self._checking = now, True
+        try:
+            if self._in_thread:
+                await asyncio.to_thread(self._load)
+            else:
+                self._load()
+        except self._errors as error:
+            self.problem = reason(error)
+            log.error("%s: reload failed, the previous content stays in use: %s", self._name, self.problem)
+        except Exception as error:
+            # No content of a file may end a running process.
+            self.problem = repr(error)
+            log.exception("%s: reload failed, the previous content stays in use", self._name)
+        else:
+            self.problem = ""
+            log.info("%s reloaded", self._name)
+        finally:
+            self._checking = False
+        self._on_reload(not self.problem)
+
+
+def stamp(paths: Sequence[Path]) -> Stamp:
+    """Changes when the content or the permissions of the files do; a directory stands for the files in it."""
+    found: list[tuple[str, int, int]] = []
+    for path in paths:
+        for member in _members(path):
+            try:
+                status = member.stat()
+            except OSError:
+                continue
+            found.append((str(member), status.st_ctime_ns, status.st_ino))
+    return tuple(found)
+
+
+def reason(error: Exception) -> str:
+    """An exception in a few words, without the path that the caller names anyway."""
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def _members(path: Path) -> list[Path]:
+    try:
+        return [path, *sorted(path.iterdir())]
+    except OSError:
+        return [path]  # A file, or gone.
