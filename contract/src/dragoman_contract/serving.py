@@ -15,6 +15,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -331,7 +332,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, because pods and routers drain on a signal; closes overdue connections."""
+    """uvicorn without its signal handlers, because pods and routers drain on a signal; closes overdue connections.
+
+    Work in threads (`asyncio.to_thread`) runs one after another. Two busy threads hand the interpreter's lock to each
+    other whenever one calls `regex`, which releases it; the event loop then waits for tens or hundreds of milliseconds.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, with one thread for all work that is too long for the event loop."""
+        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
+        asyncio.get_running_loop().set_default_executor(worker)
+        await super().startup(sockets=sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

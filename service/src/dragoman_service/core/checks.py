@@ -11,7 +11,6 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -29,7 +28,8 @@ log = logging.getLogger(__name__)
 PROGRAM = "dragoman_service.core.checks_process"
 
 INLINE_CHARS = 2_000
-"""Longer texts, source and output together, are checked in a thread: the guards take about 2 µs a character."""
+"""Longer texts, source and output together, are checked in a thread, so that short ones do not queue behind them in the
+guard process or on the event loop: the guards take about 2 µs a character."""
 
 MAX_PENDING = 64
 """Pending checks of the guard process; beyond them the event loop is faster, however busy it is."""
@@ -163,7 +163,6 @@ class Evaluator:
         self._process = process
         self._waiting: deque[tuple[asyncio.Future[Findings], str, str, Expectation]] = deque()
         self._working = False
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="guards")
 
     async def evaluation(
         self, segment: Segment, generated: GeneratedText, pair: Pair, terms: Sequence[Term]
@@ -182,12 +181,12 @@ class Evaluator:
 
     async def findings(self, source: str, output: str, expected: Expectation) -> Findings:
         """See `guards.check`."""
+        if len(source) + len(output) > INLINE_CHARS:
+            return await asyncio.to_thread(check, source, output, expected)
         if self._process is not None and self._process.is_free:
             with suppress(GuardProcessError):
                 return await self._process.check(source, output, expected)
         loop = asyncio.get_running_loop()
-        if len(source) + len(output) > INLINE_CHARS:
-            return await loop.run_in_executor(self._thread, check, source, output, expected)
         found: asyncio.Future[Findings] = loop.create_future()
         self._waiting.append((found, source, output, expected))
         if not self._working:

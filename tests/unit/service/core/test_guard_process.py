@@ -50,6 +50,25 @@ async def test_the_evaluator_uses_it(guards: GuardProcess) -> None:
     assert [each.guard for each in found] == [Guard.UNTRANSLATED]
 
 
+async def test_long_texts_do_not_queue_in_it(guards: GuardProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    check_in_process = guards.check
+
+    async def counted(source: str, output: str, expected: Expectation) -> Any:
+        sent.append(len(source))
+        return await check_in_process(source, output, expected)
+
+    monkeypatch.setattr(guards, "check", counted)
+    evaluator = Evaluator(guards)
+    async with asyncio.timeout(START_S):
+        long = SOURCE * (checks.INLINE_CHARS // len(SOURCE) + 1)
+        found = await asyncio.gather(
+            evaluator.findings(long, long, EXPECTED), evaluator.findings(SOURCE, SOURCE, EXPECTED)
+        )
+    assert [[each.guard for each in every] for every in found] == [[Guard.UNTRANSLATED]] * 2
+    assert sent == [len(SOURCE)]
+
+
 async def test_a_fault_of_a_guard_is_its_own_answer_s_alone(guards: GuardProcess) -> None:
     faulty = Expectation(cast(Any, None), "de")
     async with asyncio.timeout(START_S):
