@@ -1,22 +1,34 @@
-"""Everything that can go wrong in an engine pod, named by cause.
+"""Everything that can go wrong with a request, in the engine pod or in the router, named by cause.
 
-Messages say what is wrong and what to do about it, in one sentence a caller may read. No class here
-knows HTTP: each dialect maps classes to the statuses and bodies of its own API.
+    RequestError
+      CallerError               the request is wrong: sending it again does not help
+      CapacityError             not now: `retry_after_s`
+        UnavailableError        503 in every API: another replica, or this one later, can answer
+      DeadlineExceededError     not finished in time
+      EngineError               the engine failed
+      UpstreamError             the replicas that the router tried failed
+      DefectError               an exception that the program does not foresee
+
+Messages say what is wrong and what to do about it, in one sentence a caller may read. Each API maps the classes to
+the statuses and bodies of its own with an `ErrorTable`.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, Generic, TypeVar
+
+Row = TypeVar("Row")
 
 
-class ServiceError(Exception):
+class RequestError(Exception):
     """Root of the tree."""
 
     code: ClassVar[str] = "internal_error"
     """Stable name of the cause, for callers' programs and as a metric label."""
 
 
-class CallerError(ServiceError):
+class CallerError(RequestError):
     """The request cannot be answered as it is; sending it again will not help."""
 
     code = "bad_request"
@@ -64,10 +76,10 @@ class TextTooLongError(CallerError):
     code = "text_too_long"
 
 
-class UnsupportedWishError(CallerError):
-    """The model's prompt family cannot do what was asked for: a glossary, a tone, instructions, a context."""
+class UnsupportedOptionError(CallerError):
+    """The model's prompt family does not support an option: a glossary, a tone, instructions, a context."""
 
-    code = "unsupported_wish"
+    code = "unsupported_option"
 
 
 class InvalidGlossaryError(CallerError):
@@ -100,6 +112,55 @@ class BrokenFileError(CallerError):
     code = "broken_file"
 
 
+class UnknownPathError(CallerError):
+    """No API has this path."""
+
+    code = "not_found"
+
+
+class MethodNotAllowedError(UnknownPathError):
+    """The path exists, with other methods.
+
+    Args:
+        message: Which methods it has.
+        allowed: The methods.
+    """
+
+    code = "method_not_allowed"
+
+    def __init__(self, message: str, allowed: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.allowed = tuple(sorted(allowed))
+
+
+class UnknownDeploymentError(CallerError):
+    """There is no TranslationDeployment of the requested name."""
+
+    code = "unknown_deployment"
+
+
+class ModelNotFoundError(UnknownDeploymentError):
+    """There is no model of the requested name."""
+
+
+class UnknownDocumentError(CallerError):
+    """No replica has the requested document."""
+
+    code = "unknown_document"
+
+
+class KeyMissingError(CallerError):
+    """An API key is required, and the request has none."""
+
+    code = "key_missing"
+
+
+class KeyRefusedError(CallerError):
+    """The API key is unknown."""
+
+    code = "key_refused"
+
+
 class QuotaError(CallerError):
     """A quota is used up."""
 
@@ -110,7 +171,7 @@ class StoreFullError(QuotaError):
     """There are as many glossaries as are kept."""
 
 
-class CapacityError(ServiceError):
+class CapacityError(RequestError):
     """The pod cannot take the request now; the same request may succeed later or on another replica.
 
     Args:
@@ -124,7 +185,17 @@ class CapacityError(ServiceError):
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = max(1, retry_after_s)
+
+
+class RateLimitedError(CapacityError):
+    """The key, or the client, sends requests faster than it may."""
+
+    code = "rate_limited"
+
+
+class UnavailableError(CapacityError):
+    """Another replica, or this one later, can answer."""
 
 
 class OverloadedError(CapacityError):
@@ -150,22 +221,40 @@ class CrowdedOutError(OverloadedError):
     begun = True
 
 
-class NotReadyError(CapacityError):
+class NotReadyError(UnavailableError):
     """The model is still loading."""
 
     code = "not_ready"
 
 
-class DrainingError(CapacityError):
+class DrainingError(UnavailableError):
     """The pod finishes what it has and takes nothing new."""
 
     code = "draining"
 
 
-class GlossaryMissingError(CapacityError):
+class GlossaryMissingError(UnavailableError):
     """A router names a glossary that the pod does not hold; it brings it and asks again."""
 
     code = "glossary_missing"
+
+
+class NoReplicaError(UnavailableError):
+    """No replica could take the request within the time that it may wait."""
+
+    code = "no_replica"
+
+
+class QueueFullError(UnavailableError):
+    """The deployment's queue in the router is full."""
+
+    code = "overloaded"
+
+
+class GlossariesUnavailableError(UnavailableError):
+    """The store of glossaries cannot be read."""
+
+    code = "glossaries_unavailable"
 
 
 class CutShortError(DrainingError):
@@ -174,19 +263,33 @@ class CutShortError(DrainingError):
     begun = True
 
 
-class DeadlineExceededError(ServiceError):
+class DeadlineExceededError(RequestError):
     """The translation was not finished within the request's time limit."""
 
     code = "timeout"
 
 
-class GlossaryStoreError(ServiceError):
+class UpstreamTimeoutError(DeadlineExceededError):
+    """No replica answered in time."""
+
+
+class UpstreamError(RequestError):
+    """The replicas that were tried failed."""
+
+    code = "upstream_failed"
+
+
+class DefectError(RequestError):
+    """A defect: an exception that the program does not foresee."""
+
+
+class GlossaryStoreError(RequestError):
     """Glossaries cannot be read or kept: the place where they live is broken, full or gone."""
 
     code = "glossary_store_failed"
 
 
-class EngineError(ServiceError):
+class EngineError(RequestError):
     """The engine failed on a request."""
 
     code = "engine_error"
@@ -222,25 +325,38 @@ class EngineDeadError(EngineError):
     code = "engine_dead"
 
 
-class StartError(ServiceError):
-    """The pod cannot start; the message is the sentence for the termination log."""
+class ErrorTable(Generic[Row]):
+    """What an API answers for each class of errors.
 
-    code = "start_failed"
+    Args:
+        rows: Classes with what stands for them; the first that fits an error counts. The last one is `RequestError`.
+    """
+
+    def __init__(self, *rows: tuple[type[RequestError], Row]) -> None:
+        self._rows = rows
+        self._known: dict[type[RequestError], Row] = {}
+
+    def __getitem__(self, error: RequestError) -> Row:
+        """The row of an error."""
+        return self.of(type(error))
+
+    def of(self, kind: type[RequestError]) -> Row:
+        """The row of a class."""
+        row = self._known.get(kind)
+        if row is None:
+            row = self._known[kind] = next(row for known, row in self._rows if issubclass(kind, known))
+        return row
 
 
-class SettingsError(StartError):
-    """A flag or an environment variable is wrong."""
-
-    code = "bad_settings"
-
-
-class PromptTemplateError(StartError):
-    """The prompt family or its template cannot be used."""
-
-    code = "bad_prompt_template"
+def headers_of(error: RequestError) -> tuple[tuple[str, str], ...]:
+    """`Retry-After` where sending the request again can help; `Allow` for a wrong method."""
+    if isinstance(error, CapacityError):
+        return (("Retry-After", str(error.retry_after_s)),)
+    if isinstance(error, MethodNotAllowedError):
+        return (("Allow", ", ".join(error.allowed)),)
+    return ()
 
 
-class ModelLoadError(StartError):
-    """The engine could not load the model."""
-
-    code = "model_load_failed"
+def closes(error: RequestError) -> bool:
+    """Whether the connection ends with the answer: the body was not read to its end, or the pod terminates."""
+    return isinstance(error, DrainingError | EngineDeadError | BodyTooLargeError)

@@ -5,6 +5,7 @@ Source: https://www.rfc-editor.org/rfc/rfc5646 for tags, CLDR (through langcodes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +17,10 @@ from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
 
 CHINESE = frozenset({"zh", "cmn"})
 """Primary subtags that prompt families mean by "Chinese"; Cantonese (yue) is a target of its own."""
+
+
+AUTO = "auto"
+"""A source language that asks for detection."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,82 @@ def primary(tag: str) -> str:
     return known.language
 
 
+def canonical(tag: str) -> str:
+    """The canonical form of a tag: its usual casing, and `he` for `iw`; it need not name a known language.
+
+    Raises:
+        UnknownLanguageError: It has not the form of a tag, or is too long.
+    """
+    # Before it is cached: what is kept of a caller's input has to be short.
+    if len(tag) > MOST_TAG_CHARS:
+        raise _too_long(tag)
+    return _canonical(tag)
+
+
+@lru_cache(maxsize=4096)
+def _canonical(tag: str) -> str:
+    if not is_tag(tag):
+        raise _no_tag(tag)
+    try:
+        return langcodes.standardize_tag(tag)
+    except (LanguageTagError, LookupError) as error:
+        raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
+
+
+class Codes:
+    """The language codes of an API that has codes of its own beside BCP-47 tags.
+
+    Args:
+        tags: The tags that its codes stand for, by the code in lower case.
+        given: The codes that it answers with, by the tag.
+    """
+
+    def __init__(self, tags: Mapping[str, str], given: Mapping[str, str]) -> None:
+        self._tags, self._given = tags, given
+
+    def tag(self, code: str, listed: frozenset[str]) -> str:
+        """The tag of a code.
+
+        Args:
+            code: As the client sent it.
+            listed: Tags that are served, in lower case: a code that is one of them stands for itself.
+
+        Raises:
+            UnknownLanguageError: It is none.
+        """
+        lowered = code.lower()
+        if lowered in listed:
+            return code
+        found = self._tags.get(lowered)
+        return canonical(code) if found is None else found
+
+    def source(self, code: str | None, listed: frozenset[str]) -> str | None:
+        """The same for a source language: None for `auto`, an empty code or none, which ask for detection.
+
+        Raises:
+            UnknownLanguageError: It is none.
+        """
+        return None if not code or code.lower() == AUTO else self.tag(code, listed)
+
+    def locale(self, code: str) -> str:
+        """The tag of the language that names are wanted in; what is none is returned as it is."""
+        return self._tags.get(code.lower(), code)
+
+    def code(self, tag: str) -> str:
+        """The code to answer with."""
+        return self._given.get(tag, tag)
+
+
+def _too_long(tag: str) -> UnknownLanguageError:
+    return UnknownLanguageError(
+        f"a language tag has at most {MOST_TAG_CHARS} characters; {tag[:40]!r}… has {len(tag)}"
+    )
+
+
+def _no_tag(tag: str) -> UnknownLanguageError:
+    return UnknownLanguageError(f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de" or "pt-BR"')
+
+
 def _parsed(tag: str) -> langcodes.Language:
     """What langcodes reads in a tag.
 
@@ -103,13 +184,9 @@ def _parsed(tag: str) -> langcodes.Language:
         LanguageTagError: Its parts do not go together.
     """
     if len(tag) > MOST_TAG_CHARS:
-        raise UnknownLanguageError(
-            f"a language tag has at most {MOST_TAG_CHARS} characters; {tag[:40]!r}… has {len(tag)}"
-        )
+        raise _too_long(tag)
     if not is_tag(tag):
-        raise UnknownLanguageError(
-            f'{tag[:40]!r} is no language tag; expected BCP-47 such as "de" or "pt-BR"'
-        )
+        raise _no_tag(tag)
     return langcodes.Language.get(tag)
 
 

@@ -1,10 +1,10 @@
-"""The languages that a pod offers, for APIs that list them."""
+"""The languages that a pod, or all deployments of a router, offer: for APIs that list them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import langcodes
 from langcodes.tag_parser import LanguageTagError
@@ -20,8 +20,11 @@ COMMON = tuple(_COMMON.split())
 """What is listed where every language is served: those that can also be detected, without dialects."""
 
 
+EVERY_PAIR = (Languages(source=ANY, targets=(ANY,)),)
+
+
 @dataclass(frozen=True)
-class Offered:
+class Offer:
     """What can be translated.
 
     Args:
@@ -30,26 +33,36 @@ class Offered:
     """
 
     sources: tuple[str, ...]
-    targets: dict[str, tuple[str, ...]]
+    targets: Mapping[str, tuple[str, ...]]
 
-    @property
+    @cached_property
     def all_targets(self) -> tuple[str, ...]:
         """What any source can become, each once."""
         return _once(target for source in self.sources for target in self.targets[source])
 
-    @property
+    @cached_property
     def all_languages(self) -> tuple[str, ...]:
         """Every source and target, each once."""
         return _once((*self.sources, *self.all_targets))
 
+    @cached_property
+    def listed_sources(self) -> frozenset[str]:
+        """The sources in lower case."""
+        return frozenset(map(str.lower, self.sources))
 
-def offered(served: tuple[Languages, ...]) -> Offered:
-    """What a deployment's pairs come to, with "any" written out.
+    @cached_property
+    def listed_targets(self) -> frozenset[str]:
+        """The targets in lower case."""
+        return frozenset(map(str.lower, self.all_targets))
+
+
+def offer_of(deployments: Iterable[tuple[Languages, ...]]) -> Offer:
+    """What the pairs of deployments come to, with "any" written out.
 
     Args:
-        served: Its pairs; empty means every pair.
+        deployments: The pairs of each; empty means every pair.
     """
-    entries = served or (Languages(source=ANY, targets=(ANY,)),)
+    entries = [entry for served in deployments for entry in served or EVERY_PAIR]
     named = _once(tag for entry in entries for tag in (entry.source, *entry.targets) if tag != ANY)
     universe = _once((*named, *COMMON))
 
@@ -66,7 +79,7 @@ def offered(served: tuple[Languages, ...]) -> Offered:
         )
         for source in written_out(entry.source for entry in entries)
     }
-    return Offered(tuple(source for source in targets if targets[source]), targets)
+    return Offer(tuple(source for source in targets if targets[source]), targets)
 
 
 def name_in(tag: str, locale: str) -> str:

@@ -12,11 +12,12 @@ import uvloop
 from prometheus_client import REGISTRY
 
 from dragoman_contract.command_line import configure_logging
-from dragoman_protocols.errors import EngineDeadError, ServiceError, SettingsError, StartError
+from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.gpu import gpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.engine.threads import in_daemon_thread
+from dragoman_service.errors import SettingsError, StartError
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
@@ -78,7 +79,7 @@ def _engine(settings: Settings) -> Engine:
     return AsyncLLMEngine(settings, family.framing)
 
 
-def _say_why(error: ServiceError, last_words: Path | None) -> None:
+def _say_why(error: Exception, last_words: Path | None) -> None:
     """One sentence to standard error and to the termination log; what led to it at debug level."""
     sys.stderr.write(f"dragoman serve: {error}\n")
     if last_words is not None:

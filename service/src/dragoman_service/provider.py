@@ -101,7 +101,7 @@ class AsyncVLLMTranslationProvider:
 
         Raises:
             NotReadyError: Before `initialize_engine`.
-            ServiceError: As `translate.Translator.translate` does.
+            RequestError: As `translate.Translator.translate` does.
         """
         (result,) = await self.request(TranslationRequest((text,), target_lang, source_lang))
         return result.text

@@ -20,7 +20,7 @@ from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
 from dragoman_contract.routing import LAME_DUCK_S, REQUEST_TIMEOUT_S
-from dragoman_protocols.errors import SettingsError
+from dragoman_service.errors import SettingsError
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 """Where a kubelet reads a container's last words unless its spec says otherwise."""

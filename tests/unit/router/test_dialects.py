@@ -10,22 +10,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_router import errors
+from dragoman_protocols import errors
+from dragoman_protocols.api import Kind, Limits, Need, Site
+from dragoman_protocols.multipart import Upload
+from dragoman_protocols.offer import Offer
 from dragoman_router.dialects import names
-from dragoman_router.dialects.asking import Request, Served, Upload
-from dragoman_router.dialects.paths import Action, document_of, family, needs_key, recognise, refined
+from dragoman_router.dialects.asking import Request
+from dragoman_router.dialects.paths import document_of, family, recognise, with_body
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
 
 
+OFFER = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
+
+
 def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = Request("POST", path, query.encode(), list(headers), content)
-    dialect, action = recognise(request)
-    assert action is Action.TRANSLATE
-    dialect = refined(dialect, request)
-    return dialect.name, dialect.read(request)
+    endpoint = recognise(request)
+    assert endpoint.kind is Kind.TRANSLATE
+    endpoint = with_body(endpoint, request)
+    assert endpoint.peek is not None
+    return endpoint.api.name, endpoint.peek(request, OFFER)
 
 
 @pytest.mark.parametrize(
@@ -47,15 +54,8 @@ def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple
             "en",
             ("de",),
         ),
-        (("/v2/translate", {"text": ["x"], "target_lang": "PT-BR"}), "deepl", None, ("PT-BR",)),
-        (("/v2/translate", b"text=x&text=y&target_lang=DE&source_lang=EN", "", FORM), "deepl", "EN", ("DE",)),
-        (
-            ("/language/translate/v2", {"q": ["x"], "target": "zh-CN", "source": "iw"}),
-            "google",
-            "he",
-            ("zh-Hans",),
-        ),
-        (("/language/translate/v2", b"", "q=x&target=de&key=k"), "google", None, ("de",)),
+        (("/v2/translate", {"text": ["x"], "target_lang": "PT-BR"}), "deepl", None, ("pt-BR",)),
+        (("/v2/translate", b"text=x&text=y&target_lang=DE&source_lang=EN", "", FORM), "deepl", "en", ("de",)),
         (("/translate", [{"Text": "x"}], "api-version=3.0&from=en&to=de&to=fr"), "azure", "en", ("de", "fr")),
         (
             (
@@ -85,7 +85,8 @@ def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple
 )
 def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str, ...]) -> None:
     found, asked = ask(*arguments)
-    assert (found, asked.source, asked.targets) == (name, source, targets)
+    need = asked.needs[0] if asked.needs else Need(None, ())
+    assert (found, need.source, need.targets) == (name, source, targets)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ ALL_ERRORS = [
     errors.BodyTooLargeError("m"),
     errors.KeyMissingError("m"),
     errors.KeyRefusedError("m"),
-    errors.QuotaExceededError("m"),
+    errors.QuotaError("m"),
     errors.RateLimitedError("m", 7),
     errors.QueueFullError("m", 7),
     errors.NoReplicaError("m", 7),
@@ -149,15 +150,16 @@ STATUSES = {
 @pytest.mark.parametrize("path", STATUSES)
 def test_errors_have_the_dialects_status_and_shape(path: str) -> None:
     path, _, query = path.partition("?")
-    dialect = family(Request("POST", path, query.encode(), []))
+    request = Request("POST", path, query.encode(), [])
+    dialect = family(request)
     for error, status in zip(ALL_ERRORS, STATUSES[path + ("?" + query if query else "")], strict=True):
-        answer = dialect.refuse(error)
+        answer = dialect.error(error, request)
         assert answer.status == status, error
         assert json.loads(answer.body)
-        assert ((b"retry-after", b"7") in answer.headers) == isinstance(error, errors.CapacityError)
+        assert (("Retry-After", "7") in answer.headers) == isinstance(error, errors.CapacityError)
 
 
-SERVED = Served({"en": ("de", "zh-Hans"), "de": ("en",)}, ("european",))
+SITE = Site(OFFER, (), ("european",), Limits(None, 1000))
 
 
 @pytest.mark.parametrize(
@@ -170,20 +172,16 @@ SERVED = Served({"en": ("de", "zh-Hans"), "de": ("en",)}, ("european",))
             "",
             '[{"language": "DE", "name": "German"}, {"language": "EN", "name": "English"}]',
         ),
-        (
-            "/language/translate/v2/languages",
-            "target=en",
-            '{"language": "zh-CN", "name": "Chinese (Simplified)"}',
-        ),
         ("/languages", "api-version=3.0", '"de": {"name": "German", "nativeName": "Deutsch", "dir": "ltr"}'),
         ("/v1/models", "", '"id": "european"'),
     ],
 )
 def test_languages(path: str, query: str, expected: str) -> None:
     request = Request("GET", path, query.encode(), [])
-    dialect, action = recognise(request)
-    assert action is Action.LANGUAGES
-    assert expected in dialect.languages(request, SERVED).body.decode()
+    endpoint = recognise(request)
+    assert endpoint.kind is Kind.RESPOND
+    assert endpoint.respond is not None
+    assert expected in endpoint.respond(request, SITE).body.decode()
 
 
 @pytest.mark.parametrize(
@@ -215,15 +213,16 @@ def test_paths_that_nobody_has(method: str, path: str, deployment: str | None) -
             (None, ("de",)),
         ),
         ("/translate_file", {"target": ["de"]}, b"source=fr&target=en", ("fr", ("en",))),
-        ("/v2/document", {"target_lang": ["EN-GB"], "auth_key": ["k"]}, b"", (None, ("EN-GB",))),
+        ("/v2/document", {"target_lang": ["EN-GB"], "auth_key": ["k"]}, b"", (None, ("en-GB",))),
     ],
 )
 def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any) -> None:
     request = Request("POST", path, query, [], upload=Upload(fields, "Hello"))
-    dialect, action = recognise(request)
-    asked = refined(dialect, request).read(request)
-    assert action is Action.UPLOAD
-    assert (asked.source, asked.targets) == found
+    endpoint = recognise(request)
+    assert endpoint.kind is Kind.FILE
+    assert endpoint.peek is not None
+    asked = endpoint.peek(request, OFFER)
+    assert (asked.needs[0].source, asked.needs[0].targets) == found
     assert (asked.sample, asked.characters) == ("Hello", 0)
 
 
@@ -241,8 +240,8 @@ def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any
 )
 def test_documents_are_asked_for_by_id(method: str, path: str, found: str | None, key: bool) -> None:
     request = Request(method, path, b"", [])
-    dialect, action = recognise(request)
-    assert (action, document_of(request), needs_key(dialect, action)) == (Action.FETCH, found, key)
+    endpoint = recognise(request)
+    assert (endpoint.kind, document_of(request), endpoint.needs_key) == (Kind.DOCUMENT, found, key)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/v2/document/x"), ("POST", "/download_file/x")])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.routing import new_document_id
-from dragoman_router.errors import UnknownDocumentError
+from dragoman_protocols.errors import UnknownDocumentError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.manifests import replicas_of_slices
 from dragoman_router.fleet.queue import QueueLimits

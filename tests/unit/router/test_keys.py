@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_protocols.errors import (
+    KeyMissingError,
+    KeyRefusedError,
+    MalformedRequestError,
+    QuotaError,
+    RateLimitedError,
+)
 from dragoman_router.access.accounts import Account
 from dragoman_router.access.keys import KeyRing, presented, presented_in_body
 from dragoman_router.access.rates import Limits
 from dragoman_router.dialects.asking import Request
-from dragoman_router.errors import (
-    KeyMissingError,
-    KeyRefusedError,
-    MalformedRequestError,
-    QuotaExceededError,
-    RateLimitedError,
-    SettingsError,
-)
+from dragoman_router.errors import SettingsError
 
 
 def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:
@@ -91,7 +91,7 @@ def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: by
 
 
 def test_a_query_of_too_many_fields_is_refused() -> None:
-    with pytest.raises(MalformedRequestError, match="query has more than 1024 fields"):
+    with pytest.raises(MalformedRequestError, match="query has more than 1000 fields"):
         presented(request(query=b"?key=x" + b"&" * 5000))
 
 
@@ -141,7 +141,7 @@ def test_what_was_used_stays_used_whatever_becomes_of_the_key(ring: KeyRing, tmp
     charge(ring.find(b"a-limited-secret").account, 5, 0)
     (tmp_path / "limited").write_text('{"key": "a-limited-secret", "characterLimit": 7}')
     ring.load()
-    with pytest.raises(QuotaExceededError, match="5 of 7"):
+    with pytest.raises(QuotaError, match="5 of 7"):
         charge(ring.find(b"a-limited-secret").account, 5, 0)
     (tmp_path / "limited").unlink()
     ring.load()
@@ -181,5 +181,5 @@ def test_a_text_larger_than_the_bucket_passes_once_and_is_made_up_for() -> None:
 def test_a_quota_is_not_overdrawn(ring: KeyRing) -> None:
     account = ring.find(b"a-limited-secret").account
     charge(account, 10, 0)
-    with pytest.raises(QuotaExceededError):
+    with pytest.raises(QuotaError):
         charge(account, 1, 100)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.errors import NoReplicaError, RefusedError, UnknownDeploymentError
+from dragoman_protocols.errors import NoReplicaError, RequestError, UnknownDeploymentError
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import Connection, ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
@@ -99,7 +99,7 @@ async def test_a_slot_granted_in_the_turn_of_time_out_and_cancellation_is_given_
     await asyncio.sleep(0)
     backend.release(endpoint)
     asked.cancel()
-    with pytest.raises((asyncio.CancelledError, RefusedError)):
+    with pytest.raises((asyncio.CancelledError, RequestError)):
         await asked
     assert_idle(backend, endpoint)
 

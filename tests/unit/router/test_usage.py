@@ -8,10 +8,11 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from dragoman_protocols.errors import QuotaError
 from dragoman_router.access.accounts import Account, Count
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Calendar, Usage, period_of
-from dragoman_router.errors import QuotaExceededError, StateError
+from dragoman_router.errors import StateError
 from dragoman_router.state.outbox import MAX_AGE_S, Items, Outbox
 
 PERIOD = "2026-11-01"
@@ -39,7 +40,7 @@ async def test_a_quota_begins_anew_with_a_period(caplog: pytest.LogCaptureFixtur
     account = Account("alice", Limits(character_limit=10), 0)
     in_flight = await usage.reserve(account, 2)
     (await usage.reserve(account, 8)).settle(8)
-    with pytest.raises(QuotaExceededError, match="10 of 10"):
+    with pytest.raises(QuotaError, match="10 of 10"):
         await usage.reserve(account, 1)
     now_s[0] += 1
     assert await usage.used(account) == 0

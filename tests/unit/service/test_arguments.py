@@ -1,7 +1,7 @@
 import pytest
 
-from dragoman_protocols.errors import SettingsError
 from dragoman_service.engine.arguments import merged
+from dragoman_service.errors import SettingsError
 
 KNOWN = ("model", "max_num_seqs", "enforce_eager")
 

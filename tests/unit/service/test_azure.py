@@ -6,7 +6,7 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from dragoman_protocols import errors
-from dragoman_protocols.errors import CallerError, ServiceError
+from dragoman_protocols.errors import CallerError, RequestError
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.azure.dialect import Azure, azure, check_size, read_v3
 from dragoman_service.dialects.azure.errors import AzureRefusal, number_of
@@ -144,7 +144,7 @@ def test_what_is_no_json_is_told_apart() -> None:
         (AzureRefusal(400072, "x"), 400),
     ],
 )
-def test_a_refusal_is_a_number_its_first_digits_the_status(error: ServiceError, status: int) -> None:
+def test_a_refusal_is_a_number_its_first_digits_the_status(error: RequestError, status: int) -> None:
     for version, kind in (("3.0", int), ("2026-06-06", str)):
         answer = Azure("an-id", version, 1024).refuse(error)
         assert answer.status_code == status

@@ -74,7 +74,7 @@ def test_the_model_and_the_tags_are_told_where_they_were_asked_for() -> None:
     ],
 )
 def test_errors_have_deepls_status_and_shape(
-    error: errors.ServiceError, status: int, body: dict[str, Any]
+    error: errors.RequestError, status: int, body: dict[str, Any]
 ) -> None:
     refused = deepl_errors.refuse(error)
     assert (refused.status_code, json.loads(bytes(refused.body))) == (status, body)

@@ -10,7 +10,7 @@ from dragoman_protocols.errors import (
     EngineDeadError,
     NotReadyError,
     OverloadedError,
-    ServiceError,
+    RequestError,
 )
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
 from dragoman_service.dialects.native import Native
@@ -130,7 +130,7 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
         (EngineDeadError("x"), None),
     ],
 )
-def test_refusals_of_work_that_was_not_begun_say_so(error: ServiceError, said: str | None) -> None:
+def test_refusals_of_work_that_was_not_begun_say_so(error: RequestError, said: str | None) -> None:
     assert refusal(Native(max_texts=1), error).headers.get(REFUSED_HEADER) == said
 
 

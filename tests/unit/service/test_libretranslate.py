@@ -15,12 +15,12 @@ from dragoman_protocols.errors import (
     EngineDeadError,
     InvalidFieldError,
     NotReadyError,
-    ServiceError,
+    RequestError,
     TextTooLongError,
     TruncatedOutputError,
     UnknownLanguageError,
 )
-from dragoman_protocols.offer import offered
+from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.libretranslate.codes import from_tag, to_tag
 from dragoman_service.dialects.libretranslate.dialect import Limits, parse, render_error
@@ -151,10 +151,10 @@ def test_a_language_into_itself_changes_nothing() -> None:
         (EngineDeadError("dead"), 503, "dead"),
         (DeadlineExceededError("late"), 500, "late"),
         (TruncatedOutputError("cut"), 500, "cut"),
-        (ServiceError("defect"), 500, "defect"),
+        (RequestError("defect"), 500, "defect"),
     ],
 )
-def test_errors(error: ServiceError, status: int, said: str) -> None:
+def test_errors(error: RequestError, status: int, said: str) -> None:
     response = render_error(error)
     assert (response.status_code, json.loads(bytes(response.body))) == (status, {"error": said})
     assert response.headers["access-control-allow-origin"] == "*"
@@ -178,24 +178,24 @@ def test_a_translated_file_has_a_harmless_name(name: str, target: str, translate
 
 def test_languages_are_listed_with_their_targets() -> None:
     served = (Languages(source="en", targets=("de", "zh")), Languages(source="zz", targets=("en",)))
-    assert listed(offered(served)) == [
+    assert listed(offer_of([served])) == [
         {"code": "en", "name": "English", "targets": ["de", "zh-Hans"]},
         {"code": "zz", "name": "zz", "targets": ["en"]},
     ]
-    everything = listed(offered(()))
+    everything = listed(offer_of([()]))
     assert len(everything) > 50
     assert all(len(each["targets"]) == len(everything) - 1 for each in everything)
 
 
 @pytest.mark.parametrize(("targets", "first"), [(("de", "en"), "en"), (("de", "fr"), "de"), (("ne",), "ne")])
 def test_a_page_begins_with_a_target_that_is_served(targets: tuple[str, ...], first: str) -> None:
-    settings = settings_of(LIMITS, offered((Languages(source="es", targets=targets),)))
+    settings = settings_of(LIMITS, offer_of([(Languages(source="es", targets=targets),)]))
     assert settings["language"]["target"]["code"] == first
     assert (settings["charLimit"], settings["batchLimit"]) == (100, 3)
 
 
 def test_settings_of_a_pod_without_a_pair() -> None:
-    assert settings_of(LIMITS, offered((Languages(source="es", targets=("es",)),)))["language"]["target"]
+    assert settings_of(LIMITS, offer_of([(Languages(source="es", targets=("es",)),)]))["language"]["target"]
 
 
 def test_several_texts_have_one_language() -> None:

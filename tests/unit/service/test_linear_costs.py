@@ -13,14 +13,12 @@ from starlette.types import Receive, Scope, Send
 from dragoman_contract.languages import is_tag
 from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Glossary, Term, missing
+from dragoman_protocols.google.escaping import escaped
 from dragoman_protocols.languages import language, primary
 from dragoman_protocols.markup_tokens import Kind, Token
 from dragoman_protocols.offer import name_in
 from dragoman_service.dialects.azure.dialect import Azure
 from dragoman_service.dialects.bodies import read_json
-from dragoman_service.dialects.google.dialect import parameters
-from dragoman_service.dialects.google.html import escaped
-from dragoman_service.dialects.google.shapes import Translation
 from dragoman_service.dialects.libretranslate.fields import read_fields
 from dragoman_service.dialects.native import TranslateRequest
 from dragoman_service.dialects.openai.dialect import tag_of
@@ -163,25 +161,10 @@ def test_a_locale_that_is_too_long_gives_english_names() -> None:
     assert name_in("de", "fr" + "-abcde" * 20) == "German"
 
 
-def test_google_takes_no_more_parameters_than_its_limit() -> None:
-    form = Request(
-        {
-            "type": "http",
-            "query_string": b"",
-            "path": "/",
-            "method": "POST",
-            "headers": [(b"content-type", b"application/x-www-form-urlencoded")],
-        }
-    )
-    with pytest.raises(CallerError, match="more than 1000 parameters"):
-        parameters(form, b"q=" + b"&q=a" * 2000, Translation, 100)
-
-
 @pytest.mark.parametrize(
     "read",
     [
         lambda asked: Azure("id", "3.0", 100).read(asked, b"[]"),
-        lambda asked: parameters(asked, b"", Translation, 100),
         lambda asked: read_fields(asked, b""),
     ],
 )

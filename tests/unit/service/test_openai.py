@@ -5,7 +5,7 @@ import pytest
 from starlette.requests import Request
 
 from dragoman_protocols import errors
-from dragoman_protocols.errors import CallerError, InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_protocols.errors import CallerError, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.dialects.openai.answers import ModelNotFoundError
@@ -149,7 +149,7 @@ def test_only_the_served_model_is_there() -> None:
         (errors.GenerationError("x"), 500, "generation_failed"),
     ],
 )
-def test_errors_have_openais_shape(error: ServiceError, status: int, code: str) -> None:
+def test_errors_have_openais_shape(error: RequestError, status: int, code: str) -> None:
     answer = OPENAI.refuse(error)
     assert answer.status_code == status
     said = json.loads(bytes(answer.body))["error"]

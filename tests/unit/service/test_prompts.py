@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.prompts import PROMPT_FAMILIES
-from dragoman_protocols.errors import PromptTemplateError
 from dragoman_protocols.languages import pair
 from dragoman_service.engine.protocol import Framing
+from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts import CUSTOM, FAMILIES, prompt_family
 from dragoman_service.prompts.family import fill
 

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dragoman_protocols.errors import ModelLoadError, NotReadyError, UnsupportedPairError
+from dragoman_protocols.errors import NotReadyError, UnsupportedPairError
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service import AsyncVLLMTranslationProvider
+from dragoman_service.errors import ModelLoadError
 
 ANSWERS = {
     "The cat sleeps on the sofa.": "Die Katze schläft auf dem Sofa.",

@@ -9,15 +9,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_protocols.errors import (
-    EngineDeadError,
-    GenerationError,
-    ModelLoadError,
-    SettingsError,
-    TextTooLongError,
-)
+from dragoman_protocols.errors import EngineDeadError, GenerationError, TextTooLongError
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Progress, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine, script_from
+from dragoman_service.errors import ModelLoadError, SettingsError
 from dragoman_service.settings import Settings
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.errors import SettingsError
+from dragoman_service.errors import SettingsError
 from dragoman_service.settings import Settings, read_settings, termination_log
 
 

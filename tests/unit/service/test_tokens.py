@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_protocols.errors import GenerationError, PromptTemplateError
+from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
 from dragoman_service.engine.vllm.tokens import COUNTED_CHARS, INLINE_CHARS, Tokens
+from dragoman_service.errors import PromptTemplateError
 
 
 class WordTokenizer:

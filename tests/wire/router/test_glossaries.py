@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from dragoman_contract.glossaries import Packed, pack, unpack
+from dragoman_protocols.errors import GlossariesUnavailableError, UnknownGlossaryError
 from dragoman_protocols.glossaries.directory import DirectoryStore
-from dragoman_router.errors import GlossariesUnavailableError, UnknownGlossaryError
 from dragoman_router.glossaries.shared import SharedGlossaries
 from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS
 from dragoman_router.routing.health import HEALTHY

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Protocol
 
+from dragoman_protocols.errors import QuotaError, RateLimitedError
 from dragoman_router.access.rates import Bucket, Limits, bucket_size
-from dragoman_router.errors import QuotaExceededError, RateLimitedError
 
 REQUESTS, CHARACTERS = "requests", "characters"
 
@@ -70,7 +70,7 @@ class Account:
 
         Raises:
             RateLimitedError: It comes too early.
-            QuotaExceededError: The characters are used up.
+            QuotaError: The characters are used up.
         """
         limit, used = self.limits.character_limit, self.characters + self.reserved
         if limit is not None and used + characters > limit:
@@ -94,7 +94,7 @@ class Account:
 
         Raises:
             RateLimitedError: It comes too early.
-            QuotaExceededError: The characters are used up.
+            QuotaError: The characters are used up.
         """
         self.take(characters, now_s)
         self.reserved += characters
@@ -176,9 +176,9 @@ NO_CHARGE = Charge()
 """Of a request without a key."""
 
 
-def quota_exceeded(used: int, limit: int, characters: int) -> QuotaExceededError:
+def quota_exceeded(used: int, limit: int, characters: int) -> QuotaError:
     """The error of a request that would exceed its key's quota."""
-    return QuotaExceededError(
+    return QuotaError(
         f"this key has used {used} of {limit} characters of this period; this request has {characters}"
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 
+from dragoman_protocols.errors import KeyRefusedError
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
 from dragoman_router.access.keys import SECRET_HEADERS, Key, KeyRing, presented, presented_in_body
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
-from dragoman_router.dialects.asking import Ask, Request
-from dragoman_router.errors import KeyRefusedError
+from dragoman_router.dialects.asking import Request
 
 REMEMBERED_CLIENTS = 10_000
 """Addresses whose rate is kept; the one used least recently is dropped first."""
@@ -98,7 +98,7 @@ class Gate:
             raise KeyRefusedError("this API key is not known here")
         return key
 
-    async def admit(self, request: Request, ask: Ask) -> tuple[str, Charge]:
+    async def admit(self, request: Request, characters: int) -> tuple[str, Charge]:
         """Admit one request, and reserve what it will use of its key's quota.
 
         Returns:
@@ -107,14 +107,14 @@ class Gate:
         Raises:
             KeyRefusedError: The key was removed meanwhile.
             RateLimitedError: It comes too early.
-            QuotaExceededError: The key is used up.
+            QuotaError: The key is used up.
         """
         key = self.known(request)
         if key is None:
             if self._anonymous.requests_per_s is not None:
                 await self._usage.reserve(self._client(request.client), 0)
             return request.client, NO_CHARGE
-        return key.name, await self._usage.reserve(key.account, ask.characters)
+        return key.name, await self._usage.reserve(key.account, characters)
 
     async def used(self, key: Key | None) -> tuple[int, int | None]:
         """Characters that a key has used in this period, and its limit."""

@@ -16,11 +16,12 @@ from typing import Any
 
 import msgspec
 
+from dragoman_protocols.errors import KeyMissingError, KeyRefusedError
+from dragoman_protocols.forms import field_of, first
 from dragoman_router.access.accounts import Account
 from dragoman_router.access.rates import Limits
-from dragoman_router.dialects.asking import Request, first
-from dragoman_router.dialects.forms import field_of
-from dragoman_router.errors import KeyMissingError, KeyRefusedError, SettingsError
+from dragoman_router.dialects.asking import Request
+from dragoman_router.errors import SettingsError
 
 SHORTEST = 8
 LONGEST_BYTES = 4096
@@ -154,7 +155,7 @@ def presented(request: Request) -> bytes | None:
         elif name in KEY_HEADERS:
             return value.strip()
     if request.query and (b"key=" in request.query):
-        fields = request.parameters()
+        fields = request.query_fields()
         for parameter in KEY_PARAMETERS:
             if key := first(fields, parameter):
                 return key.encode()

@@ -32,7 +32,7 @@ class SharedUsage(Counter, Protocol):
 
         Raises:
             RateLimitedError: It comes too early.
-            QuotaExceededError: The characters are used up.
+            QuotaError: The characters are used up.
             StateError: There was no answer; the reservation may have been made.
         """
         ...

@@ -1,248 +1,84 @@
-"""What all dialects have in common: a request as it came, and what it asks for."""
+"""What the APIs that are not in `dragoman_protocols` yet have in common."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-import msgspec
+from dragoman_contract.languages import MOST_TAG_CHARS
+from dragoman_protocols import api
+from dragoman_protocols.api import Answer, Api, Need, Peek, Site
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError, UnknownLanguageError
+from dragoman_protocols.forms import FieldValues
+from dragoman_protocols.languages import canonical
+from dragoman_protocols.multipart import Upload
 
-from dragoman_contract.languages import is_tag
-from dragoman_router.dialects.forms import fields_of
-from dragoman_router.errors import InvalidFieldError, MalformedRequestError, RefusedError
+Fields = FieldValues
 
-T = TypeVar("T")
-
-Headers = list[tuple[bytes, bytes]]
-Fields = Mapping[str, list[str]]
-
-MOST_FIELDS = 4096
-"""Fields of a form: enough for every limit on texts, and a bound on what a hostile one costs."""
-MOST_QUERY_FIELDS = 1024
-"""Of a query, which is in the head and therefore short."""
-MOST_VALUES = 4096
-"""Members of arrays in a JSON body, together; more where it is so long that texts may look like them."""
-BYTES_A_VALUE = 64
-"""A body of `MOST_VALUES` times so many bytes or more may have one for each: 16,384 in a mebibyte, decoded in 3 ms."""
-ENDS = (b'",', b"},", b"],")
-"""Of a member that is no number."""
-MOST_TAG_CHARS = 35
 AUTO = frozenset({"", "auto"})
 """Source languages that stand for "find out"."""
-JSON_TYPE = b"application/json"
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """What a form with a file says beside the file.
-
-    Args:
-        fields: Values by name, of those that a router looks at.
-        sample: The beginning of the file where that is text, to detect its language by.
-    """
-
-    fields: Fields
-    sample: str = ""
 
 
 @dataclass(slots=True)
-class Request:
+class Request(api.Request):
     """One request, its body read.
 
     Args:
-        method: Such as `POST`.
-        path: Decoded, without the prefix that names a deployment.
-        query: As it came.
-        headers: Names in lower case.
-        body: As it came.
         client: Address of the caller.
-        raw_path: The path as it came, without that prefix.
+        raw_path: The path as it came, without the prefix that names a deployment.
         deployment: `NAMESPACE/NAME` where one was asked for by name.
         key_name: Name of the API key, once it was found.
-        upload: What the form says that brought a file, where one was expected.
     """
 
-    method: str
-    path: str
-    query: bytes
-    headers: Headers
-    body: bytes = b""
     client: str = ""
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None
-    upload: Upload | None = None
-    _parameters: Fields | None = field(default=None, init=False)
-    _form: Fields | None = field(default=None, init=False)
-
-    def header(self, name: bytes) -> bytes | None:
-        """The first header of a name in lower case."""
-        for known, value in self.headers:
-            if known == name:
-                return value
-        return None
-
-    def parameters(self) -> Fields:
-        """The query's.
-
-        Raises:
-            MalformedRequestError: They are too many, or not UTF-8.
-        """
-        if self._parameters is None:
-            self._parameters = fields_of(self.query, MOST_QUERY_FIELDS, "query")
-        return self._parameters
-
-    def form(self) -> Fields:
-        """The body's, where it is a form.
-
-        Raises:
-            MalformedRequestError: They are too many, or not UTF-8.
-        """
-        if self._form is None:
-            self._form = fields_of(self.body, MOST_FIELDS, "form") if self.is_form else {}
-        return self._form
-
-    @property
-    def is_form(self) -> bool:
-        """Whether the body is an HTML form; JSON that curl labelled as one is none."""
-        if self.body.lstrip()[:1] in (b"{", b"["):
-            return False
-        kind = self.header(b"content-type")
-        return kind is not None and kind.lower().startswith(b"application/x-www-form-urlencoded")
 
 
-@dataclass(slots=True)
-class Ask:
-    """What a request asks for, as far as the router has to know.
-
-    Args:
-        targets: BCP-47 tags of the translations; empty where the pair does not matter.
-        source: BCP-47 tag of the text; None where it has to be found out, or does not matter.
-        texts: To detect the language by, and to count characters.
-        sample: To detect the language by, beside them.
-        model: Name of a deployment, in OpenAI's dialect.
-        glossary_ids: Glossaries that it names, as far as the pod would take them.
-        charged: Characters to charge for, where they are not those of all texts for each target.
-    """
-
-    targets: tuple[str, ...] = ()
-    source: str | None = None
-    texts: tuple[str, ...] = ()
-    model: str | None = None
-    sample: str = ""
-    glossary_ids: tuple[str, ...] = ()
-    charged: int | None = None
-
-    @property
-    def characters(self) -> int:
-        """What it is charged for, as the pod counts it: of all texts together, for each target."""
-        if self.charged is not None:
-            return self.charged
-        return sum(map(len, self.texts)) * max(1, len(self.targets))
+def peeked(
+    targets: tuple[str, ...] = (),
+    source: str | None = None,
+    texts: tuple[str, ...] = (),
+    model: str | None = None,
+    sample: str = "",
+    glossary_ids: tuple[str, ...] = (),
+    charged: int | None = None,
+) -> Peek:
+    """What a request of an API that is not in `dragoman_protocols` yet asks for."""
+    needs = (Need(source, targets, texts),) if targets else ()
+    characters = sum(map(len, texts)) * max(1, len(targets)) if charged is None else charged
+    return Peek(needs, characters, model, glossary_ids, sample)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer of the router's own.
+class Dialect(Api, Protocol):
+    """One API that is not in `dragoman_protocols` yet."""
 
-    Args:
-        status: HTTP status.
-        body: JSON, where `headers` say nothing else.
-        headers: Beside Content-Length.
-    """
-
-    status: int
-    body: bytes
-    headers: Headers = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What all deployments serve together.
-
-    Args:
-        targets: Target tags by source tag, both sorted, without wildcards.
-        models: Names of the deployments.
-    """
-
-    targets: Mapping[str, tuple[str, ...]]
-    models: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a key has used, and may use.
-
-    Args:
-        characters: Used.
-        limit: May be used; None is without limit.
-    """
-
-    characters: int
-    limit: int | None = None
-
-
-class Dialect(Protocol):
-    """One API."""
-
-    name: str
-    key_field: str | None
-    """The field of a body in which its clients send their key; None where they do in a header or the query alone."""
-
-    def read(self, request: Request) -> Ask:
+    def read(self, request: api.Request) -> Peek:
         """What a translation request asks for.
 
         Raises:
             CallerError: It cannot be told.
         """
 
-    def refuse(self, error: RefusedError) -> Answer:
-        """An error as the dialect's clients expect it."""
-
-    def languages(self, request: Request, served: Served, /) -> Answer:
+    def languages(self, request: api.Request, site: Site, /) -> Answer:
         """What can be translated into what."""
 
 
-def answer(status: int, document: object, headers: Headers | None = None) -> Answer:
+def answer(status: int, document: object, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
     """A JSON answer."""
-    return Answer(status, json.dumps(document, ensure_ascii=False).encode(), headers or [])
+    return Answer(status, json.dumps(document, ensure_ascii=False).encode(), headers)
 
 
-def retry_after(error: RefusedError) -> Headers:
-    """The header `Retry-After` where asking again is worth it."""
-    seconds = getattr(error, "retry_after_s", None)
-    return [] if seconds is None else [(b"retry-after", str(seconds).encode())]
-
-
-def decoded(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
-    """The fields that the router needs of a JSON body; it goes through the others without keeping them.
-
-    Raises:
-        MalformedRequestError: It is not UTF-8 or not JSON.
-        InvalidFieldError: A field is missing or of the wrong type.
-    """
-    most = max(MOST_VALUES, len(body) // BYTES_A_VALUE)
-    if body.count(b",") > most:
-        dense = body.translate(None, b" \t\r\n")
-        if sum(map(dense.count, ENDS)) > most:
-            raise MalformedRequestError(f"the body has more than {most} values; send less at once")
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError as error:
-        raise InvalidFieldError(str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedRequestError(f"the body is not JSON: {error}") from None
-
-
-def form(request: Request) -> Fields:
+def form(request: api.Request) -> Fields:
     """The fields of a form's body and of the query together, as web frameworks give them."""
-    return {**request.parameters(), **request.form()}
+    return {**request.query_fields(), **request.form_fields()}
 
 
-def uploaded(request: Request) -> Upload:
+def uploaded(request: api.Request) -> Upload:
     """The form that brought a file.
 
     Raises:
@@ -251,12 +87,6 @@ def uploaded(request: Request) -> Upload:
     if request.upload is None:
         raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
     return request.upload
-
-
-def first(fields: Fields, name: str) -> str | None:
-    """The first value of a field."""
-    values = fields.get(name)
-    return values[0] if values else None
 
 
 class Codes:
@@ -297,9 +127,10 @@ def tag(code: str | None, name: str, own: Codes = NO_CODES) -> str:
 def _tag(code: str, name: str, own: Codes) -> str:
     text = code.replace("_", "-")
     text = own.tags.get(text.lower(), text)
-    if not is_tag(text):
-        raise _no_tag(text, name)
-    return text
+    try:
+        return canonical(text)
+    except UnknownLanguageError:
+        raise _no_tag(text, name) from None
 
 
 def _no_tag(text: str, name: str) -> InvalidFieldError:

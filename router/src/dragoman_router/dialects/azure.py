@@ -8,35 +8,27 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman_router import errors
-from dragoman_router.dialects.asking import (
-    Answer,
-    Ask,
-    Request,
-    Served,
-    answer,
-    decoded,
-    first,
-    retry_after,
-    source_tag,
-    tag,
-)
+from dragoman_protocols import errors
+from dragoman_protocols.api import Answer, Peek, Request, Site
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.errors import CallerError, InvalidFieldError, RequestError, headers_of
+from dragoman_protocols.forms import first
+from dragoman_router.dialects.asking import answer, peeked, source_tag, tag
 from dragoman_router.dialects.names import english, own
 from dragoman_router.dialects.native import status_of
-from dragoman_router.errors import CallerError, InvalidFieldError, RefusedError
 
 VERSION_PARAMETER = "api-version"
 RIGHT_TO_LEFT = frozenset({"ar", "fa", "he", "ur", "ps", "yi", "sd", "ug", "dv", "ckb"})
 MOST_TARGETS = 200
 MOST_ITEMS = 1000
 """As pods have it."""
-NUMBERS: tuple[tuple[type[RefusedError], int], ...] = (
+NUMBERS: tuple[tuple[type[RequestError], int], ...] = (
     (errors.MalformedRequestError, 400074),
     (errors.UnsupportedPairError, 400036),
     (errors.BodyTooLargeError, 400077),
     (errors.KeyMissingError, 401000),
     (errors.KeyRefusedError, 401000),
-    (errors.QuotaExceededError, 403001),
+    (errors.QuotaError, 403001),
     (errors.UnknownPathError, 404000),
     (errors.UnknownDeploymentError, 404001),
     (errors.InvalidFieldError, 400000),
@@ -44,7 +36,7 @@ NUMBERS: tuple[tuple[type[RefusedError], int], ...] = (
     (errors.CapacityError, 503000),
     (errors.UpstreamTimeoutError, 504000),
     (errors.UpstreamError, 502000),
-    (errors.RefusedError, 500000),
+    (errors.RequestError, 500000),
 )
 """The six digits; the first three are the status."""
 
@@ -86,33 +78,33 @@ class Azure:
     name = "azure"
     key_field: str | None = None
 
-    def read(self, request: Request) -> Ask:
+    def read(self, request: Request) -> Peek:
         """What query and body ask for."""
         if request.body.lstrip()[:1] == b"{":
-            return _inputs(decoded(request.body, V2026).inputs)
-        fields = request.parameters()
+            return _inputs(read_json(request.body, V2026).inputs)
+        fields = request.query_fields()
         targets = fields.get("to", [])
         if not targets:
             raise InvalidFieldError("The request is missing the parameter 'to'.")
-        texts = [element.text or element.upper or "" for element in decoded(request.body, V3)]
-        return Ask(
+        texts = [element.text or element.upper or "" for element in read_json(request.body, V3)]
+        return peeked(
             targets=_tags(targets, "to"),
             source=source_tag(first(fields, "from"), "from"),
             texts=tuple(texts),
             charged=sum(map(len, texts)) * len(targets),
         )
 
-    def refuse(self, error: RefusedError) -> Answer:
+    def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code": 400036, "message"}}`."""
         number = next(number for cause, number in NUMBERS if isinstance(error, cause))
         status = status_of(error)
         if isinstance(error, CallerError):
             status = number // 1000
-        return answer(status, {"error": {"code": number, "message": str(error)}}, retry_after(error))
+        return answer(status, {"error": {"code": number, "message": str(error)}}, headers_of(error))
 
-    def languages(self, _: Request, served: Served) -> Answer:
+    def languages(self, _: Request, site: Site) -> Answer:
         """`{"translation": {tag: {name, nativeName, dir}}}`."""
-        tags = {*served.targets, *(each for to in served.targets.values() for each in to)}
+        tags = {*site.offer.targets, *(each for to in site.offer.targets.values() for each in to)}
         entries = {
             code: {
                 "name": english(code),
@@ -124,7 +116,7 @@ class Azure:
         return answer(200, {"translation": entries})
 
 
-def _inputs(inputs: list[Input]) -> Ask:
+def _inputs(inputs: list[Input]) -> Peek:
     if len(inputs) > MOST_ITEMS:
         raise InvalidFieldError(f"inputs: {len(inputs)} texts; send at most {MOST_ITEMS}")
     sources = {source_tag(each.language, "inputs.language") for each in inputs}
@@ -133,7 +125,7 @@ def _inputs(inputs: list[Input]) -> Ask:
     targets = [str(to.language or "") for each in inputs for to in each.targets or ()]
     if not targets:
         raise InvalidFieldError("inputs.targets is required")
-    return Ask(
+    return peeked(
         targets=_tags(targets, "inputs.targets.language"),
         source=sources.pop(),
         texts=tuple(each.text or "" for each in inputs),

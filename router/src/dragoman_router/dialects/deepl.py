@@ -6,26 +6,14 @@ from typing import Any
 
 import msgspec
 
-from dragoman_router import errors
-from dragoman_router.dialects.asking import (
-    Answer,
-    Ask,
-    Request,
-    Served,
-    Usage,
-    answer,
-    decoded,
-    first,
-    form,
-    retry_after,
-    source_tag,
-    tag,
-    texts_of,
-    uploaded,
-)
+from dragoman_protocols import errors
+from dragoman_protocols.api import Answer, Peek, Request, Site
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.errors import InvalidFieldError, RequestError, headers_of
+from dragoman_protocols.forms import first
+from dragoman_router.dialects.asking import answer, form, peeked, source_tag, tag, texts_of, uploaded
 from dragoman_router.dialects.names import english
 from dragoman_router.dialects.native import status_of
-from dragoman_router.errors import InvalidFieldError, RefusedError
 
 NO_LIMIT = 1_000_000_000_000
 """What DeepL's own unlimited keys are told as their limit; clients divide by it."""
@@ -64,39 +52,39 @@ class DeepL:
     name = "deepl"
     key_field: str | None = "auth_key"
 
-    def read(self, request: Request) -> Ask:
+    def read(self, request: Request) -> Peek:
         """What the JSON body, or the form, asks for."""
         body = _body(request)
         if not body.text:
             raise InvalidFieldError("Parameter 'text' not specified.")
         source = source_tag(body.source_lang, "source_lang")
-        return Ask(
+        return peeked(
             targets=(tag(body.target_lang, "target_lang"),),
             source=source,
             texts=texts_of(body.text),
             glossary_ids=() if source is None else glossary_ids(body.glossary_id, body.glossary_ids),
         )
 
-    def refuse(self, error: RefusedError) -> Answer:
+    def error(self, error: RequestError, _: Request) -> Answer:
         """`{"message": "…"}`; 403 for keys, 456 for a used-up quota."""
         status = status_of(error)
         if isinstance(error, errors.KeyMissingError):
             status = 403
-        elif isinstance(error, errors.QuotaExceededError):
+        elif isinstance(error, errors.QuotaError):
             status = QUOTA_EXCEEDED
         elif isinstance(error, errors.CallerError) and status == 422:
             status = 400
-        return answer(status, {"message": str(error)}, retry_after(error))
+        return answer(status, {"message": str(error)}, headers_of(error))
 
-    def languages(self, request: Request, served: Served) -> Answer:
+    def languages(self, request: Request, site: Site) -> Answer:
         """Source or target languages; the Python client says which in a form body on GET."""
         kind = first(form(request), "type") or "source"
         if kind not in ("source", "target"):
             raise InvalidFieldError("Value for 'type' not supported: expected source or target.")
         tags = (
-            set(served.targets)
+            set(site.offer.targets)
             if kind == "source"
-            else {each for to in served.targets.values() for each in to}
+            else {each for to in site.offer.targets.values() for each in to}
         )
         listing: list[dict[str, object]] = [
             {"language": code.upper(), "name": english(code)} for code in sorted(tags)
@@ -105,8 +93,9 @@ class DeepL:
             listing = [{**entry, "supports_formality": False} for entry in listing]
         return answer(200, listing)
 
-    def usage(self, usage: Usage) -> Answer:
+    def usage(self, _: Request, site: Site) -> Answer:
         """`GET /v2/usage`."""
+        usage = site.usage
         limit = NO_LIMIT if usage.limit is None else usage.limit
         return answer(200, {"character_count": usage.characters, "character_limit": limit})
 
@@ -114,12 +103,12 @@ class DeepL:
 class DeepLFiles(DeepL):
     """`POST /v2/document`."""
 
-    def read(self, request: Request) -> Ask:
+    def read(self, request: Request) -> Peek:
         """What the form asks for."""
         said = uploaded(request)
         source = source_tag(first(said.fields, "source_lang"), "source_lang")
         one = said.fields.get("glossary_id")
-        return Ask(
+        return peeked(
             targets=(tag(first(said.fields, "target_lang"), "target_lang"),),
             source=source,
             sample=said.sample,
@@ -150,7 +139,7 @@ def glossary_ids(one: Any, several: Any) -> tuple[str, ...]:
 
 def _body(request: Request) -> Body:
     if not request.is_form and request.body.lstrip()[:1] == b"{":
-        body = decoded(request.body, DECODER)
+        body = read_json(request.body, DECODER)
         return msgspec.structs.replace(
             body, glossary_id=_names(body.glossary_id), glossary_ids=_names(body.glossary_ids)
         )
@@ -165,7 +154,7 @@ def _body(request: Request) -> Body:
 
 def _glossary_fields(request: Request) -> dict[str, Any]:
     """As a pod reads a form: the last of a field holds, and the address only where there is no body."""
-    fields = request.form() if request.body else request.parameters()
+    fields = request.form_fields() if request.body else request.query_fields()
     one = fields.get("glossary_id")
     return {"glossary_id": one and one[-1], "glossary_ids": fields.get("glossary_ids")}
 

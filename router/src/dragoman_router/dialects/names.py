@@ -1,17 +1,10 @@
-"""Names of languages, and what a deployment for every language is listed with."""
+"""Names of languages."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 import langcodes
-
-COMMON = (
-    "ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id", "it",
-    "ja", "ko", "lt", "lv", "ms", "nb", "ne", "nl", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "sw", "ta", "th",
-    "tr", "uk", "ur", "vi", "zh-Hans", "zh-Hant",
-)  # fmt: skip
-"""Listed for a deployment that takes any language: lists of languages have no way to say "any"."""
 
 
 def load() -> None:

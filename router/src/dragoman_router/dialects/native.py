@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman_router import errors
-from dragoman_router.dialects.asking import (
-    Answer,
-    Ask,
-    Request,
-    Served,
-    answer,
-    decoded,
-    retry_after,
-    source_tag,
-    tag,
-    texts_of,
-)
-from dragoman_router.errors import InvalidFieldError, RefusedError
+from dragoman_protocols import errors
+from dragoman_protocols.api import Answer, Peek, Request, Site
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.errors import InvalidFieldError, RequestError, headers_of
+from dragoman_router.dialects.asking import answer, peeked, source_tag, tag, texts_of
 
-STATUSES: tuple[tuple[type[RefusedError], int], ...] = (
+STATUSES: tuple[tuple[type[RequestError], int], ...] = (
     (errors.MalformedRequestError, 400),
     (errors.UnknownPathError, 404),
     (errors.UnknownDeploymentError, 404),
@@ -28,13 +19,13 @@ STATUSES: tuple[tuple[type[RefusedError], int], ...] = (
     (errors.BodyTooLargeError, 413),
     (errors.KeyMissingError, 401),
     (errors.KeyRefusedError, 403),
-    (errors.QuotaExceededError, 429),
+    (errors.QuotaError, 429),
     (errors.CallerError, 422),
     (errors.RateLimitedError, 429),
     (errors.CapacityError, 503),
     (errors.UpstreamTimeoutError, 504),
     (errors.UpstreamError, 502),
-    (errors.RefusedError, 500),
+    (errors.RequestError, 500),
 )
 """The first class that fits an error gives its status; other dialects begin from these."""
 
@@ -50,7 +41,7 @@ class Body(msgspec.Struct):
 DECODER = msgspec.json.Decoder(Body)
 
 
-def status_of(error: RefusedError) -> int:
+def status_of(error: RequestError) -> int:
     """The HTTP status of an error."""
     return next(status for cause, status in STATUSES if isinstance(error, cause))
 
@@ -61,23 +52,25 @@ class Native:
     name = "native"
     key_field: str | None = None
 
-    def read(self, request: Request) -> Ask:
+    def read(self, request: Request) -> Peek:
         """What the body asks for."""
-        body = decoded(request.body, DECODER)
+        body = read_json(request.body, DECODER)
         if body.text is None:
             raise InvalidFieldError("text is required")
-        return Ask(
+        return peeked(
             targets=(tag(body.target_lang, "target_lang"),),
             source=source_tag(body.source_lang, "source_lang"),
             texts=texts_of(body.text),
         )
 
-    def refuse(self, error: RefusedError) -> Answer:
+    def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code", "message"}}`, as an engine pod says it."""
         document = {"error": {"code": error.code, "message": str(error)}}
-        return answer(status_of(error), document, retry_after(error))
+        return answer(status_of(error), document, headers_of(error))
 
-    def languages(self, _: Request, served: Served) -> Answer:
+    def languages(self, _: Request, site: Site) -> Answer:
         """Pairs as a spec lists them."""
-        pairs = [{"source": source, "targets": list(targets)} for source, targets in served.targets.items()]
+        pairs = [
+            {"source": source, "targets": list(targets)} for source, targets in site.offer.targets.items()
+        ]
         return answer(200, {"languages": pairs})

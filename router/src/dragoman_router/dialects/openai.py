@@ -10,21 +10,13 @@ import time
 
 import msgspec
 
-from dragoman_router import errors
-from dragoman_router.dialects.asking import (
-    Answer,
-    Ask,
-    Request,
-    Served,
-    answer,
-    decoded,
-    retry_after,
-    source_tag,
-    tag,
-)
+from dragoman_protocols import errors
+from dragoman_protocols.api import Answer, Peek, Request, Site
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.errors import CallerError, CapacityError, InvalidFieldError, RequestError, headers_of
+from dragoman_router.dialects.asking import answer, peeked, source_tag, tag
 from dragoman_router.dialects.names import named
 from dragoman_router.dialects.native import status_of
-from dragoman_router.errors import CallerError, CapacityError, InvalidFieldError, RefusedError
 
 LONGEST_NAME = 64
 """Of a language, in characters: looking one up costs the square of its length."""
@@ -67,24 +59,24 @@ class OpenAI:
     name = "openai"
     key_field: str | None = None
 
-    def read(self, request: Request) -> Ask:
+    def read(self, request: Request) -> Peek:
         """The model, and the pair where the options name one."""
-        body = decoded(request.body, DECODER)
+        body = read_json(request.body, DECODER)
         if not body.model:
             raise InvalidFieldError("you must provide a model parameter")
         options = body.translation_options
         if options is None or not options.target_lang:
             # The model reads messages of all roles for the answer.
-            return Ask(texts=tuple(map(_text, body.messages)), model=body.model)
+            return peeked(texts=tuple(map(_text, body.messages)), model=body.model)
         texts = tuple(_text(message) for message in body.messages if message.role == "user")
-        return Ask(
+        return peeked(
             targets=(tag(_code(options.target_lang), "translation_options.target_lang"),),
             source=source_tag(_code(options.source_lang), "translation_options.source_lang"),
             texts=texts[-1:],
             model=body.model,
         )
 
-    def refuse(self, error: RefusedError) -> Answer:
+    def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"message", "type", "param", "code"}}`."""
         status = status_of(error)
         if isinstance(error, errors.KeyRefusedError):
@@ -98,13 +90,13 @@ class OpenAI:
             kind = "server_error"
         code = "model_not_found" if isinstance(error, errors.UnknownDeploymentError) else error.code
         document = {"error": {"message": str(error), "type": kind, "param": None, "code": code}}
-        return answer(status, document, retry_after(error))
+        return answer(status, document, headers_of(error))
 
-    def languages(self, _: Request, served: Served) -> Answer:
+    def languages(self, _: Request, site: Site) -> Answer:
         """`GET /v1/models`."""
         models = [
             {"id": name, "object": "model", "created": int(time.time()), "owned_by": "dragoman"}
-            for name in served.models
+            for name in site.models
         ]
         return answer(200, {"object": "list", "data": models})
 

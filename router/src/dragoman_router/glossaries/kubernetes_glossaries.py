@@ -13,7 +13,7 @@ import aiohttp
 from kubernetes.aio import client
 
 from dragoman_contract.glossaries import Packed, pack, unpack
-from dragoman_protocols.errors import GlossaryStoreError, ServiceError, StoreFullError
+from dragoman_protocols.errors import GlossaryStoreError, RequestError, StoreFullError
 from dragoman_protocols.glossaries.document import read, written
 from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
@@ -140,7 +140,7 @@ class ConfigMapStore:
                 raise
             log.warning("a glossary is used as it was last known: %s", error)
             return known[1]
-        except ServiceError:
+        except RequestError:
             self._forget(glossary_id)
             raise
         packed = await asyncio.to_thread(packed_of, state)
@@ -233,7 +233,7 @@ def _glossary(manifest: Manifest) -> StoredGlossary:
         raise no_glossary(str(manifest["metadata"]["name"])) from error
 
 
-def _refused(method: str, path: str, status: int, content: bytes, body: Manifest | None) -> ServiceError:
+def _refused(method: str, path: str, status: int, content: bytes, body: Manifest | None) -> RequestError:
     """What the API server's no means for a glossary; its words, which name accounts and quotas, are for the log."""
     said = content[:500].decode("utf-8", "replace")
     if status == 404 and method != "POST":

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.errors import RequestError
 from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_service.dialects.deepl import codes, errors
 from dragoman_service.dialects.deepl.fields import bound_query, fields_of
@@ -67,7 +67,7 @@ def _route(method: str, path: str, reply: Callable[..., Awaitable[Response]]) ->
         try:
             bound_query(request)
             return await bound(request, fields_of(request, await request.body()))
-        except ServiceError as error:
+        except RequestError as error:
             return errors.refuse(error)
 
     return Route(path, endpoint, methods=[method])

@@ -9,16 +9,11 @@ from typing import Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.languages import Languages
-from dragoman_protocols import errors
+from dragoman_protocols.api import Answer
+from dragoman_protocols.errors import DefectError, GlossariesUnavailableError, GlossaryStoreError
 from dragoman_protocols.glossaries.store import GlossaryStore
-from dragoman_router.dialects.asking import Answer, Request
+from dragoman_router.dialects.asking import Request
 from dragoman_router.dialects.paths import DEEPL
-from dragoman_router.errors import (
-    GlossariesUnavailableError,
-    InvalidFieldError,
-    RefusedError,
-    UnknownGlossaryError,
-)
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.reading import Message, Receive, Scope, Send
 
@@ -52,11 +47,7 @@ class SharedGlossaries:
         """See `lending.Glossaries.named`."""
         try:
             return tuple([await self._store.packed(each) for each in dict.fromkeys(glossary_ids)])
-        except errors.InvalidFieldError as error:
-            raise InvalidFieldError(str(error)) from None
-        except errors.UnknownGlossaryError as error:
-            raise UnknownGlossaryError(str(error)) from None
-        except errors.GlossaryStoreError as error:
+        except GlossaryStoreError as error:
             log.warning("a glossary could not be read: %s", error)
             raise GlossariesUnavailableError(f"the glossary could not be read: {error}") from None
 
@@ -68,7 +59,7 @@ class SharedGlossaries:
             return await _exchanged(await asyncio.shield(self._app), request)
         except Exception:
             log.exception("unforeseen error at %s %s", request.method, request.path)
-            return DEEPL.refuse(RefusedError("an unforeseen error; the router's log has more"))
+            return DEEPL.error(DefectError("a defect; the router's log has more"), request)
 
     def _application(self) -> Application:
         # Only once somebody asks for it, for it brings a dialect along; in a thread, for that takes time.
@@ -111,5 +102,9 @@ async def _exchanged(app: Application, request: Request) -> Answer:
 
     await app(scope, receive, send)  # type: ignore[misc]
     start, *parts = sent
-    headers = [(name, value) for name, value in start["headers"] if name != b"content-length"]
+    headers = tuple(
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in start["headers"]
+        if name != b"content-length"
+    )
     return Answer(start["status"], b"".join(part.get("body", b"") for part in parts), headers)

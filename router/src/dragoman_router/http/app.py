@@ -23,29 +23,21 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange
-from dragoman_router.access.accounts import NO_CHARGE, Charge
-from dragoman_router.access.gate import Gate
-from dragoman_router.access.keys import KEY_NEEDED
-from dragoman_router.dialects.asking import Answer, Ask, Dialect, Request, Usage, first
-from dragoman_router.dialects.paths import (
-    DEEPL,
-    LIBRETRANSLATE,
-    Action,
-    document_of,
-    family,
-    may_bring_key,
-    needs_key,
-    recognise,
-    refined,
-)
-from dragoman_router.dialects.uploads import UploadForm
-from dragoman_router.errors import (
+from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage
+from dragoman_protocols.errors import (
     DefectError,
     DrainingError,
     InvalidFieldError,
     KeyMissingError,
-    RefusedError,
+    RequestError,
 )
+from dragoman_protocols.forms import first
+from dragoman_protocols.multipart import MultipartReader
+from dragoman_router.access.accounts import NO_CHARGE, Charge
+from dragoman_router.access.gate import Gate
+from dragoman_router.access.keys import KEY_NEEDED
+from dragoman_router.dialects.asking import Request
+from dragoman_router.dialects.paths import document_of, family, may_bring_key, recognise, with_body
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.attach_glossaries import Glossaries
@@ -89,9 +81,8 @@ OURS = frozenset(
 }
 """Written anew."""
 
-PASSED_ON = (Action.TRANSLATE, Action.FORWARD, Action.UPLOAD, Action.FETCH, Action.GLOSSARIES)
-READ = (Action.TRANSLATE, Action.UPLOAD)
-"""Tuples, the commonest first: comparing is cheaper than hashing an Enum."""
+PEEKED = (Kind.TRANSLATE, Kind.FILE)
+"""A tuple, the commonest first: comparing is cheaper than hashing an Enum."""
 DOCUMENT = "document"
 FORWARDED_PROTO = b"x-forwarded-proto"
 
@@ -196,46 +187,53 @@ class App:
     async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange, room: Room) -> None:
         began_s = self._loop.time()
         request = read_head(scope)
-        dialect: Dialect | None = None
+        endpoint: Endpoint | None = None
         try:
-            dialect, action = recognise(request)
+            endpoint = recognise(request)
+            kind = endpoint.kind
             self._state.gate.early(request)
-            keyless = self._state.gate.lacks_key(request) and needs_key(dialect, action)
-            if keyless and not may_bring_key(dialect, action):
+            keyless = self._state.gate.lacks_key(request) and endpoint.needs_key
+            if keyless and not may_bring_key(endpoint):
                 raise KeyMissingError(KEY_NEEDED)
-            if action is Action.UPLOAD:
-                await self._read_upload(request, dialect, receive, room, keyless)
+            if kind is Kind.FILE:
+                await self._read_upload(request, endpoint, receive, room, keyless)
             else:
                 await read_body(request, receive, self._settings.max_body_bytes, room)
-                dialect = refined(dialect, request)
+                endpoint = with_body(endpoint, request)
                 if keyless:
-                    self._state.gate.late(request, dialect.key_field)
-            kept = self._state.glossaries if action is Action.GLOSSARIES else None
+                    self._state.gate.late(request, endpoint.key_field)
+            kept = self._state.glossaries if kind is Kind.GLOSSARIES else None
             if kept is not None:
-                await self._state.gate.admit(request, Ask())  # Nothing is reserved, nothing is charged.
+                await self._state.gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
                 answer = await kept.answer(request)
-            elif action in PASSED_ON:
-                await self._pass_on(request, dialect, action, began_s, exchange)
-                return
+            elif kind is Kind.RESPOND:
+                answer = await self._respond(request, endpoint)
             else:
-                answer = await self._local(request, dialect, action)
-        except RefusedError as error:
+                await self._pass_on(request, endpoint, began_s, exchange)
+                return
+        except RequestError as error:
             self._state.metrics.refused.labels(error.code).inc()
-            answer = (dialect or family(request)).refuse(error)
+            answer = self._error(error, request, endpoint)
         except (ClientGoneError, ExchangeError):
             raise
         except asyncio.CancelledError:
             if not self._state.drained or exchange.disconnected or exchange.response_started:
                 raise
-            answer = (dialect or family(request)).refuse(
-                DrainingError("this router terminates and could not finish the request; send it again")
+            answer = self._error(
+                DrainingError("this router terminates and could not finish the request; send it again"),
+                request,
+                endpoint,
             )
         except Exception:
             if exchange.response_started:
                 raise
             self._report()
-            answer = (dialect or family(request)).refuse(DefectError("a defect; the router's log has more"))
+            answer = self._error(DefectError("a defect; the router's log has more"), request, endpoint)
         await self._send(answer, exchange)
+
+    def _error(self, error: RequestError, request: Request, endpoint: Endpoint | None) -> Answer:
+        """An error in the format of the request's API."""
+        return (family(request) if endpoint is None else endpoint.api).error(error, request)
 
     def _report(self) -> None:
         """Log and count the exception that is being handled."""
@@ -243,15 +241,15 @@ class App:
         log.exception("unexpected exception")
 
     async def _read_upload(
-        self, request: Request, dialect: Dialect, receive: Receive, room: Room, keyless: bool
+        self, request: Request, endpoint: Endpoint, receive: Receive, room: Room, keyless: bool
     ) -> None:
         """Read a form with a file; without a key in its head no further than one may be awaited in it.
 
         Raises:
             KeyMissingError: It has none, or not within the first `max_body_bytes`.
         """
-        gate, field = self._state.gate, dialect.key_field or ""
-        form = UploadForm(request.header(b"content-type"))
+        gate, field = self._state.gate, endpoint.key_field or ""
+        form = MultipartReader(request.header(b"content-type"))
         seen = 0
 
         def look(part: bytes) -> None:
@@ -270,16 +268,20 @@ class App:
         request.upload = form.finish()
 
     async def _pass_on(
-        self, request: Request, dialect: Dialect, action: Action, began_s: float, exchange: Exchange
+        self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
     ) -> None:
-        state = self._state
-        ask = dialect.read(request) if action in READ else Ask()
-        exempt = state.gate.asks_for_keys and not needs_key(dialect, action)
-        caller, charge = (request.client, NO_CHARGE) if exempt else await state.gate.admit(request, ask)
+        state, kind = self._state, endpoint.kind
+        peek = NOTHING
+        if kind in PEEKED and endpoint.peek is not None:
+            peek = endpoint.peek(request, state.catalogue.offer())
+        exempt = state.gate.asks_for_keys and not endpoint.needs_key
+        caller, charge = (
+            (request.client, NO_CHARGE) if exempt else await state.gate.admit(request, peek.characters)
+        )
         characters = 0
         try:
-            placement, job, answered = await self._answered(request, ask, action, caller, charge)
-            characters = charged(answered.reply, ask)
+            placement, job, answered = await self._answered(request, peek, kind, caller, charge)
+            characters = charged(answered.reply, peek)
         finally:
             charge.settle(characters)
         key = answered.backend.deployment.key
@@ -288,42 +290,50 @@ class App:
         finally:
             answered.close()
             seconds = self._loop.time() - began_s
-            state.metrics.answered(key, dialect.name, answered.reply.status, seconds)
+            state.metrics.answered(key, endpoint.api.name, answered.reply.status, seconds)
 
     async def _answered(
-        self, request: Request, ask: Ask, action: Action, caller: str, charge: Charge
+        self, request: Request, peek: Peek, kind: Kind, caller: str, charge: Charge
     ) -> tuple[Placement, Job, Answered]:
         """A replica's answer, and where the request went."""
         state, settings = self._state, self._settings
         glossaries: tuple[Packed, ...] = ()
-        if ask.glossary_ids and state.glossaries is not None:
-            glossaries = await state.glossaries.named(ask.glossary_ids)
-        timeout_s = settings.file_timeout_s if action is Action.UPLOAD else settings.request_timeout_s
+        if peek.glossary_ids and state.glossaries is not None:
+            glossaries = await state.glossaries.named(peek.glossary_ids)
+        timeout_s = settings.file_timeout_s if kind is Kind.FILE else settings.request_timeout_s
         own_s = _time_limit_s(request.header(TIMEOUT))
         budget_s = min(own_s, timeout_s)
         deadline_s = self._loop.time() + budget_s
-        if action is Action.FETCH:
+        if kind is Kind.DOCUMENT:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
             placement = Placement((backend.deployment.key,), DOCUMENT)
             job = Job(self._head(request, placement), request.body, placement.keys, caller, deadline_s)
             return placement, job, await fetch(job, backend, endpoint)
-        placement = await place(request, ask, state.fleet, state.catalogue, state.detect)
-        if action is Action.UPLOAD and request.header(FORWARDED_PROTO) is None:
+        placement = await place(request, peek, state.fleet, state.catalogue, state.detect)
+        if kind is Kind.FILE and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = self._head(request, placement, glossaries, charge.left)
         job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries, budget_s)
-        job.sends_tag = action is Action.UPLOAD
+        job.sends_tag = kind is Kind.FILE
         job.own_limit = own_s < NEVER_S
         return placement, job, await state.proxy.answer(job)
 
-    async def _local(self, request: Request, dialect: Dialect, action: Action) -> Answer:
-        """What the router knows itself."""
-        key = self._state.gate.known(request)
-        if action is Action.LANGUAGES:
-            return dialect.languages(request, self._state.catalogue.served())
-        if action is Action.USAGE:
-            return DEEPL.usage(Usage(*await self._state.gate.used(key)))
-        return LIBRETRANSLATE.settings(self._state.gate.asks_for_keys, -1)
+    async def _respond(self, request: Request, endpoint: Endpoint) -> Answer:
+        """What the router answers itself."""
+        state = self._state
+        key = state.gate.known(request) if endpoint.needs_key else None
+        usage = Usage(*await state.gate.used(key))
+        site = Site(
+            state.catalogue.offer(),
+            state.catalogue.pairs(),
+            state.catalogue.models(),
+            Limits(None, self._settings.max_body_bytes),
+            state.gate.asks_for_keys,
+            usage=usage,
+        )
+        assert endpoint.respond is not None
+        # In a thread: naming a hundred languages takes milliseconds when they are first named.
+        return await asyncio.to_thread(endpoint.respond, request, site)
 
     def _head(
         self,
@@ -395,17 +405,17 @@ class App:
 
     async def _send(self, answer: Answer, exchange: Exchange) -> None:
         """An answer of the router's own."""
-        headers = list(answer.headers)
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
         if answer.status != NO_CONTENT:
-            headers.append((b"content-length", str(len(answer.body)).encode()))
-            if all(name != b"content-type" for name, _ in answer.headers):
+            if all(name != b"content-type" for name, _ in headers):
                 headers.append((b"content-type", b"application/json"))
-        if self._state.draining or answer.status == 413:
+            headers.append((b"content-length", str(len(answer.body)).encode()))
+        if self._state.draining or answer.close or answer.status == 413:
             exchange.keep_alive = False
         await exchange.answer(answer.status, headers, answer.body)
 
 
-def charged(reply: Reply, ask: Ask) -> int:
+def charged(reply: Reply, peek: Peek) -> int:
     """The characters that a replica's answer is charged for; none where it is an error.
 
     The pod counts them, as it knows what it translated. The router's own count holds for older pods, which do not.
@@ -415,7 +425,7 @@ def charged(reply: Reply, ask: Ask) -> int:
     for name, value in reply.headers:
         if name == _CHARACTERS and value.removeprefix(b"-").isdigit():
             return int(value)
-    return ask.characters
+    return peek.characters
 
 
 def _time_limit_s(asked: bytes | None) -> float:

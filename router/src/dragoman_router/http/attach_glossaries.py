@@ -8,7 +8,8 @@ from typing import Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
-from dragoman_router.dialects.asking import Answer, Request
+from dragoman_protocols.api import Answer
+from dragoman_router.dialects.asking import Request
 from dragoman_router.fleet.connections import ExchangeError, Pool
 
 log = logging.getLogger(__name__)

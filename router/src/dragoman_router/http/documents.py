@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dragoman_contract.routing import tag_of
-from dragoman_router.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
+from dragoman_protocols.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet

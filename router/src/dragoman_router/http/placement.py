@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
-from dragoman_contract.languages import ANY
-from dragoman_router.dialects.asking import Ask, Request, Served
-from dragoman_router.dialects.names import COMMON
-from dragoman_router.errors import UnknownDeploymentError, UnsupportedPairError
+from dragoman_contract.languages import Languages
+from dragoman_protocols.api import Need, Peek
+from dragoman_protocols.errors import ModelNotFoundError, UnknownDeploymentError, UnsupportedPairError
+from dragoman_protocols.offer import Offer, offer_of
+from dragoman_router.dialects.asking import Request
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.pairs import Match
@@ -37,7 +38,7 @@ class Placement(NamedTuple):
 
 
 async def place(
-    request: Request, ask: Ask, fleet: Fleet, catalogue: Catalogue, detect: Detector
+    request: Request, peek: Peek, fleet: Fleet, catalogue: Catalogue, detect: Detector
 ) -> Placement:
     """The deployments that may answer.
 
@@ -50,50 +51,51 @@ async def place(
             raise UnknownDeploymentError(f"no TranslationDeployment {request.deployment[:120]!r} here")
         return Placement((request.deployment,), "named")
     named: list[str] | None = None
-    if ask.model is not None:
-        named = fleet.named(ask.model)
+    if peek.model is not None:
+        named = fleet.named(peek.model)
         if not named:
-            raise UnknownDeploymentError(f"the model {ask.model[:120]!r} does not exist")
-    if not ask.targets:
+            raise ModelNotFoundError(f"the model {peek.model[:120]!r} does not exist")
+    if not peek.needs:
         return Placement(tuple(named if named is not None else sorted(fleet.backends)), "any")
-    if ask.source is None:
-        found, detected = await _detected(ask, fleet, detect)
+    need = peek.needs[0]
+    if need.source is None:
+        found, detected = await _detected(need, peek.sample, fleet, detect)
     else:
-        found, detected = fleet.pairs.find(ask.source, ask.targets), None
+        found, detected = fleet.pairs.find(need.source, need.targets), None
     keys = found.keys if named is None else tuple([key for key in found.keys if key in named])
     if not keys:
-        raise UnsupportedPairError(_unsupported(ask, detected, fleet, catalogue.served()))
+        raise UnsupportedPairError(_unsupported(need, detected, fleet, catalogue.offer()))
     return Placement(keys, found.kind if detected is None else f"{found.kind}-detected", detected)
 
 
-async def _detected(ask: Ask, fleet: Fleet, detect: Detector) -> tuple[Match, str | None]:
+async def _detected(need: Need, sample: str, fleet: Fleet, detect: Detector) -> tuple[Match, str | None]:
     """The deployments, and the source language where it had to be found out."""
     pairs = fleet.pairs
-    sources = pairs.sources(ask.targets)
+    sources = pairs.sources(need.targets)
     if not sources.decisive:
-        return pairs.find(sources.tags[0] if sources.tags else UNKNOWN, ask.targets), None
-    sample = (ask.sample or "\n".join(ask.texts))[:SAMPLE_CHARS]
+        return pairs.find(sources.tags[0] if sources.tags else UNKNOWN, need.targets), None
+    sample = (sample or "\n".join(need.texts))[:SAMPLE_CHARS]
     # In a thread: the model takes a millisecond, and up to a second when it is first used.
     detected = await asyncio.to_thread(detect, sample, sources.tags)
     if detected == UNKNOWN:
         return Match(sources.keys, "undetected"), None
-    return pairs.find(detected, ask.targets), detected
+    return pairs.find(detected, need.targets), detected
 
 
-def _unsupported(ask: Ask, detected: str | None, fleet: Fleet, served: Served) -> str:
-    source = ask.source or detected or "auto"
-    wanted = f"{source} to {', '.join(ask.targets[:MAX_LISTED])}"
-    single = [target for target in ask.targets if fleet.pairs.find(source, (target,)).keys]
-    if len(ask.targets) > 1 and len(single) == len(ask.targets):
+def _unsupported(need: Need, detected: str | None, fleet: Fleet, offer: Offer) -> str:
+    source = need.source or detected or "auto"
+    wanted = f"{source} to {', '.join(need.targets[:MAX_LISTED])}"
+    single = [target for target in need.targets if fleet.pairs.find(source, (target,)).keys]
+    if len(need.targets) > 1 and len(single) == len(need.targets):
         return f"no single deployment serves {wanted}; ask for one target at a time"
-    known = sorted({target for targets in served.targets.values() for target in targets})
+    known = sorted(offer.all_targets)
     return f"{wanted} is not served here; targets served are {', '.join(known[:MAX_LISTED]) or 'none'}" + (
         ", …" if len(known) > MAX_LISTED else ""
     )
 
 
 class Catalogue:
-    """What all deployments serve together, worked out once after each change.
+    """What all deployments serve together, computed once after each change.
 
     Args:
         fleet: The deployments.
@@ -102,29 +104,24 @@ class Catalogue:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._version = -1
-        self._served = Served({}, ())
+        self._offer = offer_of(())
 
-    def served(self) -> Served:
-        """Pairs and models; a wildcard stands for common languages."""
+    def offer(self) -> Offer:
+        """The languages of the deployments that have a weight; a wildcard stands for common languages."""
         if self._version != self._fleet.version:
             self._version = self._fleet.version
-            self._served = merged([backend.deployment for backend in self._fleet.backends.values()])
-        return self._served
+            self._offer = offer_of([deployment.languages for deployment in self._deployments()])
+        return self._offer
 
+    def pairs(self) -> tuple[Languages, ...]:
+        """Their pairs as they are listed; empty means every pair."""
+        listed = [deployment.languages for deployment in self._deployments()]
+        return tuple([entry for each in listed for entry in each]) if all(listed) else ()
 
-def merged(deployments: Iterable[Deployment]) -> Served:
-    """The pairs and names of several deployments as one."""
-    names: set[str] = set()
-    targets_of: dict[str, set[str]] = {}
-    for deployment in deployments:
-        names.add(deployment.name)
-        entries = [(entry.source, entry.targets) for entry in deployment.languages] or [(ANY, (ANY,))]
-        for source, targets in entries:
-            for tag in COMMON if source == ANY else (source,):
-                known = targets_of.setdefault(tag, set())
-                for target in targets:
-                    known.update(COMMON if target == ANY else (target,))
-    return Served(
-        targets={source: tuple(sorted(targets_of[source] - {source})) for source in sorted(targets_of)},
-        models=tuple(sorted(names)),
-    )
+    def models(self) -> tuple[str, ...]:
+        """The names of all deployments."""
+        return tuple(sorted({backend.deployment.name for backend in self._fleet.backends.values()}))
+
+    def _deployments(self) -> list[Deployment]:
+        found = [self._fleet.backends[key].deployment for key in sorted(self._fleet.backends)]
+        return [deployment for deployment in found if deployment.weight]

@@ -18,7 +18,7 @@ from dragoman_contract.routing import (
     REPLICA_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_router.errors import (
+from dragoman_protocols.errors import (
     NoReplicaError,
     QueueFullError,
     RateLimitedError,

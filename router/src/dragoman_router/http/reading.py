@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
 from dragoman_contract.serving import discard_body
+from dragoman_protocols.errors import BodyTooLargeError, OverloadedError
 from dragoman_router.dialects.asking import Request
-from dragoman_router.errors import BodyTooLargeError, CapacityError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -57,10 +57,10 @@ class Room:
         """Take more.
 
         Raises:
-            CapacityError: There is none left.
+            OverloadedError: There is none left.
         """
         if self._memory.used_bytes + size > self._memory.most_bytes:
-            raise CapacityError("the router holds as many bytes of requests as it may; try again", 1)
+            raise OverloadedError("the router holds as many bytes of requests as it may; try again", 1)
         self._memory.used_bytes += size
         self._size += size
 
@@ -116,7 +116,7 @@ async def read_body(
 
     Raises:
         BodyTooLargeError: It is longer than `most_bytes`.
-        CapacityError: There is no memory left for it.
+        OverloadedError: There is no memory left for it.
         ClientGoneError: The client left.
     """
     length = request.header(b"content-length")

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dragoman_contract.languages import ANY
+from dragoman_protocols.errors import UnknownLanguageError
+from dragoman_protocols.languages import canonical
 from dragoman_router.routing.deployments import Deployment
 
 Rank = tuple[int, int, int]
@@ -54,9 +56,17 @@ class Sources:
 
 def fallbacks(tag: str) -> list[tuple[str, int]]:
     """What a tag may be listed as, in lower case, with how many subtags it lost; `*` last, as -1."""
-    parts = tag[:MAX_TAG_CHARS].lower().split("-")[:MAX_SUBTAGS]
+    parts = _normal(tag[:MAX_TAG_CHARS]).split("-")[:MAX_SUBTAGS]
     found = [("-".join(parts[:length]), len(parts) - length) for length in range(len(parts), 0, -1)]
     return [*found, (ANY, -1)]
+
+
+def _normal(tag: str) -> str:
+    """The canonical form of a tag in lower case; `*` and what is no tag as they are."""
+    try:
+        return canonical(tag).lower()
+    except UnknownLanguageError:
+        return tag.lower()
 
 
 def rank(source_lost: int, target_lost: int) -> Rank:
@@ -166,5 +176,5 @@ def listed(deployment: Deployment) -> Iterable[tuple[str, str]]:
     if not deployment.languages:
         return [(ANY, ANY)]
     return [
-        (entry.source.lower(), target.lower()) for entry in deployment.languages for target in entry.targets
+        (_normal(entry.source), _normal(target)) for entry in deployment.languages for target in entry.targets
     ]

@@ -21,7 +21,7 @@ from dragoman_protocols.errors import (
     DeadlineExceededError,
     InvalidFieldError,
     OverloadedError,
-    ServiceError,
+    RequestError,
 )
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
@@ -180,7 +180,7 @@ class Place:
         self._came_to_crowd = admission.crowded_by_others(0)
         self._open = True
 
-    def late(self, error: DeadlineExceededError) -> ServiceError:
+    def late(self, error: DeadlineExceededError) -> RequestError:
         """What a request hears whose time is up: where it had to share an engine that was full, it is not its size.
 
         Args:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dragoman_protocols.errors import (
     EmptyOutputError,
-    ServiceError,
+    RequestError,
     TruncatedOutputError,
     UnreliableTranslationError,
 )
@@ -153,7 +153,7 @@ def _may_have_markers(segment: Segment, output: str) -> bool:
     return bool(segment.pieces) or MARKER_START in output
 
 
-def _failure(segment: Segment, evaluation: Evaluation) -> ServiceError | None:
+def _failure(segment: Segment, evaluation: Evaluation) -> RequestError | None:
     if evaluation.finish is not Finish.STOP:
         return TruncatedOutputError(
             f"the model wrote {evaluation.output_tokens} tokens without ending its translation of "

@@ -10,7 +10,7 @@ import regex
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import NOTHING, Detection, detect
-from dragoman_protocols.errors import TextTooLongError, UnknownLanguageError, UnsupportedWishError
+from dragoman_protocols.errors import TextTooLongError, UnknownLanguageError, UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Glossary, Term
 from dragoman_protocols.languages import Language, Pair, language, listing, pair, script, sources
 from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
@@ -95,7 +95,7 @@ def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamil
         family: Of the model.
 
     Raises:
-        UnsupportedWishError: An option is not supported, and `ignore_unsupported` is not set.
+        UnsupportedOptionError: An option is not supported, and `ignore_unsupported` is not set.
     """
     tone = TONES.get(request.formality)
     context = request.context.strip()
@@ -109,7 +109,7 @@ def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamil
     unsupported = family.unsupported(pair, options)
     message = f"models of family {family.name} do not support"
     if unsupported and not request.ignore_unsupported:
-        raise UnsupportedWishError(f"{message} {' or '.join(unsupported)}: remove it")
+        raise UnsupportedOptionError(f"{message} {' or '.join(unsupported)}: remove it")
     if unsupported:
         options = _without(options, unsupported)
     return ResolvedOptions(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.errors import RequestError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import Warned
@@ -217,4 +217,4 @@ class SegmentResult:
     warnings: tuple[Warned, ...]
     outcome: Outcome
     source_kept: bool = False
-    failure: ServiceError | None = None
+    failure: RequestError | None = None

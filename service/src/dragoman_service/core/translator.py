@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import detect
-from dragoman_protocols.errors import DeadlineExceededError, EmptyTextError, ServiceError, SettingsError
+from dragoman_protocols.errors import DeadlineExceededError, EmptyTextError, RequestError
 from dragoman_protocols.glossaries.matching import Glossary
 from dragoman_protocols.languages import UNKNOWN, Pair, language, pair
 from dragoman_protocols.translation import (
@@ -39,6 +39,7 @@ from dragoman_service.core.stages import (
     SegmentTask,
 )
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
+from dragoman_service.errors import SettingsError
 from dragoman_service.prompts import prompt_family
 from dragoman_service.prompts.family import PromptFamily, PromptOptions
 from dragoman_service.settings import Settings
@@ -353,7 +354,7 @@ def _has_any(parts: Sequence[SegmentResult]) -> bool:
     return not parts or any(part.failure is None for part in parts)
 
 
-def _first_failure(parts: Sequence[SegmentResult]) -> ServiceError:
+def _first_failure(parts: Sequence[SegmentResult]) -> RequestError:
     return next(part.failure for part in parts if part.failure is not None)
 
 

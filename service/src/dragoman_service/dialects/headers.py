@@ -7,11 +7,11 @@ from dragoman_protocols.errors import (
     CapacityError,
     DrainingError,
     EngineDeadError,
-    ServiceError,
+    RequestError,
 )
 
 
-def headers_for(error: ServiceError) -> dict[str, str]:
+def headers_for(error: RequestError) -> dict[str, str]:
     """When to come back, and whether to do so on another connection.
 
     Args:

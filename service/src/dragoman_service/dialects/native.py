@@ -19,7 +19,7 @@ from dragoman_protocols.errors import (
     EngineDeadError,
     InvalidFieldError,
     MalformedRequestError,
-    ServiceError,
+    RequestError,
     TextTooLongError,
     TruncatedOutputError,
     UnreliableTranslationError,
@@ -39,7 +39,7 @@ from dragoman_service.dialects.bodies import FIRST_PROBLEM, read_json
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.http.work import EVENT_STREAM, Call
 
-STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
+STATUSES: tuple[tuple[type[RequestError], int], ...] = (
     (MalformedRequestError, 400),
     (EmptyTextError, 400),
     (BodyTooLargeError, 413),
@@ -50,7 +50,7 @@ STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (DeadlineExceededError, 504),
     (TruncatedOutputError, 502),
     (UnreliableTranslationError, 502),
-    (ServiceError, 500),
+    (RequestError, 500),
 )
 """The first class that fits an error gives its status."""
 
@@ -197,12 +197,12 @@ def wanted(asked: TranslateRequest) -> TranslationRequest:
     )
 
 
-def status_of(error: ServiceError) -> int:
+def status_of(error: RequestError) -> int:
     """The HTTP status of an error."""
     return next(status for cause, status in STATUSES if isinstance(error, cause))
 
 
-def render_error(error: ServiceError) -> Response:
+def render_error(error: RequestError) -> Response:
     """The answer for an error: `{"error": {"code", "message"}}`."""
     return error_body(error.code, str(error), status_of(error), headers_for(error))
 
@@ -260,7 +260,7 @@ class NativeEvents:
         """The answer as it would have been without streaming."""
         return event(answered(self.asked, [self.results[index] for index in sorted(self.results)]), "result")
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """The error's body as it would have been without streaming."""
         return event({"error": {"code": error.code, "message": str(error)}}, "error")
 
@@ -286,7 +286,7 @@ class Native:
             NativeEvents(asked) if asked.stream else None,
         )
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """See `render_error`."""
         return render_error(error)
 
@@ -294,11 +294,11 @@ class Native:
 def codes_by_status() -> dict[int, str]:
     """For each status of an error, the codes that come with it."""
 
-    def below(root: type[ServiceError]) -> list[type[ServiceError]]:
+    def below(root: type[RequestError]) -> list[type[RequestError]]:
         return [root, *(each for child in root.__subclasses__() for each in below(child))]
 
     codes: dict[int, set[str]] = {}
-    for cause in below(ServiceError):
+    for cause in below(RequestError):
         status = next(status for known, status in STATUSES if issubclass(cause, known))
         codes.setdefault(status, set()).add(cause.code)
     return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}

@@ -10,6 +10,10 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter
 
+from dragoman_protocols.openapi import document as of_endpoints
+from dragoman_protocols.openapi import either
+from dragoman_protocols.routes import ENDPOINTS
+
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
@@ -99,7 +103,7 @@ def document(app: FastAPI) -> dict[str, Any]:
                     layers.append(layer := [])
                 layer.append(route)
         first, *others = (get_openapi(title=app.title, version=app.version, routes=layer) for layer in layers)
-        for other in others:
+        for other in (*others, of_endpoints(ENDPOINTS, app.title, app.version)):
             _add(first, other)
         app.openapi_schema = first
     return app.openapi_schema
@@ -115,41 +119,4 @@ def _add(document: dict[str, Any], other: dict[str, Any]) -> None:
     for path, operations in other["paths"].items():
         there = document["paths"].setdefault(path, {})
         for method, operation in operations.items():
-            there[method] = _either(there[method], operation) if method in there else operation
-
-
-def _either(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(one)
-    merged["tags"] = [*one.get("tags", []), *other.get("tags", [])]
-    merged["description"] = f"{one.get('description', '')} Or: {other.get('description', '')}"
-    parameters = [*one.get("parameters", []), *other.get("parameters", [])]
-    if parameters:
-        merged["parameters"] = [each | {"required": False} for each in parameters]
-    if "requestBody" in one or "requestBody" in other:
-        bodies = [each.get("requestBody", {}) for each in (one, other)]
-        required = all(each.get("required", False) for each in bodies)
-        merged["requestBody"] = {"required": required, "content": _either_content(*bodies)}
-    merged["responses"] = dict(one["responses"])
-    for status, response in other["responses"].items():
-        known = merged["responses"].get(status)
-        merged["responses"][status] = (
-            response
-            if known is None
-            else {
-                "description": f"{known['description']}; {response['description']}",
-                "content": _either_content(known, response),
-            }
-        )
-    return merged
-
-
-def _either_content(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    content = dict(one.get("content", {}))
-    for media, described in other.get("content", {}).items():
-        if media not in content:
-            content[media] = described
-            continue
-        schemas = [each.get("schema", {}) for each in (content[media], described)]
-        options = [option for schema in schemas for option in schema.get("anyOf", [schema])]
-        content[media] = {"schema": {"anyOf": options}}
-    return content
+            there[method] = either(there[method], operation) if method in there else operation

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from dragoman_protocols.errors import SettingsError
+from dragoman_service.errors import SettingsError
 
 
 def merged(typed: Mapping[str, Any], extra: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:

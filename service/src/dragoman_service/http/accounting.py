@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dragoman_protocols.errors import DeadlineExceededError, ServiceError
+from dragoman_protocols.errors import DeadlineExceededError, DefectError, RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.admission import Place
 from dragoman_service.core.stages import Origin, Priority
@@ -43,11 +43,11 @@ class Accounting:
         with self.tracing.request(headers) as span:
             yield Account(self.metrics, span, self.priority, dialect)
 
-    def defect(self) -> ServiceError:
+    def defect(self) -> RequestError:
         """Log and count the exception that is being handled, which the pod does not foresee; what its caller gets."""
         self.metrics.defects.inc()
         log.exception("unexpected exception")
-        return ServiceError("a defect; the pod's log has more")
+        return DefectError("a defect; the pod's log has more")
 
 
 class Account:
@@ -96,7 +96,7 @@ class Account:
         self._metrics.translated(self.pair, self._texts, latency_s, self._dialect)
         self._ended("ok")
 
-    def refused(self, error: ServiceError) -> ServiceError:
+    def refused(self, error: RequestError) -> RequestError:
         """It is answered with an error, which is returned as its caller gets it."""
         if self._place is not None and isinstance(error, DeadlineExceededError):
             error = self._place.late(error)

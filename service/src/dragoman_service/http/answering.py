@@ -23,7 +23,7 @@ from dragoman_contract.routing import (
     ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_protocols.errors import CapacityError, QuotaError, ServiceError
+from dragoman_protocols.errors import CapacityError, QuotaError, RequestError
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.translator import Translator
 from dragoman_service.http.accounting import Account, Accounting
@@ -35,7 +35,7 @@ CLIENT_CLOSED_REQUEST = 499
 """What nginx logs for a client that left; nobody receives it."""
 
 
-def refusal(dialect: Refusing, error: ServiceError) -> Response:
+def refusal(dialect: Refusing, error: RequestError) -> Response:
     """An error in a dialect's words, marked for routers where the pod did not begin what was asked.
 
     Args:
@@ -133,7 +133,7 @@ class Answering:
                 response = await while_connected(
                     request, self.lifecycle, work.answer(translator), time_left_s
                 )
-            except ServiceError as error:
+            except RequestError as error:
                 return refusal(dialect, account.refused(error))
             except ClientGoneError:
                 account.left()
@@ -153,11 +153,11 @@ class Answering:
         Args:
             request: Whose body has not been read.
             dialect: Words the errors.
-            reply: Makes the answer of the body; what it raises as `ServiceError` is refused.
+            reply: Makes the answer of the body; what it raises as `RequestError` is refused.
         """
         try:
             return await reply(await read_body(request, self.max_body_bytes))
-        except ServiceError as error:
+        except RequestError as error:
             return refusal(dialect, error)
         except ClientGoneError:
             return Response(status_code=CLIENT_CLOSED_REQUEST)
@@ -203,7 +203,7 @@ class _Streamed(Response):
         with self._held:
             try:
                 await while_connected(self._request, self._lifecycle, self._sent(send), self._time_left_s)
-            except ServiceError as error:
+            except RequestError as error:
                 answered = self._account.refused(error)
                 if not self._begun:
                     await refusal(self._dialect, answered)(scope, receive, send)

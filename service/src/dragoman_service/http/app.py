@@ -9,7 +9,9 @@ from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.api import Limits, Site
+from dragoman_protocols.errors import DefectError
+from dragoman_protocols.offer import offer_of
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
@@ -19,7 +21,6 @@ from dragoman_service.dialects.azure.routes import azure_routes
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.routes import deepl_routes
 from dragoman_service.dialects.deepl.usage import Usage
-from dragoman_service.dialects.google.routes import google_routes
 from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
 from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.queries import BoundedQuery
@@ -28,6 +29,7 @@ from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
+from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.exposition import BY_TOKEN, Exposition
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossary_store import open_store
@@ -94,7 +96,6 @@ def create_app(
     tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
     shown = Exposition(registry, BY_TOKEN if settings.whole_answers else frozenset())
     app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
-    app.add_middleware(RouterWatch, lifecycle=lifecycle)
     app.add_middleware(BoundedQuery)
     held = HeldGlossaries()
     app.include_router(router_routes(lifecycle, held))
@@ -102,6 +103,14 @@ def create_app(
     answering = Answering(
         translator, lifecycle, admission, accounting, settings.max_body_bytes, settings.max_texts
     )
+    site = Site(
+        offer_of([settings.languages]),
+        settings.languages,
+        (settings.name,),
+        Limits(settings.max_texts, settings.max_body_bytes),
+    )
+    app.add_middleware(Endpoints, answering=answering, site=site)
+    app.add_middleware(RouterWatch, lifecycle=lifecycle)
     app.include_router(azure_routes(answering, settings.name))
     app.include_router(translate_routes(answering))
     app.include_router(libretranslate_routes(answering))
@@ -109,7 +118,6 @@ def create_app(
     deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts, held)
     app.include_router(deepl_routes(answering, deepl))
     app.include_router(openai_routes(answering, settings.name))
-    app.include_router(google_routes(answering))
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _last_handler(metrics))
@@ -137,6 +145,6 @@ def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[
     async def answer(request: Request, error: Exception) -> Response:
         del request, error
         metrics.defects.inc()
-        return native.render_error(ServiceError("a defect; the pod's log has more"))
+        return native.render_error(DefectError("a defect; the pod's log has more"))
 
     return answer

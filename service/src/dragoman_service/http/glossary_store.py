@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from dragoman_protocols.errors import GlossaryStoreError, SettingsError
+from dragoman_protocols.errors import GlossaryStoreError
 from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
+from dragoman_service.errors import SettingsError
 
 log = logging.getLogger(__name__)
 

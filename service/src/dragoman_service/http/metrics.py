@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_protocols.errors import CapacityError, CrowdedOutError, OverloadedError, ServiceError
+from dragoman_protocols.errors import CapacityError, CrowdedOutError, OverloadedError, RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.admission import Admission, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
@@ -143,7 +143,7 @@ class Metrics(Observer):
         self._latency.labels(self._model_name, *labels).observe(latency_s)
         self._texts.labels(self._model_name).inc(texts)
 
-    def refused(self, pair: Pair | None, error: ServiceError, dialect: str) -> None:
+    def refused(self, pair: Pair | None, error: RequestError, dialect: str) -> None:
         """Count a request that was answered with an error.
 
         Args:

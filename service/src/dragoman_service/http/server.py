@@ -15,8 +15,9 @@ from fastapi import FastAPI
 from dragoman_contract.files import FILE_TIMEOUT_S
 from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_contract.serving import BACKLOG, BoundedProtocol, RequestLimits, bound_socket, make_server
-from dragoman_protocols.errors import ServiceError, StartError
+from dragoman_protocols.errors import RequestError
 from dragoman_service.engine.protocol import Engine, Phase, Progress
+from dragoman_service.errors import StartError
 from dragoman_service.http.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
@@ -197,7 +198,7 @@ class Pod:
         self._server.should_exit = True
         try:
             await self._engine.aclose(drain_s=0)
-        except ServiceError:
+        except RequestError:
             log.exception("the engine did not close in order")
         loading.cancel()
         await asyncio.gather(loading, serving, return_exceptions=True)

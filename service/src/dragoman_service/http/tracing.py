@@ -12,8 +12,9 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dragoman_protocols.errors import ServiceError, SettingsError
+from dragoman_protocols.errors import RequestError
 from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Pulse, Report
+from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
@@ -235,7 +236,7 @@ class TracedEngine:
                         span.set_attribute("dragoman.prompt_tokens", chunk.prompt_tokens)
                         span.set_attribute("dragoman.output_tokens", chunk.output_tokens)
                     yield chunk
-        except ServiceError as error:
+        except RequestError as error:
             outcome = error.code
             span.set_status(StatusCode.ERROR)
             raise

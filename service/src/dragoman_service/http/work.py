@@ -11,9 +11,10 @@ from typing import Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.api import Events, Results
+from dragoman_protocols.errors import RequestError
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
+from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core.admission import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 
@@ -40,10 +41,6 @@ async def in_thread_if_long(size: int, work: Callable[[], Value]) -> Value:
         work: Linear in `size`.
     """
     return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
-
-
-Results = Sequence[Sequence[TranslationResult]]
-"""For each translation request of a call, its texts' results."""
 
 
 class Work(Protocol):
@@ -98,24 +95,8 @@ class Work(Protocol):
         """Have it done, the answer's events as they come; closing it aborts it in the engine."""
         ...
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """The last event of a stream that cannot be finished."""
-        ...
-
-
-class Events(Protocol):
-    """How a dialect writes one streamed translation."""
-
-    def delta(self, delta: Delta) -> bytes:
-        """The events for a piece of a translation."""
-        ...
-
-    def end(self) -> bytes:
-        """The events after the last piece."""
-        ...
-
-    def failed(self, error: ServiceError) -> bytes:
-        """The last event of a translation that cannot be finished."""
         ...
 
 
@@ -192,7 +173,7 @@ class Call:
                 yield self.events.delta(delta)
         yield self.events.end()
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """See `Events.failed`."""
         assert self.events is not None
         return self.events.failed(error)
@@ -201,7 +182,7 @@ class Call:
 class Refusing(Protocol):
     """What can say no in the terms of an API."""
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """The answer for an error, in the status and shape of this API."""
         ...
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from dragoman_protocols.errors import PromptTemplateError
+from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts import (
     alma,
     chatml_generic,

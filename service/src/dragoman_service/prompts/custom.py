@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman_protocols.errors import PromptTemplateError
 from dragoman_service.engine.protocol import Framing
+from dragoman_service.errors import PromptTemplateError
 from dragoman_service.prompts.family import PLACEHOLDER, PromptFamily, instructions_before
 
 ALLOWED = ("text", "source", "target", "source_code", "target_code")

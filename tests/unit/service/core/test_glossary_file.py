@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from dragoman_contract.live_files import POLL_S
-from dragoman_protocols.errors import SettingsError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.glossary_file import GlossaryFile
+from dragoman_service.errors import SettingsError
 
 YAML = """
 - {source: en, target: de, terms: {invoice: Rechnung, Dragoman: Dragoman}}

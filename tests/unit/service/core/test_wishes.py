@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_protocols.errors import UnsupportedWishError
+from dragoman_protocols.errors import UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import Formality, TranslationRequest
@@ -91,7 +91,7 @@ def test_every_family_says_what_it_does_not_refuse(name, options, languages) -> 
 async def test_what_a_family_cannot_be_told_is_refused_or_ignored(core, family, options, what) -> None:
     translator = core(lambda text, _: "Die Katze schläft.", family)
     asked = TranslationRequest(("The cat sleeps.",), "de", "en", **options)
-    with pytest.raises(UnsupportedWishError, match=f"{family} do not support {what}: remove"):
+    with pytest.raises(UnsupportedOptionError, match=f"{family} do not support {what}: remove"):
         translator.check(asked)
     ignoring = TranslationRequest(("The cat sleeps.",), "de", "en", **options, ignore_unsupported=True)
     (result,) = await translator.translate(ignoring)

@@ -15,7 +15,8 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
-from dragoman_protocols.errors import ServiceError, UnknownLanguageError
+from dragoman_protocols.api import Results
+from dragoman_protocols.errors import RequestError, UnknownLanguageError
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
 from dragoman_service.dialects.azure.errors import AzureRefusal, body_of, number_of
@@ -23,7 +24,7 @@ from dragoman_service.dialects.azure.shapes import Gender, Input, Inputs, Item, 
 from dragoman_service.dialects.bodies import read_json
 from dragoman_service.dialects.headers import headers_for
 from dragoman_service.dialects.queries import bound_fields
-from dragoman_service.http.work import Call, Results
+from dragoman_service.http.work import Call
 
 V3 = "3.0"
 V2026 = "2026-06-06"
@@ -246,7 +247,7 @@ class Azure:
         )
         return Call(tuple(requests), render, charged=chars)
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """`{"error": {"code", "message"}}` with a number of six digits."""
         number = number_of(error)
         headers = headers_for(error) | {"X-RequestId": self.request_id}

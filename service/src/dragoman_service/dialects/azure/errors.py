@@ -14,13 +14,13 @@ from dragoman_protocols.errors import (
     DeadlineExceededError,
     EngineDeadError,
     MalformedRequestError,
-    ServiceError,
+    RequestError,
     TextTooLongError,
     UnknownLanguageError,
     UnsupportedPairError,
 )
 
-NUMBERS: tuple[tuple[type[ServiceError], int], ...] = (
+NUMBERS: tuple[tuple[type[RequestError], int], ...] = (
     (MalformedRequestError, 400074),
     (BodyTooLargeError, 400077),
     (TextTooLongError, 400050),
@@ -30,7 +30,7 @@ NUMBERS: tuple[tuple[type[ServiceError], int], ...] = (
     (CapacityError, 503000),
     (EngineDeadError, 503000),
     (DeadlineExceededError, 504000),
-    (ServiceError, 500000),
+    (RequestError, 500000),
 )
 """The first class that fits an error gives its number; 504000 is ours, Azure has none for it."""
 
@@ -56,7 +56,7 @@ class AzureRefusal(CallerError):
         self.number = number
 
 
-def number_of(error: ServiceError) -> int:
+def number_of(error: RequestError) -> int:
     """Azure's number for an error."""
     if isinstance(error, AzureRefusal):
         return error.number

@@ -12,7 +12,7 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_protocols.detection import detect
-from dragoman_protocols.offer import name_in, offered
+from dragoman_protocols.offer import name_in, offer_of
 from dragoman_service.dialects.azure.dialect import V3, azure, check_size, version_of
 from dragoman_service.dialects.azure.errors import AzureRefusal
 from dragoman_service.dialects.azure.shapes import Item, Items
@@ -45,7 +45,7 @@ async def languages(answering: Answering, request: Request, model: str) -> Respo
             if scope not in known:
                 raise AzureRefusal(400001, f"scope: expected {', '.join(known)}")
         locale = request.headers.get("Accept-Language", "en").split(",")[0].split(";")[0].strip() or "en"
-        offer = offered(answering.translator.languages).all_languages
+        offer = offer_of([answering.translator.languages]).all_languages
         content: dict[str, Any] = {scope: [model] if scope == "models" else {} for scope in scopes}
         if "translation" in scopes:
             content["translation"] = await asyncio.to_thread(
@@ -85,7 +85,7 @@ async def detection(answering: Answering, request: Request) -> Response:
         items: list[Item] = await in_thread_if_long(len(body), lambda: read_json(body, Items))
         texts = [item.text for item in items]
         check_size(((text, 1) for text in texts), answering.max_texts)
-        sources = offered(answering.translator.languages).sources
+        sources = offer_of([answering.translator.languages]).sources
         found = await asyncio.to_thread(lambda: [_detected(text, sources) for text in texts])
         return JSONResponse(found, headers={"X-RequestId": dialect.request_id})
 

@@ -13,7 +13,7 @@ from typing import Any
 from dragoman_contract.languages import Languages
 from dragoman_protocols.errors import UnknownLanguageError
 from dragoman_protocols.languages import Language, language, primary
-from dragoman_protocols.offer import offered
+from dragoman_protocols.offer import offer_of
 from dragoman_service.dialects.deepl.errors import unsupported
 
 FORMAL = frozenset({"de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru"})
@@ -87,12 +87,12 @@ def glossary_language(code: str) -> str:
 
 def sources(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as sources."""
-    return [_listed(code, code) for code in _bases(offered(served).sources)]
+    return [_listed(code, code) for code in _bases(offer_of([served]).sources)]
 
 
 def targets(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as targets."""
-    tags = (variant for tag in offered(served).all_targets for variant in VARIANTS.get(tag, (tag,)))
+    tags = (variant for tag in offer_of([served]).all_targets for variant in VARIANTS.get(tag, (tag,)))
     return [
         {**_listed(_target_code(tag), tag), "supports_formality": has_formality(tag)}
         for tag in sorted(set(tags), key=str.lower)
@@ -101,7 +101,7 @@ def targets(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
 
 def glossary_pairs(served: tuple[Languages, ...]) -> list[dict[str, str]]:
     """What `/v2/glossary-language-pairs` lists."""
-    can = offered(served)
+    can = offer_of([served])
     pairs = {(primary(source), primary(target)) for source in can.sources for target in can.targets[source]}
     return [
         {"source_lang": source, "target_lang": target} for source, target in sorted(pairs) if source != target

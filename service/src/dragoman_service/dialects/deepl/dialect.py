@@ -14,8 +14,9 @@ from starlette.datastructures import Headers
 from dragoman_contract.glossaries import revisions
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import GLOSSARIES_HEADER
+from dragoman_protocols.api import Results
 from dragoman_protocols.blanks import put_back
-from dragoman_protocols.errors import InvalidFieldError, ServiceError, UnknownDictionaryError
+from dragoman_protocols.errors import InvalidFieldError, RequestError, UnknownDictionaryError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.store import GlossaryStore, canonical_id
 from dragoman_protocols.glossaries.values import StoredGlossary, terms
@@ -27,7 +28,7 @@ from dragoman_service.dialects.deepl.codes import source_code
 from dragoman_service.dialects.deepl.fields import fields_of
 from dragoman_service.dialects.deepl.usage import Usage
 from dragoman_service.http.held_glossaries import HeldGlossaries
-from dragoman_service.http.work import Call, Results, in_thread_if_long
+from dragoman_service.http.work import Call, in_thread_if_long
 from dragoman_service.text.entities import unescaped
 
 
@@ -120,7 +121,7 @@ class DeepL:
         revision = kept_by_router.get(canonical_id(glossary_id))
         return await self.store.get(glossary_id) if revision is None else self.held.get(revision)
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """See `errors.refuse`."""
         return errors.refuse(error)
 

@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
 from dragoman_protocols.blanks import put_back
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.errors import RequestError
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.dialects.deepl.asked import Asked
 from dragoman_service.dialects.deepl.dialect import DeepL
@@ -101,7 +101,7 @@ class Documents:
             headers: Of the request that brought it.
 
         Raises:
-            ServiceError: It is not taken on.
+            RequestError: It is not taken on.
         """
         document_id = new_document_id(headers.get(REPLICA_HEADER)).hex.upper()
         document = Document(document_id, secrets.token_hex(32).upper(), name, asked.characters)
@@ -186,7 +186,7 @@ class Documents:
                     return file.rebuild(whole if file.texts else ())
 
                 content = await asyncio.to_thread(rebuilt)
-            except ServiceError as error:
+            except RequestError as error:
                 account.refused(error)
                 if not taken.done():
                     taken.set_exception(error)

@@ -19,7 +19,7 @@ from dragoman_protocols.errors import (
     InvalidGlossaryError,
     NotReadyError,
     QuotaError,
-    ServiceError,
+    RequestError,
     TextTooLongError,
     UnknownDictionaryError,
     UnknownGlossaryError,
@@ -59,7 +59,7 @@ class DocumentNotDoneError(NotReadyError):
     begun = True
 
 
-STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
+STATUSES: tuple[tuple[type[RequestError], int], ...] = (
     (UnknownGlossaryError, 404),
     (UnknownDictionaryError, 404),
     (NotServedError, 404),
@@ -76,7 +76,7 @@ STATUSES: tuple[tuple[type[ServiceError], int], ...] = (
     (CapacityError, 429),
     (EngineDeadError, 503),
     (DeadlineExceededError, 504),
-    (ServiceError, 500),
+    (RequestError, 500),
 )
 """The first class that fits an error gives its status."""
 
@@ -91,17 +91,17 @@ def missing(field: str) -> InvalidFieldError:
     return InvalidFieldError(f"Parameter '{field}' not specified.")
 
 
-def status_of(error: ServiceError) -> int:
+def status_of(error: RequestError) -> int:
     """The HTTP status of an error."""
     return next(status for cause, status in STATUSES if isinstance(error, cause))
 
 
-def refuse(error: ServiceError) -> Response:
+def refuse(error: RequestError) -> Response:
     """The answer for an error."""
     return JSONResponse(_body(error), status_of(error), headers_for(error))
 
 
-def _body(error: ServiceError) -> dict[str, str]:
+def _body(error: RequestError) -> dict[str, str]:
     match error:
         case InvalidGlossaryError():
             return {"message": "Invalid glossary entries provided", "detail": str(error)}

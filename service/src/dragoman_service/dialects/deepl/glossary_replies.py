@@ -26,7 +26,7 @@ Inform = Callable[[Request, Reply], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class GlossaryReplies:
-    """The replies. All raise `ServiceError` where there is something to refuse.
+    """The replies. All raise `RequestError` where there is something to refuse.
 
     Args:
         store: Where glossaries are.

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
-from dragoman_protocols.offer import offered
+from dragoman_protocols.offer import offer_of
 from dragoman_service.dialects.deepl.asked import Asked, read_asked
 from dragoman_service.dialects.deepl.errors import missing, unsupported
 from dragoman_service.dialects.deepl.fields import Fields
@@ -108,7 +108,7 @@ def read_document(upload: Upload, served: tuple[Languages, ...]) -> tuple[FileDo
 
 def _detected(texts: tuple[str, ...], served: tuple[Languages, ...]) -> str | None:
     """One language for the file; None where it cannot be told, which leaves it to the core, text by text."""
-    found = detect("\n".join(texts[:SAMPLED_TEXTS]), offered(served).sources)
+    found = detect("\n".join(texts[:SAMPLED_TEXTS]), offer_of([served]).sources)
     return None if found == NOTHING else found.tag
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
+from dragoman_protocols.api import Results
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.errors import (
     CallerError,
@@ -18,7 +19,7 @@ from dragoman_protocols.errors import (
     InvalidFieldError,
     NotReadyError,
     QuotaError,
-    ServiceError,
+    RequestError,
 )
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
@@ -33,7 +34,7 @@ from dragoman_service.dialects.libretranslate.fields import (
     read_fields,
 )
 from dragoman_service.dialects.queries import too_many_fields
-from dragoman_service.http.work import Call, Results
+from dragoman_service.http.work import Call
 
 FORMATS = {"": Format.PLAIN, "text": Format.PLAIN, "html": Format.HTML}
 
@@ -109,7 +110,7 @@ class LibreTranslate:
         """See `parse`."""
         return parse(read_fields(request, body), self.limits)
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """See `render_error`."""
         return render_error(error)
 
@@ -217,7 +218,7 @@ def respond(answer: Any, status: int = 200, headers: dict[str, str] | None = Non
     return JSONResponse(answer, status, {**CORS, **(headers or {})})
 
 
-def status_of(error: ServiceError) -> int:
+def status_of(error: RequestError) -> int:
     """The HTTP status of an error.
 
     LibreTranslate has no 503. Here it says that another replica, or this one later, would have answered.
@@ -234,7 +235,7 @@ def status_of(error: ServiceError) -> int:
     return 500
 
 
-def render_error(error: ServiceError) -> Response:
+def render_error(error: RequestError) -> Response:
     """The answer for an error: `{"error": "…"}`."""
     status = status_of(error)
     said = f"Slowdown: {error}" if status == 429 else str(error)

@@ -14,9 +14,9 @@ from fastapi import Request, Response
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.detection import NOTHING, detect
-from dragoman_protocols.errors import InvalidFieldError, ServiceError
+from dragoman_protocols.errors import InvalidFieldError, RequestError
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.offer import offered
+from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.admission import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
@@ -106,7 +106,7 @@ class FileWork:
         raise NotImplementedError
         yield b""
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """Never asked for."""
         raise NotImplementedError
 
@@ -134,7 +134,7 @@ class LibreTranslateFiles:
         """
         return await asyncio.to_thread(self._read, request, body)
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """As for texts."""
         return render_error(error)
 
@@ -173,7 +173,7 @@ class LibreTranslateFiles:
     def _detected(self, words: Sequence[str]) -> str | None:
         """One language for the file: its texts may be too short to tell theirs."""
         sample = "\n".join(words[:SAMPLED_TEXTS])
-        found = detect(sample, offered(self.translator.languages).sources)
+        found = detect(sample, offer_of([self.translator.languages]).sources)
         return None if found == NOTHING else found.tag
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
 from dragoman_protocols.languages import language
-from dragoman_protocols.offer import Offered
+from dragoman_protocols.offer import Offer
 from dragoman_service.dialects.libretranslate.codes import AUTO, from_tag
 from dragoman_service.dialects.libretranslate.dialect import UNDETECTED, Limits, detected_language
 from dragoman_service.dialects.libretranslate.fields import Fields, missing
@@ -40,7 +40,7 @@ def detections(found: Detection) -> list[dict[str, Any]]:
     return [UNDETECTED if found == NOTHING else detected_language(found.tag, found.confidence)]
 
 
-def listed(offer: Offered) -> list[dict[str, Any]]:
+def listed(offer: Offer) -> list[dict[str, Any]]:
     """The answer of `/languages`."""
     return [
         {**_named(source), "targets": [from_tag(target) for target in offer.targets[source]]}
@@ -48,7 +48,7 @@ def listed(offer: Offered) -> list[dict[str, Any]]:
     ]
 
 
-def settings_of(limits: Limits, offer: Offered) -> dict[str, Any]:
+def settings_of(limits: Limits, offer: Offer) -> dict[str, Any]:
     """The answer of `/frontend/settings`.
 
     Args:

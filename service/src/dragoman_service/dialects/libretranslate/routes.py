@@ -11,7 +11,7 @@ from dragoman_contract.files import MOST_FILE_BYTES
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols.detection import detect
 from dragoman_protocols.errors import CapacityError
-from dragoman_protocols.offer import offered
+from dragoman_protocols.offer import offer_of
 from dragoman_service.dialects import openapi
 from dragoman_service.dialects.libretranslate.dialect import CORS, LibreTranslate, Limits, respond
 from dragoman_service.dialects.libretranslate.fields import MULTIPART, read_fields
@@ -59,7 +59,7 @@ def libretranslate_routes(answering: Answering) -> APIRouter:
     files = LibreTranslateFiles(answering.translator, shelf, unfetched)
     refusals = openapi.errors(LibreTranslateError, ERRORS)
     places = asyncio.Semaphore(MOST_FILES_AT_ONCE)
-    offer = offered(answering.translator.languages)
+    offer = offer_of([answering.translator.languages])
     languages = listed(offer)
 
     @router.post(

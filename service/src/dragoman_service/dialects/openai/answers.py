@@ -13,20 +13,20 @@ from dragoman_protocols.errors import (
     CapacityError,
     DeadlineExceededError,
     EngineDeadError,
-    ServiceError,
+    RequestError,
     TextTooLongError,
 )
 from dragoman_protocols.events import event
 
 DONE = b"data: [DONE]\n\n"
 
-STATUSES: tuple[tuple[type[ServiceError], int, str], ...] = (
+STATUSES: tuple[tuple[type[RequestError], int, str], ...] = (
     (BodyTooLargeError, 413, "invalid_request_error"),
     (CallerError, 400, "invalid_request_error"),
     (CapacityError, 503, "service_unavailable_error"),
     (EngineDeadError, 503, "service_unavailable_error"),
     (DeadlineExceededError, 504, "timeout_error"),
-    (ServiceError, 500, "server_error"),
+    (RequestError, 500, "server_error"),
 )
 """The first class that fits an error gives its status and its type."""
 
@@ -46,14 +46,14 @@ class ModelNotFoundError(CallerError):
     code = "model_not_found"
 
 
-def status_of(error: ServiceError) -> int:
+def status_of(error: RequestError) -> int:
     """The HTTP status of an error."""
     if isinstance(error, ModelNotFoundError):
         return 404
     return next(status for cause, status, _ in STATUSES if isinstance(error, cause))
 
 
-def error_body(error: ServiceError) -> dict[str, Any]:
+def error_body(error: RequestError) -> dict[str, Any]:
     """The one shape of errors."""
     kind = next(kind for cause, _, kind in STATUSES if isinstance(error, cause))
     code, param = error.code, None
@@ -117,7 +117,7 @@ class Completion:
             last += self._chunk([], usage=_usage(prompt_tokens, output_tokens))
         return last + DONE
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """The events of an answer that cannot be finished."""
         return event(error_body(error)) + DONE
 

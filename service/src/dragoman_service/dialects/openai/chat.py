@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fastapi import Response
 from fastapi.responses import JSONResponse
 
-from dragoman_protocols.errors import EmptyTextError, GenerationError, InvalidFieldError, ServiceError
+from dragoman_protocols.errors import EmptyTextError, GenerationError, InvalidFieldError, RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.admission import Cost, Demand, cost_of
 from dragoman_service.core.translator import Translator
@@ -100,7 +100,7 @@ class Chat:
                 yield self.completion.piece(last.text)
         yield self.completion.end(*_ended(last))
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """See `Completion.failed`."""
         return self.completion.failed(error)
 

@@ -10,7 +10,8 @@ from fastapi import Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_contract.languages import is_tag
-from dragoman_protocols.errors import InvalidFieldError, ServiceError, UnknownLanguageError
+from dragoman_protocols.api import Results
+from dragoman_protocols.errors import InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 from dragoman_service.dialects.bodies import read_json
@@ -27,7 +28,7 @@ from dragoman_service.dialects.openai.shapes import (
     ChatRequest,
     TranslationOptions,
 )
-from dragoman_service.http.work import Call, Results, Work
+from dragoman_service.http.work import Call, Work
 
 AUTO = "auto"
 
@@ -104,7 +105,7 @@ class TranslationChunks:
         assert self.result is not None
         return self.completion.end("stop", self.result.prompt_tokens, self.result.output_tokens)
 
-    def failed(self, error: ServiceError) -> bytes:
+    def failed(self, error: RequestError) -> bytes:
         """See `Completion.failed`."""
         return self.completion.failed(error)
 
@@ -148,6 +149,6 @@ class OpenAI:
         if model != self.model:
             raise ModelNotFoundError(f"no model {model[:100]!r} here; there is {self.model!r}")
 
-    def refuse(self, error: ServiceError) -> Response:
+    def refuse(self, error: RequestError) -> Response:
         """`{"error": {"message", "type", "param", "code"}}`."""
         return JSONResponse(error_body(error), status_of(error), headers_for(error))

@@ -7,7 +7,7 @@ import time
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from dragoman_protocols.errors import ServiceError
+from dragoman_protocols.errors import RequestError
 from dragoman_service.dialects import openapi
 from dragoman_service.dialects.openai.answers import SAID, model_card
 from dragoman_service.dialects.openai.dialect import OpenAI
@@ -54,7 +54,7 @@ def openai_routes(answering: Answering, model: str) -> APIRouter:
         """A model by its name."""
         try:
             dialect.check_model(name)
-        except ServiceError as error:
+        except RequestError as error:
             return dialect.refuse(error)
         return JSONResponse(card)
 

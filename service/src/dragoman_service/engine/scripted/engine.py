@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_protocols.errors import EngineDeadError, GenerationError, ModelLoadError, SettingsError
+from dragoman_protocols.errors import EngineDeadError, GenerationError
 from dragoman_service.engine.arguments import merged
 from dragoman_service.engine.protocol import (
     Capacity,
@@ -32,6 +32,7 @@ from dragoman_service.engine.protocol import (
     Report,
     output_budget,
 )
+from dragoman_service.errors import ModelLoadError, SettingsError
 from dragoman_service.settings import Settings
 
 CHARS_PER_TOKEN = 4

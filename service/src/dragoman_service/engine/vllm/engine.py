@@ -12,7 +12,7 @@ from contextlib import aclosing
 from functools import cache
 from typing import Any
 
-from dragoman_protocols.errors import GenerationError, OverloadedError, StartError
+from dragoman_protocols.errors import GenerationError, OverloadedError
 from dragoman_service.engine.protocol import (
     Capacity,
     Chunk,
@@ -30,6 +30,7 @@ from dragoman_service.engine.vllm.arguments import gather_steps
 from dragoman_service.engine.vllm.prefill_gate import Gathering
 from dragoman_service.engine.vllm.process import CalledOffError, Runtime
 from dragoman_service.engine.vllm.tokens import Tokens
+from dragoman_service.errors import StartError
 from dragoman_service.settings import Settings
 
 TRIAL = Prompt("a", "a", Framing.RAW)

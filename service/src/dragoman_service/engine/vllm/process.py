@@ -18,7 +18,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dragoman_protocols.errors import EngineDeadError, ModelLoadError, StartError
+from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
@@ -26,6 +26,7 @@ from dragoman_service.engine.vllm import weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
+from dragoman_service.errors import ModelLoadError, StartError
 from dragoman_service.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
-from dragoman_protocols.errors import GenerationError, InvalidFieldError, PromptTemplateError
+from dragoman_protocols.errors import GenerationError, InvalidFieldError
 from dragoman_service.engine.protocol import Decoding, Framing, Prompt
+from dragoman_service.errors import PromptTemplateError
 
 INLINE_CHARS = 20_000
 """Longer instructions are encoded in a thread: this many take about 5 ms, during which nothing else runs."""

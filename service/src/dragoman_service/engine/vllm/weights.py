@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from dragoman_protocols.errors import ModelLoadError
+from dragoman_service.errors import ModelLoadError
 
 OTHER_FORMATS = ("*.bin", "*.pt", "*.pth", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "*.ot", "original/*")
 """The same weights in formats that vLLM does not read where there are safetensors."""

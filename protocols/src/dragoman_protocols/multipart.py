@@ -1,23 +1,19 @@
-"""What a form with a file says, found as its bytes come by: nothing is copied but the few fields that are needed."""
+"""Multipart forms, read as their bytes arrive: only the fields are copied, and the file on request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from dragoman_router.dialects.asking import Upload
-from dragoman_router.errors import MalformedRequestError
+from dragoman_protocols.errors import MalformedRequestError
+from dragoman_protocols.forms import FieldValues
 
 MULTIPART = b"multipart/form-data"
-FIELDS = frozenset(
-    {"source", "target", "api_key"}
-    | {"source_lang", "target_lang", "auth_key", "glossary_id", "glossary_ids"}
-)
-"""Of both APIs; the others are the pod's business."""
 MOST_PARTS = 100
 MOST_FIELD_BYTES = 4096
 MOST_PARAMETERS = 32
@@ -31,14 +27,51 @@ _MARKUP = re.compile(r"<[^<>]*>|[\d:,>-]{3,}")
 """What would pass for a language: tags, and the times of subtitles."""
 
 
-class UploadForm:
-    """Reads one form; whatever is wrong with it waits until all of it is there, so that its sender hears of it.
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What a multipart form has.
+
+    Args:
+        fields: Values by name.
+        sample: The beginning of the file where that is text, to detect its language by.
+        file_name: Of the first part with a file name; None where there is none, or it was not kept.
+        content: That part's content.
+    """
+
+    fields: FieldValues
+    sample: str = ""
+    file_name: str | None = None
+    content: bytes = b""
+
+
+def read_form(content_type: bytes | None, body: bytes, keep_file: bool = False) -> Upload:
+    """A form that is there as a whole.
+
+    Raises:
+        MalformedRequestError: It is no multipart form, is not whole, or has too much of something.
+    """
+    reader = MultipartReader(content_type, keep_file, len(body))
+    reader.feed(body)
+    return reader.finish()
+
+
+class MultipartReader:
+    """Reads one form; what is wrong with it is raised by `finish`, when its sender can receive the answer.
 
     Args:
         content_type: Of the request; None where it has none.
+        keep_file: Whether the content of the file is kept; else only a sample of a text.
+        max_field_bytes: Of one field.
     """
 
-    def __init__(self, content_type: bytes | None) -> None:
+    def __init__(
+        self, content_type: bytes | None, keep_file: bool = False, max_field_bytes: int = MOST_FIELD_BYTES
+    ) -> None:
+        self._keep_file = keep_file
+        self._max_field_bytes = max_field_bytes
+        self._file_name: str | None = None
+        self._file = bytearray()
+        self._in_file = False
         self.fields: dict[str, list[str]] = {}
         """What was found until now."""
         self._header: dict[bytes, bytes] = {}
@@ -86,7 +119,8 @@ class UploadForm:
             self._error = "the form cannot be read: it has no end"
         if self._error is not None:
             raise MalformedRequestError(self._error)
-        return Upload(self.fields, _text(self._sample) if self._sample else "")
+        sample = _text(self._sample) if self._sample else ""
+        return Upload(self.fields, sample, self._file_name, bytes(self._file))
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
         if content_type is not None and content_type.count(b";") > MOST_PARAMETERS:
@@ -142,15 +176,19 @@ class UploadForm:
         _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")
         file_name = options.get(b"filename")
-        self._field, self._most_bytes = None, 0
+        self._field, self._most_bytes, self._in_file = None, 0, False
         if file_name is None:
-            if name in FIELDS:
-                self._field, self._most_bytes = name, MOST_FIELD_BYTES + 1
-        elif not self._sampled and file_name.decode("latin-1").lower().endswith(TEXT_ENDINGS):
+            self._field, self._most_bytes = name, self._max_field_bytes + 1
+            return
+        if self._keep_file and self._file_name is None:
+            self._file_name, self._in_file = file_name.decode("utf-8", "replace"), True
+        if not self._sampled and file_name.decode("latin-1").lower().endswith(TEXT_ENDINGS):
             self._sampled, self._most_bytes = True, SAMPLE_BYTES
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._moved = True
+        if self._in_file:
+            self._file += data[start:end]
         room = self._most_bytes - len(self._content)
         if room > 0:
             self._content += data[start : min(end, start + room)]
@@ -162,8 +200,8 @@ class UploadForm:
             if self._most_bytes:
                 self._sample = content
             return
-        if len(content) > MOST_FIELD_BYTES:
-            raise MalformedRequestError(f"{self._field} is longer than {MOST_FIELD_BYTES} bytes")
+        if len(content) > self._max_field_bytes:
+            raise MalformedRequestError(f"{self._field} is longer than {self._max_field_bytes} bytes")
         try:
             self.fields.setdefault(self._field, []).append(content.decode())
         except UnicodeDecodeError:

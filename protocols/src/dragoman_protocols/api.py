@@ -1,0 +1,360 @@
+"""What an API is to the programs that serve it: a table of endpoints, and pure functions that read and answer.
+
+The engine pod serves an endpoint with `read` or `respond`, the router with `peek` or `respond`; `peek` and `read` are
+written over the same types, and `tests/unit/protocols/test_peek_agrees.py` holds that they agree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from dragoman_contract.languages import Languages
+from dragoman_protocols.errors import RequestError, closes, headers_of
+from dragoman_protocols.forms import MOST_FIELDS, MOST_QUERY_FIELDS, FieldValues, fields_of
+from dragoman_protocols.multipart import MULTIPART, Upload, read_form
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
+
+if TYPE_CHECKING:
+    from dragoman_protocols.detection import Detection
+
+FORM_TYPE = b"application/x-www-form-urlencoded"
+JSON_TYPE = "application/json"
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request.
+
+    Args:
+        method: Such as `POST`.
+        path: Decoded.
+        query: As it came.
+        headers: Names in lower case.
+        body: As it came; empty until it is read.
+        upload: The form with a file, where the endpoint expects one.
+        variables: What the endpoint's path has in braces; None where it has none.
+    """
+
+    method: str
+    path: str
+    query: bytes
+    headers: list[tuple[bytes, bytes]]
+    body: bytes = b""
+    upload: Upload | None = None
+    variables: Mapping[str, str] | None = None
+    _query_fields: FieldValues | None = field(default=None, init=False)
+    _form_fields: FieldValues | None = field(default=None, init=False)
+
+    def header(self, name: bytes) -> bytes | None:
+        """The first header of a name in lower case."""
+        for known, value in self.headers:
+            if known == name:
+                return value
+        return None
+
+    def query_fields(self) -> FieldValues:
+        """The fields of the query.
+
+        Raises:
+            MalformedRequestError: There are too many, or they are not UTF-8.
+        """
+        if self._query_fields is None:
+            self._query_fields = fields_of(self.query, MOST_QUERY_FIELDS, "query")
+        return self._query_fields
+
+    def form_fields(self) -> FieldValues:
+        """The fields of the body, where it is a form of either kind.
+
+        Raises:
+            MalformedRequestError: There are too many, or they are not UTF-8, or the form is broken.
+        """
+        if self._form_fields is None:
+            if self.is_form:
+                self._form_fields = fields_of(self.body, MOST_FIELDS, "form")
+            elif self.is_multipart:
+                self._form_fields = read_form(self.header(b"content-type"), self.body).fields
+            else:
+                self._form_fields = {}
+        return self._form_fields
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body looks like JSON: curl labels it as a form."""
+        return self.body.lstrip()[:1] in (b"{", b"[")
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is an urlencoded form, and no JSON that is labelled as one."""
+        kind = self.header(b"content-type")
+        return kind is not None and kind.lower().startswith(FORM_TYPE) and not self.is_json
+
+    @property
+    def is_multipart(self) -> bool:
+        """Whether the body is a multipart form."""
+        kind = self.header(b"content-type")
+        return kind is not None and kind.lower().startswith(MULTIPART)
+
+
+class Answer(NamedTuple):
+    """A whole HTTP answer.
+
+    Args:
+        status: HTTP status.
+        body: JSON, unless `headers` have another Content-Type.
+        headers: Beside Content-Length.
+        close: Whether the connection ends with it.
+    """
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    close: bool = False
+
+
+def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+    """An answer in JSON."""
+    return Answer(status, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), headers)
+
+
+def error_answer(error: RequestError, status: int, document: object) -> Answer:
+    """An error in JSON, with the headers that are the same in every API."""
+    return json_answer(document, status, headers_of(error))._replace(close=closes(error))
+
+
+class Kind(Enum):
+    """What an endpoint is for, which decides who answers."""
+
+    TRANSLATE = "translate"
+    """The pod reads and translates; the router peeks, and picks a deployment that serves the pair."""
+    FILE = "file"
+    """The same for a form with a file."""
+    DETECT = "detect"
+    """The pod detects languages; the router picks any deployment."""
+    GLOSSARIES = "glossaries"
+    """Answered over a store of glossaries by who has one; a router without one picks any deployment."""
+    DOCUMENT = "document"
+    """A file that a pod has translated: the router picks the replica that has it."""
+    RESPOND = "respond"
+    """Answered from a `Site` by who receives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one request may have.
+
+    Args:
+        max_texts: Texts; None: no limit of this program's own.
+        max_body_bytes: Bytes of the body.
+    """
+
+    max_texts: int | None
+    max_body_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a key has used, and may use.
+
+    Args:
+        characters: Used.
+        limit: May be used; None is without limit.
+    """
+
+    characters: int
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What the program that answers has to offer: a pod its own model, a router all deployments.
+
+    Args:
+        offer: The languages.
+        served: The pairs as they are listed; empty means every pair.
+        models: Names of the models.
+        limits: Of a request.
+        keys_required: Whether a key is required.
+        ready: Whether translations are possible now.
+        usage: Of the caller's key, or the pod's own count.
+    """
+
+    offer: Offer
+    served: tuple[Languages, ...]
+    models: tuple[str, ...]
+    limits: Limits
+    keys_required: bool = False
+    ready: bool = True
+    usage: Usage = Usage(0)
+
+
+class Need(NamedTuple):
+    """A source and the targets that one deployment has to serve.
+
+    Args:
+        source: BCP-47 tag in its canonical form; None where it has to be detected.
+        targets: The same for the translations.
+        texts: To detect the source by.
+    """
+
+    source: str | None
+    targets: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+
+
+class Peek(NamedTuple):
+    """What a router has to know of a translation request.
+
+    Args:
+        needs: What the deployment has to serve; empty: any deployment can answer.
+        characters: What the request is charged for.
+        model: Name of a deployment.
+        glossary_ids: Glossaries that it names.
+        sample: The beginning of a file, to detect its language by.
+    """
+
+    needs: tuple[Need, ...]
+    characters: int
+    model: str | None = None
+    glossary_ids: tuple[str, ...] = ()
+    sample: str = ""
+
+
+NOTHING = Peek((), 0)
+"""Of a request that needs no pair and is charged for nothing."""
+
+Results = Sequence[Sequence[TranslationResult]]
+"""For each `TranslationRequest` of a call, its texts' results."""
+
+
+class Events(Protocol):
+    """Writes a streamed translation."""
+
+    def delta(self, delta: Delta) -> bytes:
+        """The events for a piece of a translation."""
+        ...
+
+    def end(self) -> bytes:
+        """The events after the last piece."""
+        ...
+
+    def failed(self, error: RequestError) -> bytes:
+        """The last event of a translation that cannot be finished."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Translate:
+    """A call for translations.
+
+    Args:
+        requests: One, or one for each target language, done side by side; none where nothing is to be translated.
+        characters: What it is charged for: code points of all texts, once for each target.
+        render: Makes the answer of the results; linear in their length.
+        needs: What a deployment has to serve for it: what `Endpoint.peek` must find.
+        events: Set where the one request's translation is to be streamed.
+        glossary_ids: Glossaries whose terms the pod adds to the requests.
+    """
+
+    requests: tuple[TranslationRequest, ...]
+    characters: int
+    render: Callable[[Results], Answer]
+    needs: tuple[Need, ...]
+    events: Events | None = None
+    glossary_ids: tuple[str, ...] = ()
+
+    def peek(self) -> Peek:
+        """What a router must find in the same request."""
+        return Peek(self.needs, self.characters, glossary_ids=self.glossary_ids)
+
+
+class Detect(NamedTuple):
+    """A call for the languages of texts.
+
+    Args:
+        texts: The texts.
+        render: Makes the answer of what is found for each.
+        among: Tags that come into question; empty: all.
+    """
+
+    texts: tuple[str, ...]
+    render: Callable[[Sequence[Detection]], Answer]
+    among: tuple[str, ...] = ()
+
+
+Call = Translate | Detect
+
+
+class Api(Protocol):
+    """One API."""
+
+    name: str
+    """A label of metrics."""
+
+    def error(self, error: RequestError, request: Request) -> Answer:
+        """An error in the API's status and shape."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the OpenAPI document says of an endpoint.
+
+    Args:
+        summary: One sentence.
+        answer: Type of the answer's body; None: no JSON.
+        errors: What each status means.
+        error: Type of the errors' bodies.
+        bodies: Type of the request's body by its media type.
+        query: Type whose fields are the query's, for a GET without a body.
+        body_required: Whether there has to be a body.
+    """
+
+    summary: str
+    answer: type | None
+    errors: Mapping[int, str]
+    error: type
+    bodies: Mapping[str, type] = field(default_factory=dict)
+    query: type | None = None
+    body_required: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Endpoint:
+    """One path of one API.
+
+    Args:
+        api: Whose it is.
+        kind: What it is for.
+        path: Such as `/v1/models/{name}`; a variable at the end takes slashes.
+        methods: HTTP methods.
+        claims: Whether a request's head is for this API, where several share the path; None: it is.
+        claims_body: Whether a request's body is for this API, where the path's first endpoint is another's.
+        peek: What the router has to know of a request; raises `CallerError`.
+        read: What the pod has to do for it; raises `CallerError`.
+        respond: The answer, for `Kind.RESPOND`.
+        key_field: Field of the body that may have the API key.
+        needs_key: Whether a key is required where keys are.
+        cors: Whether web pages of any origin may call it: the preflight request is answered for it.
+        max_body_bytes: Maximum, where it is below the program's own.
+        operation: For the OpenAPI document; None: not in it.
+    """
+
+    api: Api
+    kind: Kind
+    path: str
+    methods: frozenset[str]
+    claims: Callable[[Request], bool] | None = None
+    claims_body: Callable[[Request], bool] | None = None
+    peek: Callable[[Request, Offer], Peek] | None = None
+    read: Callable[[Request, Site], Call] | None = None
+    respond: Callable[[Request, Site], Answer] | None = None
+    key_field: str | None = None
+    needs_key: bool = True
+    cors: bool = False
+    max_body_bytes: int | None = None
+    operation: Operation | None = None

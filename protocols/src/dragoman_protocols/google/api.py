@@ -1,0 +1,255 @@
+"""Google Cloud Translation, v2: `/language/translate/v2`, its `/detect` and its `/languages`.
+
+Sources: https://cloud.google.com/translate/docs/reference/rest/v2/translate and the client
+google-cloud-translate 3.28.0 (`translate_v2.Client`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dragoman_protocols import errors
+from dragoman_protocols.api import (
+    FORM_TYPE,
+    JSON_TYPE,
+    Answer,
+    Detect,
+    Endpoint,
+    Kind,
+    Limits,
+    Need,
+    Operation,
+    Peek,
+    Request,
+    Results,
+    Site,
+    Translate,
+    error_answer,
+    json_answer,
+)
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.bodies import derived_peek, read_fields, read_json
+from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError
+from dragoman_protocols.forms import last
+from dragoman_protocols.google import types
+from dragoman_protocols.google.escaping import escaped
+from dragoman_protocols.google.types import GoogleFormat, Translation
+from dragoman_protocols.languages import Codes
+from dragoman_protocols.offer import Offer, name_in
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
+
+if TYPE_CHECKING:
+    from dragoman_protocols.detection import Detection
+
+PATH = "/language/translate/v2"
+
+MAX_SEGMENTS = 128
+
+ERRORS: ErrorTable[tuple[int, str, str]] = ErrorTable(
+    (errors.BodyTooLargeError, (413, "INVALID_ARGUMENT", "uploadTooLarge")),
+    (errors.MethodNotAllowedError, (405, "UNIMPLEMENTED", "httpMethodNotAllowed")),
+    (errors.UnknownPathError, (404, "NOT_FOUND", "notFound")),
+    (errors.UnknownDeploymentError, (404, "NOT_FOUND", "notFound")),
+    (errors.KeyMissingError, (401, "UNAUTHENTICATED", "required")),
+    (errors.KeyRefusedError, (403, "PERMISSION_DENIED", "forbidden")),
+    (errors.QuotaError, (429, "RESOURCE_EXHAUSTED", "quotaExceeded")),
+    (errors.CallerError, (400, "INVALID_ARGUMENT", "invalid")),
+    (errors.RateLimitedError, (429, "RESOURCE_EXHAUSTED", "rateLimitExceeded")),
+    (errors.CapacityError, (503, "UNAVAILABLE", "backendError")),
+    (errors.EngineDeadError, (503, "UNAVAILABLE", "backendError")),
+    (errors.DeadlineExceededError, (504, "DEADLINE_EXCEEDED", "backendError")),
+    (errors.UpstreamError, (502, "INTERNAL", "backendError")),
+    (RequestError, (500, "INTERNAL", "backendError")),
+)
+"""Status, Google's name for it, and a reason."""
+
+STATUSES = {
+    400: "a field, a language or the pair is wrong; nothing to translate; too much of it",
+    401: "an API key is required",
+    403: "the API key is unknown",
+    404: "no such deployment",
+    413: "the body is too large",
+    429: "the key's quota is used up, or its rate exceeded",
+    500: "the model did not translate",
+    502: "the replicas failed",
+    503: "loading, draining or overloaded; with Retry-After",
+    504: "not finished in time",
+}
+
+CODES = Codes(
+    {"zh": "zh-Hans", "zh-cn": "zh-Hans", "zh-tw": "zh-Hant", "iw": "he", "jw": "jv", "no": "nb"},
+    {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "he": "iw", "nb": "no", "fil": "tl"},
+)
+"""Source: https://cloud.google.com/translate/docs/languages"""
+
+FORMATS = {GoogleFormat.HTML: Format.HTML, GoogleFormat.TEXT: Format.PLAIN}
+
+_Peeked = derived_peek(Translation, "q", "target", "source")
+_PEEK = msgspec.json.Decoder(_Peeked)
+_TRANSLATION = msgspec.json.Decoder(Translation)
+_DETECTION = msgspec.json.Decoder(types.Detection)
+
+
+class Google:
+    """The API."""
+
+    name = "google"
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """`{"error": {"code", "message", "errors", "status"}}`."""
+        status, name, reason = ERRORS[error]
+        item = {"message": str(error), "domain": "global", "reason": reason}
+        body = {"code": status, "message": str(error), "errors": [item], "status": name}
+        return error_answer(error, status, {"error": body})
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The pair and the texts of a translation."""
+    asked = _parameters(request, _PEEK)
+    if asked.q is None:
+        raise InvalidFieldError("q is required")
+    if not asked.target:
+        raise InvalidFieldError("target is required")
+    need = _need(asked, offer)
+    return Peek((need,), sum(map(len, need.texts)))
+
+
+def read(request: Request, site: Site) -> Translate:
+    """Up to 128 texts of one pair."""
+    asked = _parameters(request, _TRANSLATION)
+    need = _need(asked, site.offer)
+    _check_number(need.texts, site.limits)
+    form = asked.format or GoogleFormat.HTML
+    wanted = not_blank(need.texts)
+    call = TranslationRequest(wanted, need.targets[0], need.source, format=FORMATS[form])
+
+    def render(results: Results) -> Answer:
+        done = put_back(need.texts, results[0] if results else (), need.source)
+        return json_answer({"data": {"translations": [_rendered(each, asked, form) for each in done]}})
+
+    return Translate((call,) if wanted else (), sum(map(len, need.texts)), render, (need,))
+
+
+def read_detection(request: Request, site: Site) -> Detect:
+    """Up to 128 texts."""
+    texts = _texts(_parameters(request, _DETECTION))
+    _check_number(texts, site.limits)
+    return Detect(texts, _detections)
+
+
+def respond_languages(request: Request, site: Site) -> Answer:
+    """Every language, with its name where `target` is the code of the language that names are wanted in."""
+    tags = site.offer.all_languages
+    items = [{"language": CODES.code(tag)} for tag in tags]
+    target = last({**request.query_fields(), **request.form_fields()}, "target")
+    if target:
+        locale = CODES.locale(target)
+        items = [item | {"name": name_in(tag, locale)} for item, tag in zip(items, tags, strict=True)]
+    return json_answer({"data": {"languages": items}})
+
+
+def _parameters(request: Request, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """The parameters, wherever they are: the query counts beside a form, not beside JSON."""
+    if request.body and not (request.is_form or request.is_multipart):
+        return read_json(request.body, decoder)
+    query, form = request.query_fields(), request.form_fields()
+    fields: dict[str, object] = {name: values[-1] for name, values in {**query, **form}.items()}
+    if texts := [*query.get("q", ()), *form.get("q", ())]:
+        fields["q"] = texts
+    return read_fields(fields, decoder.type)
+
+
+def _need(asked: Any, offer: Offer) -> Need:
+    source = CODES.source(asked.source, offer.listed_sources)
+    return Need(source, (CODES.tag(asked.target, offer.listed_targets),), _texts(asked))
+
+
+def _texts(asked: Any) -> tuple[str, ...]:
+    return (asked.q,) if isinstance(asked.q, str) else tuple(asked.q)
+
+
+def _check_number(texts: Sequence[str], limits: Limits) -> None:
+    most = MAX_SEGMENTS if limits.max_texts is None else min(MAX_SEGMENTS, limits.max_texts)
+    if len(texts) > most:
+        raise InvalidFieldError(f"{len(texts)} text segments in one request; send at most {most}")
+
+
+def _rendered(result: TranslationResult, asked: Translation, form: GoogleFormat) -> dict[str, Any]:
+    answer = {"translatedText": escaped(result.text) if form is GoogleFormat.HTML else result.text}
+    if not asked.source:
+        answer["detectedSourceLanguage"] = CODES.code(result.source_lang)
+    if asked.model:
+        answer["model"] = asked.model
+    return answer
+
+
+def _detections(found: Sequence[Detection]) -> Answer:
+    """For each text a list of one."""
+    return json_answer(
+        {
+            "data": {
+                "detections": [
+                    [
+                        {
+                            "language": CODES.code(each.tag),
+                            "confidence": each.confidence,
+                            "isReliable": False,
+                        }
+                    ]
+                    for each in found
+                ]
+            }
+        }
+    )
+
+
+def _operation(summary: str, query: type, answer: type) -> Operation:
+    return Operation(
+        summary,
+        answer,
+        STATUSES,
+        types.GoogleErrorResponse,
+        {JSON_TYPE: query, FORM_TYPE.decode(): query},
+        query,
+        body_required=False,
+    )
+
+
+API = Google()
+_BOTH = frozenset({"GET", "POST"})
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        PATH,
+        _BOTH,
+        peek=peek,
+        read=read,
+        operation=_operation("Translate up to 128 texts.", Translation, types.TranslationAnswer),
+    ),
+    Endpoint(
+        API,
+        Kind.DETECT,
+        f"{PATH}/detect",
+        _BOTH,
+        read=read_detection,
+        operation=_operation(
+            "Detect the languages of up to 128 texts.", types.Detection, types.DetectionAnswer
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        f"{PATH}/languages",
+        _BOTH,
+        respond=respond_languages,
+        operation=_operation(
+            "List the languages, with their names in the language of `target`.",
+            types.LanguagesQuery,
+            types.LanguagesAnswer,
+        ),
+    ),
+)

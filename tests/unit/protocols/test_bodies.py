@@ -1,0 +1,83 @@
+"""JSON bodies: what is wrong with them, in words; and what a router reads of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+import pytest
+from msgspec import Meta, Struct
+
+from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
+
+
+class Tone(StrEnum):
+    MORE = "more"
+    LESS = "less"
+
+
+class Term(Struct, forbid_unknown_fields=True):
+    source: Annotated[str, Meta(min_length=1, max_length=5)]
+    target: str
+
+
+class Body(Struct, forbid_unknown_fields=True):
+    text: str | list[str]
+    tone: Tone = Tone.MORE
+    terms: list[Term] = []
+    number: Annotated[int, Meta(ge=0, le=9)] = 0
+    seconds: Annotated[float, Meta(gt=0)] | None = None
+    renamed: bool = msgspec.field(default=False, name="isOther")
+
+
+DECODER = msgspec.json.Decoder(Body)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"{}", "text is required"),
+        (b"[]", "the body must be a JSON object with text"),
+        (b'{"text": 1}', "text must be a string or a list of strings"),
+        (b'{"text": ["a", 1]}', "text[1] must be a string"),
+        (b'{"text": "a", "tune": 1}', "'tune' is no field of this request"),
+        (b'{"text": "a", "tone": "no"}', "tone must be one of more, less"),
+        (b'{"text": "a", "terms": [{"source": "a"}]}', "terms[0].target is required"),
+        (b'{"text": "a", "terms": [{"source": "", "target": ""}]}', "terms[0].source must not be empty"),
+        (
+            b'{"text": "a", "terms": [{"source": "aaaaaa", "target": ""}]}',
+            "terms[0].source must have at most 5 characters",
+        ),
+        (b'{"text": "a", "number": 10}', "number must be at most 9"),
+        (b'{"text": "a", "number": -1}', "number must be at least 0"),
+        (b'{"text": "a", "seconds": 0}', "seconds must be greater than 0"),
+        (b'{"text": "a", "isOther": null}', "isOther must be true or false"),
+    ],
+)
+def test_a_wrong_field_is_named(body: bytes, said: str) -> None:
+    with pytest.raises(InvalidFieldError) as refused:
+        read_json(body, DECODER)
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b'{"text": "\xff"}', b"[" * 100_000])
+def test_what_is_no_json_is_malformed(body: bytes) -> None:
+    with pytest.raises((MalformedRequestError, InvalidFieldError)):
+        read_json(body, DECODER)
+
+
+def test_very_many_values_are_not_decoded() -> None:
+    with pytest.raises(MalformedRequestError, match="more than"):
+        read_json(b'{"text": [' + b'"",' * 100_000 + b'""]}', DECODER)
+
+
+def test_a_peek_reads_some_fields_and_requires_none() -> None:
+    peek = msgspec.json.Decoder(derived_peek(Body, "text", "isOther", "terms.source"))
+    read = peek.decode(
+        b'{"new": {}, "number": 99, "terms": [{"source": "aaaaaa", "target": 1}], "isOther": true}'
+    )
+    assert (read.text, read.renamed, read.terms[0].source) == (None, True, "aaaaaa")
+    with pytest.raises(msgspec.ValidationError):
+        peek.decode(b'{"text": 1}')

@@ -1,0 +1,116 @@
+"""What a router peeks in a request is what the pod reads in it: for every API, over likely and hostile requests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_contract.languages import Languages
+from dragoman_protocols.api import Endpoint, Limits, Request, Site
+from dragoman_protocols.errors import CallerError
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.routes import ENDPOINTS, recognise, with_body
+
+SERVED = (
+    Languages(source="en", targets=("de", "zh-Hans", "pt-BR", "nb")),
+    Languages(source="iw", targets=("en", "zh-TW")),
+)
+SITE = Site(offer_of([SERVED]), SERVED, ("m",), Limits(50, 1_000_000))
+
+FORM = b"application/x-www-form-urlencoded"
+
+CODES = st.sampled_from(
+    [
+        "en",
+        "DE",
+        "auto",
+        "",
+        "zh",
+        "zh-CN",
+        "zh-tw",
+        "iw",
+        "he",
+        "tl",
+        "no",
+        "pt_BR",
+        " de",
+        "x" * 40,
+        "en-",
+        "*",
+    ]
+)
+TEXTS = st.one_of(st.text(max_size=5), st.lists(st.text(max_size=5), max_size=3), st.none(), st.integers())
+ANY = st.one_of(
+    CODES, TEXTS, st.booleans(), st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2)
+)
+
+
+def _fields(likely: Mapping[str, Any]) -> Any:
+    """JSON objects of an API's fields, mostly with values of the right type."""
+    return st.fixed_dictionaries(
+        {}, optional={name: st.one_of(values, ANY) for name, values in likely.items()}
+    )
+
+
+FIELDS: dict[str, Any] = {
+    "google": _fields(
+        {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
+    ),
+}
+"""By the API's name: what its JSON bodies, forms and queries are drawn from."""
+
+PEEKED = [endpoint for endpoint in ENDPOINTS if endpoint.peek is not None and endpoint.read is not None]
+
+
+def agree(expected: Endpoint, request: Request) -> None:
+    found = recognise(request)
+    if found is None:
+        return
+    endpoint = with_body(found, request)
+    if endpoint is not expected:
+        return
+    assert endpoint.peek is not None
+    assert endpoint.read is not None
+    try:
+        call = endpoint.read(request, SITE)
+    except CallerError:
+        with suppress(CallerError):
+            endpoint.peek(request, SITE.offer)
+        return
+    assert endpoint.peek(request, SITE.offer) == call.peek()  # type: ignore[union-attr]
+
+
+def encoded(fields: Mapping[str, Any]) -> bytes:
+    flat = [
+        (name, each if isinstance(each, str) else json.dumps(each))
+        for name, value in fields.items()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    return urlencode(flat, errors="replace").encode()
+
+
+@pytest.mark.parametrize("endpoint", PEEKED, ids=lambda each: f"{each.api.name} {each.path}")
+@given(data=st.data())
+def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
+    strategy = FIELDS[endpoint.api.name]
+    fields, query = data.draw(strategy), encoded(data.draw(strategy))
+    method = data.draw(st.sampled_from(sorted(endpoint.methods)))
+    kind = data.draw(st.sampled_from([b"", FORM, b"application/json"]))
+    for body in (b"", encoded(fields), json.dumps(fields).encode()):
+        for each in (b"", query):
+            agree(endpoint, Request(method, endpoint.path, each, [(b"content-type", kind)], body))
+
+
+@pytest.mark.parametrize("endpoint", PEEKED, ids=lambda each: f"{each.api.name} {each.path}")
+@given(body=st.binary(max_size=200), query=st.binary(max_size=50), form=st.booleans())
+def test_any_bytes(endpoint: Endpoint, body: bytes, query: bytes, form: bool) -> None:
+    kind = FORM if form else b"application/json"
+    for method in endpoint.methods:
+        agree(endpoint, Request(method, endpoint.path, query, [(b"content-type", kind)], body))

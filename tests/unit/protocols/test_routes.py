@@ -1,0 +1,48 @@
+"""Which endpoint a request is for, and every error in every API's shape."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dragoman_protocols.api import Request
+from dragoman_protocols.errors import CallerError, CapacityError, MethodNotAllowedError, RequestError
+from dragoman_protocols.routes import ENDPOINTS, api_of, recognise
+
+APIS = {endpoint.api.name: endpoint.api for endpoint in ENDPOINTS}
+
+
+def all_errors(root: type[RequestError] = RequestError) -> set[type[RequestError]]:
+    return {root}.union(*map(all_errors, root.__subclasses__()))
+
+
+@pytest.mark.parametrize("name", APIS)
+@pytest.mark.parametrize("kind", sorted(all_errors(), key=lambda kind: kind.__qualname__))
+def test_every_api_has_an_answer_for_every_error(name: str, kind: type[RequestError]) -> None:
+    error = kind.__new__(kind, "said")
+    if isinstance(error, CapacityError):
+        error.retry_after_s = 7
+    if isinstance(error, MethodNotAllowedError):
+        error.allowed = ("GET",)
+    answer = APIS[name].error(error, Request("POST", "/", b"", []))
+    assert 400 <= answer.status <= 599
+    assert (answer.status < 500) is isinstance(error, CallerError) or answer.status == 429
+    assert json.loads(answer.body)
+    assert (("Retry-After", "7") in answer.headers) is isinstance(error, CapacityError)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda each: f"{each.api.name} {each.path}")
+def test_a_wrong_method_is_refused_with_the_right_ones(endpoint: object) -> None:
+    path = endpoint.path  # type: ignore[attr-defined]
+    with pytest.raises(MethodNotAllowedError) as refused:
+        recognise(Request("PURGE", path, b"", []))
+    assert refused.value.allowed
+    assert api_of(Request("PURGE", path, b"", [])) is not None
+
+
+def test_a_slash_at_the_end_does_not_matter() -> None:
+    plain = recognise(Request("POST", "/language/translate/v2", b"", []))
+    assert plain is not None
+    assert recognise(Request("POST", "/language/translate/v2/", b"", [])) is plain
+    assert recognise(Request("POST", "/nowhere", b"", [])) is None
