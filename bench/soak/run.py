@@ -82,7 +82,7 @@ def specs(rate: float, prometheus: Prometheus | None) -> dict[str, dict[str, Any
         "maxModelLen": 32768,
         "extraArgs": PACE,
     }
-    scaling = {"minReplicas": least, "maxReplicas": most, "scaleDownWindow": "60s"}
+    scaling = {"minReplicas": least, "maxReplicas": most, "scaleDownStabilizationWindow": "60s"}
 
     def spec(target: str, scaling: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-KINDS = {"configMapRef": "configmap", "secretKeyRef": "secret", "tokenSecretRef": "secret"}
+KINDS = {"configMapKeyRef": "configmap", "secretKeyRef": "secret", "tokenSecretRef": "secret"}
 
 
 def commands(page: Path) -> str:

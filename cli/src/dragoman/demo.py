@@ -235,7 +235,7 @@ async def with_burst(
         )
     except TimeoutError:
         status = await cluster.status(name, options.namespace)
-        why = json.dumps({key: status.get(key) for key in ("why", "desiredReplicas", "readyReplicas")})
+        why = json.dumps({key: status.get(key) for key in ("message", "desiredReplicas", "readyReplicas")})
         raise DemoError(f"the replicas did not follow the load in {options.timeout:.0f} s: {why}") from None
     say(began, f"{tally.answered} translations meanwhile, {tally.lost} lost")
     if tally.lost:

@@ -1,39 +1,39 @@
-"""What can go wrong in the operator.
+"""Errors of the operator.
 
 ::
 
     OperatorError
-    ├── SpecError            the object says something that cannot be done
-    ├── MetricsError         a pod or a Prometheus does not say what the autoscaler asks
-    └── ClusterError         the API server did not do what was asked
+    ├── SpecError            invalid spec
+    ├── MetricsError         metrics unavailable or malformed
+    └── ClusterError         request to the API server failed
         ├── NotFoundError
-        ├── ConflictError    someone was faster; look again
-        ├── RefusedError     not allowed, or not valid
+        ├── ConflictError    modified concurrently, reconcile again
+        ├── RefusedError     forbidden or invalid
         ├── UnavailableError not reachable, overloaded or failing
-        └── NotLeaderError   we do not hold the Lease (any more) and must not write
+        └── NotLeaderError   the Lease is not held, writes are not allowed
 """
 
 from __future__ import annotations
 
 
 class OperatorError(Exception):
-    """Root of the operator's errors; the message names the cause and what to do."""
+    """Base of the operator's errors; the message has the cause and the action to take."""
 
 
 class SpecError(OperatorError):
-    """A spec that this operator cannot follow."""
+    """The spec is invalid."""
 
 
 class MetricsError(OperatorError):
-    """Metrics cannot be had, or are not what they should be."""
+    """Metrics are unavailable or malformed."""
 
 
 class ClusterError(OperatorError):
     """A request to the API server failed.
 
     Args:
-        attempted: What was tried, such as ``apply Deployment default/demo``.
-        reason: Why it failed, in the server's words.
+        attempted: The operation, such as ``apply Deployment default/demo``.
+        reason: The server's message.
     """
 
     def __init__(self, attempted: str, reason: str) -> None:
@@ -43,20 +43,20 @@ class ClusterError(OperatorError):
 
 
 class NotFoundError(ClusterError):
-    """The object, or its kind, is not there."""
+    """The object, or its kind, does not exist."""
 
 
 class ConflictError(ClusterError):
-    """The object changed, or exists, since it was looked at."""
+    """The object was changed or created concurrently."""
 
 
 class RefusedError(ClusterError):
-    """The server understood and said no: forbidden, invalid, over quota."""
+    """The server rejected the request: forbidden, invalid, over quota."""
 
 
 class UnavailableError(ClusterError):
-    """The server cannot be reached, or fails."""
+    """The server cannot be reached, or failed."""
 
 
 class NotLeaderError(ClusterError):
-    """The Lease is not ours, so nothing may be written."""
+    """The Lease is not held, so nothing may be written."""

@@ -1,4 +1,4 @@
-"""Log lines: short text for people, or one JSON object each for collectors."""
+"""Log formats: text, or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def set_up(form: str, level: str) -> None:
 
     Args:
         form: ``text`` or ``json``.
-        level: Least level logged, as in `logging`, in lower case.
+        level: Minimum level, as in `logging`, in lower case.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())

@@ -22,7 +22,7 @@ _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCT
 
 
 class Settings(BaseSettings):
-    """Everything that can be set on `dragoman operator`."""
+    """Options of `dragoman operator`."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX,
@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     )
 
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="namespaces to serve, separated by commas; empty serves the whole cluster"
+        (), description="namespaces that are managed, separated by commas; default: all"
     )
     cuda_image: str = Field(
         "dragoman-engine:0.1.0-cuda",
@@ -48,46 +48,50 @@ class Settings(BaseSettings):
         min_length=1,
         description="image of engine pods with engine.device cpu",
     )
-    lease_name: str = Field("dragoman-operator", description="Lease whose holder alone acts")
-    lease_namespace: str = Field("", description="namespace of the Lease; empty is the operator's own")
+    lease_name: str = Field("dragoman-operator", description="name of the Lease for leader election")
+    lease_namespace: str = Field("", description="namespace of the Lease; default: the operator's")
     lease_duration_s: float = Field(
-        15, gt=0, le=600, description="seconds after which another may take a Lease that is not renewed"
+        15, gt=0, le=600, description="seconds after which a Lease that is not renewed expires"
     )
     lease_renew_deadline_s: float = Field(
-        10, gt=0, le=600, description="seconds without a renewal after which the holder stops acting"
+        10, gt=0, le=600, description="seconds without a renewal after which the leader stops"
     )
-    lease_retry_s: float = Field(2, gt=0, le=60, description="seconds between attempts to take or renew")
+    lease_retry_s: float = Field(
+        2, gt=0, le=60, description="seconds between attempts to acquire or renew the Lease"
+    )
     identity: str = Field(
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
-        description="name in the Lease; must differ between replicas",
+        description="holder name in the Lease; must be unique per replica",
     )
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
         description="address of the health and metrics servers (default DRAGOMAN_HOST, else 0.0.0.0)",
     )
     health_port: int = Field(
-        OPERATOR_HEALTH_PORT, ge=0, le=65535, description="/livez and /readyz; 0 picks one"
+        OPERATOR_HEALTH_PORT, ge=0, le=65535, description="port of /livez and /readyz; 0: any free port"
     )
-    metrics_port: int = Field(OPERATOR_METRICS_PORT, ge=0, le=65535, description="/metrics; 0 picks one")
+    metrics_port: int = Field(
+        OPERATOR_METRICS_PORT, ge=0, le=65535, description="port of /metrics; 0: any free port"
+    )
     resync_s: float = Field(
-        300, gt=0, le=86400, description="seconds after which an object is looked at again without a change"
+        300, gt=0, le=86400, description="seconds after which an object is reconciled without a change"
     )
     workers: int = Field(8, ge=1, le=64, description="objects reconciled at once")
-    tick_s: float = Field(5, ge=1, le=60, description="seconds between two decisions of the autoscaler")
-    router_namespace: str = Field(
-        "", description="namespace whose routers are listened to; empty is the operator's own"
-    )
+    tick_s: float = Field(5, ge=1, le=60, description="seconds between evaluations of the autoscaler")
+    router_namespace: str = Field("", description="namespace of the routers; default: the operator's")
     prometheus_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
         description="Prometheus for objects whose spec.autoscaling.prometheus has no url, and for KEDA",
     )
     prometheus_token_file: Path | None = Field(
-        None, description="file with that Prometheus' bearer token, read anew for each request"
+        None, description="file with the bearer token of that Prometheus, read for each request"
     )
-    request_timeout_s: float = Field(15, gt=0, le=300, description="longest wait for one API request")
-    log_format: Literal["text", "json"] = Field("text", description="form of a log line")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level logged")
+    request_timeout_s: float = Field(
+        15, gt=0, le=300, description="maximum seconds for a request to the API server"
+    )
+    log_format: Literal["text", "json"] = Field("text", description="log format")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
     @field_validator("namespaces", mode="before")
     @classmethod
@@ -104,19 +108,19 @@ class Settings(BaseSettings):
         return self
 
     def prometheus_token(self) -> str | None:
-        """The token of the operator's own Prometheus, or None where it asks for none.
+        """The token of the operator's Prometheus; None without authentication.
 
         Raises:
-            OSError: Its file cannot be read.
+            OSError: The file cannot be read.
         """
         return None if self.prometheus_token_file is None else self.prometheus_token_file.read_text().strip()
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Names that begin like ours but are none of ours: most likely a typing error.
+    """Variables with the prefix that are not settings: most likely a typing error.
 
     Args:
-        environment: Names of environment variables. What Kubernetes adds for Services is let through.
+        environment: Names of environment variables. Those that Kubernetes adds for Services are ignored.
     """
     known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields}
     return sorted(

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 SETTLE_S = 0.05
 """A mark waits this long for its like: one change of a Deployment makes several events at once."""
 FIRST_BACKOFF_S = 0.25
-LONGEST_BACKOFF_S = 60.0
+MAX_BACKOFF_S = 60.0
 
 
 class WorkQueue(Generic[Key]):
@@ -117,4 +117,4 @@ class WorkQueue(Generic[Key]):
 
 def backoff_s(failures: int) -> float:
     """Seconds to wait after so many failures in a row (1 or more)."""
-    return min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 10))
+    return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 10))

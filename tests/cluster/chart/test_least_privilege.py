@@ -238,7 +238,7 @@ def play(fresh: Any, namespace: str, until: Any) -> None:
     for replicas in (1, 0, 1, 0):
         fresh.edit(namespace, "demo", replicas=replicas)
         until(lambda: seen(fresh, namespace), "the operator has seen it")
-    fresh.create(namespace, "terms", glossary={"configMapRef": {"name": "none"}}, replicas=1)
+    fresh.create(namespace, "terms", glossary={"configMapKeyRef": {"name": "none"}}, replicas=1)
     play_autoscaling(fresh, namespace, until)
     until(
         lambda: 'configmap "none" not found' in condition(fresh, namespace, "Degraded", "terms"),

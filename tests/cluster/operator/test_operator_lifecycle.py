@@ -220,7 +220,7 @@ async def test_glossary_holds_and_its_edits_do_without_a_restart(world):
     world.operator()
     await world.create(
         engine={"device": "cpu", "extraArgs": {"answers": {"The invoice.": "Die Rechnung."}}},
-        glossary={"configMapRef": {"name": "terms", "key": "terms.yaml"}},
+        glossary={"configMapKeyRef": {"name": "terms", "key": "terms.yaml"}},
     )
     await world.until_complete()
     (pod,) = await world.pods()

@@ -72,7 +72,7 @@ async def keep_busy(urls: list[str], in_flight: int) -> None:
 
 async def test_prometheus_and_pods_lead_to_the_same_replicas_and_its_end_to_none_less(world, prometheus):
     world.operator(**{"tick-s": TICK_S})
-    scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownWindow": "5s"}
+    scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}
     await world.create("direct", engine=SLOW, autoscaling=scaling)
     await world.create("asked", engine=SLOW, autoscaling=scaling | {"prometheus": {"url": prometheus.url}})
     scraping = asyncio.create_task(keep_scraping(world, prometheus))
@@ -106,7 +106,7 @@ async def test_prometheus_and_pods_lead_to_the_same_replicas_and_its_end_to_none
             )
         )["MetricsAvailable"]["message"]
         assert message.startswith(f"{prometheus.url}: cannot be reached: Connection refused")
-        await world.until(world.events, lambda found: ("Warning", "MetricsSourceFails", 1) in found)
+        await world.until(world.events, lambda found: ("Warning", "MetricsSourceUnavailable", 1) in found)
         busy.cancel()
         await asyncio.wait([busy])
         # The load is gone, and who asks the pods finds out.

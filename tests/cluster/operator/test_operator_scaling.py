@@ -24,7 +24,7 @@ SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
 FAST = {"tick-s": 1}
 PUBLISHED_S = 90.0
 """Figures that change no decision go to the status once a minute."""
-QUICK = {"maxReplicas": 2, "scaleDownWindow": "5s"}
+QUICK = {"maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}
 
 
 async def replicas(world: Any) -> int:
@@ -111,7 +111,7 @@ async def test_next_operator_goes_on_with_the_replicas_and_the_memory(world):
     world.operator("second", **FAST)
     await world.until(
         world.status,
-        lambda status: status["scaling"]["evaluatedAt"] > before["scaling"]["evaluatedAt"],
+        lambda status: status["scaling"]["evaluationTime"] > before["scaling"]["evaluationTime"],
         timeout_s=PUBLISHED_S,
     )
     after = await world.status()
@@ -178,12 +178,12 @@ async def test_first_held_request_wakes_a_deployment(world, held: Path):
     await world.create(replicas=0, **scaling(minReplicas=0, idleSeconds=3))
     await world.until(
         world.status,
-        lambda status: status.get("scaling", {}).get("signals", {}).get("held") == 0,
+        lambda status: status.get("scaling", {}).get("signals", {}).get("queuedAtRouters") == 0,
         timeout_s=PUBLISHED_S,
     )
     await world.until(
         world.status,
-        lambda status: status["scaling"]["signals"].get("silentRouters") == 0,
+        lambda status: status["scaling"]["signals"].get("routersNotReporting") == 0,
         timeout_s=PUBLISHED_S,
     )
     assert await replicas(world) == 0
@@ -193,7 +193,7 @@ async def test_first_held_request_wakes_a_deployment(world, held: Path):
     woken_s = time.monotonic() - began
     print(f"woken after {woken_s:.2f} s")
     assert woken_s < 3  # a tick is 5 s: it was the stream
-    await world.until(world.status, lambda status: last_rule(status) == "Wake")
+    await world.until(world.status, lambda status: last_rule(status) == "ScaleFromZero")
     hold(held, 0)
     await world.until(lambda: replicas(world), lambda number: number == 0, timeout_s=60)
     await world.until(world.status, lambda status: last_rule(status) == "Idle")
@@ -201,12 +201,13 @@ async def test_first_held_request_wakes_a_deployment(world, held: Path):
 
 async def ticks(world: Any, operator: Any, number: int = 3) -> None:
     """Wait until the object was looked at so often since, or for as many ticks of the autoscaler."""
-    last = await operator.metric("dragoman_scaling_tick_seconds")
+    last = await operator.metric("dragoman_scaling_evaluation_duration_seconds")
     for _ in range(number):
         await world.until(
-            lambda: operator.metric("dragoman_scaling_tick_seconds"), lambda found, last=last: found != last
+            lambda: operator.metric("dragoman_scaling_evaluation_duration_seconds"),
+            lambda found, last=last: found != last,
         )
-        last = await operator.metric("dragoman_scaling_tick_seconds")
+        last = await operator.metric("dragoman_scaling_evaluation_duration_seconds")
 
 
 async def test_writers_of_the_scale_subresource_do_not_fight_the_autoscaler(world):
@@ -255,14 +256,14 @@ async def test_hpa_is_made_kept_and_taken_away(world):
     await world.until(lambda: world.get(HPA), lambda found: found["spec"]["maxReplicas"] == 2)
     await world.edit(autoscaling={"mode": "Internal", "targetConcurrency": None})
     await world.until(lambda: world.get(HPA), lambda found: found == {})
-    await world.until_condition("ScalingActive", "True", "LoadFollowed")
+    await world.until_condition("ScalingActive", "True", "Internal")
 
 
 async def test_scaled_object_needs_keda(world, api):
     world.operator()
     keda = {"mode": "KEDA", "prometheus": {"url": "http://127.0.0.1:9"}}
     await world.create(replicas=0, **scaling(minReplicas=0, **keda))
-    assert "install KEDA" in await world.until_condition("ScalingActive", "False", "KedaMissing")
+    assert "install KEDA" in await world.until_condition("ScalingActive", "False", "KEDANotInstalled")
     async with installed(api, "ScaledObject", "TriggerAuthentication"):
         await world.edit(autoscaling={"maxReplicas": 3})
         made = await world.until(
@@ -317,10 +318,10 @@ async def installed(api: Any, *kinds: str) -> AsyncIterator[None]:
 async def test_prometheus_that_is_not_there_is_named_and_costs_no_replica(world):
     world.operator(**FAST)
     await world.create(**scaling(minReplicas=2, prometheus={"url": "http://user:secret@127.0.0.1:9"}))
-    message = await world.until_condition("MetricsAvailable", "False", "MetricsSourceFails")
+    message = await world.until_condition("MetricsAvailable", "False", "MetricsSourceUnavailable")
     assert message.startswith("http://127.0.0.1:9: cannot be reached: Connection refused")
     await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
-    await world.until(world.events, lambda found: ("Warning", "MetricsSourceFails", 1) in found)
+    await world.until(world.events, lambda found: ("Warning", "MetricsSourceUnavailable", 1) in found)
     assert "secret" not in json.dumps(await world.status())
     assert "Traceback" not in world.operators[0].log.read_text()
     await world.edit(

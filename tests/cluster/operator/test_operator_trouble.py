@@ -45,8 +45,8 @@ async def test_spec_that_only_the_operator_can_judge(world):
     applied = await world.get(DEPLOYMENT)
     await world.edit(engine={"maxNumSeqs": 9, "extraArgs": {"max_num_seqs": 4}})
     message = await world.until_condition("Degraded", "True", "InvalidSpec")
-    assert "extraArgs says max_num_seqs" in message
-    assert (await world.status())["why"].startswith("spec.engine")
+    assert "engine.extraArgs repeats max_num_seqs" in message
+    assert (await world.status())["message"].startswith("spec.engine")
     assert (await world.conditions())["Available"]["status"] == "True"
     assert [pod["metadata"]["uid"] for pod in await world.pods()] == [before["metadata"]["uid"]]
     assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == applied["metadata"]["generation"]
@@ -67,7 +67,7 @@ async def test_failing_engine_says_why(world):
     message = await world.until_condition("Degraded", "True", "EngineFailed")
     assert "/nowhere/model" in message
     assert "does not exist" in message
-    assert (await world.status())["why"] == message
+    assert (await world.status())["message"] == message
     # The pods of the last spec that worked go on.
     assert (await world.conditions())["Available"]["status"] == "True"
     assert old["metadata"]["uid"] in {pod["metadata"]["uid"] for pod in await world.pods()}
@@ -88,7 +88,7 @@ async def test_missing_secret_is_named(world):
             "tokenSecretRef": {"name": "hugging-face"},
         }
     )
-    message = await world.until_condition("Degraded", "True", "ConfigurationMissing")
+    message = await world.until_condition("Degraded", "True", "CreateContainerError")
     assert "hugging-face" in message
 
 
@@ -109,7 +109,7 @@ async def test_name_of_somebody_else_is_not_taken(world):
     await world.kube.create(SERVICE, service)
     world.operator(**{"resync-s": 1})
     await world.create(replicas=0)
-    message = await world.until_condition("Degraded", "True", "NameTaken")
+    message = await world.until_condition("Degraded", "True", "NameConflict")
     assert "a Service named demo exists and is not ours" in message
     theirs = await world.get(SERVICE)
     assert theirs["spec"]["selector"] == {"app": "theirs"}
@@ -121,8 +121,8 @@ async def test_name_of_somebody_else_is_not_taken(world):
 
 async def test_missing_glossary_is_named_until_it_is_there(world):
     world.operator()
-    await world.create(glossary={"configMapRef": {"name": "terms"}})
-    message = await world.until_condition("Degraded", "True", "MountFailed")
+    await world.create(glossary={"configMapKeyRef": {"name": "terms"}})
+    message = await world.until_condition("Degraded", "True", "FailedMount")
     assert 'configmap "terms" not found; create the ConfigMap' in message
     metadata = {"name": "terms", "namespace": world.namespace}
     await world.kube.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})

@@ -46,19 +46,19 @@ async def test_recommend_says_what_fits_and_changes_nothing(world):
             lambda status: status.get("recommendation", {}).get("maxNumSeqs", 2) != 2,
             timeout_s=LONG_S,
         )
-    recommendation, evidence = found["recommendation"], found["recommendation"]["evidence"]
+    recommendation, evidence = found["recommendation"], found["recommendation"]["measurements"]
     assert recommendation["maxNumSeqs"] in (8, 16)
     assert f"{recommendation['maxNumSeqs']} instead of 2" in recommendation["reason"]
     assert 6 <= evidence["concurrencyP95"] <= 9
-    assert 0.5 <= evidence["queueShare"] <= 0.9
-    assert evidence["queueSeconds"] > 0
+    assert 0.5 <= evidence["queuedRequestRatio"] <= 0.9
+    assert evidence["queueTimeSeconds"] > 0
     assert evidence["requests"] >= 100
     assert evidence["samples"] >= 5
-    assert evidence["secondsPerOutputToken"] > 0
+    assert evidence["timePerOutputTokenSeconds"] > 0
     # The scripted engine counts no preemptions: that is missing, and not zero.
     assert "preemptionsPerRequest" not in evidence
     assert (found["tuning"]["mode"], found["tuning"]["maxNumSeqs"]) == ("Recommend", 2)
-    message = await world.until_condition("Tuning", "False", "SizeRecommended")
+    message = await world.until_condition("Tuning", "False", "RecommendationProvided")
     assert message == recommendation["reason"]
     assert await sizes(world) == [2]
     assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == generation
@@ -84,7 +84,7 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
         assert trial["to"] > 2
         # One replica more has the new size, the others stay; nobody takes the whole step on trust.
         assert await sizes(world) == [2, 2, trial["to"]]
-        assert (await world.conditions())["Tuning"]["reason"] == "SizeComparing"
+        assert (await world.conditions())["Tuning"]["reason"] == "TrialComparing"
         first.kill()
         world.operator("second", **FAST)
         found = await world.until(
@@ -100,7 +100,7 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
         (await world.get(DEPLOYMENT))["spec"]["minReadySeconds"] == 0
     )
     reasons = {reason for _, reason, _ in await world.events()}
-    assert {"SizeStarting", "SizeComparing", "SizeApplied"} <= reasons
+    assert {"TrialStarting", "TrialComparing", "TrialApplied"} <= reasons
     # The spec is its author's: Off goes back to it.
     await world.edit(tuning={"mode": "Off"})
     await world.until(lambda: sizes(world), lambda found: found == [2, 2], timeout_s=60)
@@ -119,22 +119,22 @@ async def test_a_worse_size_goes_back_and_is_remembered(world):
             lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
         )
         (ended,) = found["trials"]
-        assert (ended["from"], ended["result"]) == (2, "TurnedDown"), ended
+        assert (ended["from"], ended["result"]) == (2, "Rejected"), ended
         assert "pace" in ended["reason"]
         assert found["maxNumSeqs"] == 2
         await world.until(lambda: sizes(world), lambda found: found == [2, 2])
         await world.until_complete()
         # The figures still ask for it, and it is not tried again.
-        since = (await world.status())["recommendation"]["evidence"]["samples"]
+        since = (await world.status())["recommendation"]["measurements"]["samples"]
         await world.until(
             world.status,
-            lambda status: status["recommendation"]["evidence"]["samples"] != since,
+            lambda status: status["recommendation"]["measurements"]["samples"] != since,
             timeout_s=LONG_S,
         )
         assert len((await tuning(world))["trials"]) == 1
         assert await sizes(world) == [2, 2]
     assert load.failed == []
-    message = await world.until_condition("Tuning", "False", "SizeTurnedDown")
+    message = await world.until_condition("Tuning", "False", "TrialRejected")
     assert "instead of 2" in message
 
 
@@ -167,7 +167,7 @@ async def test_a_size_that_does_not_start_goes_back(world):
             lambda: tuning(world), lambda found: bool(found.get("trials")), timeout_s=LONG_S
         )
         (ended,) = found["trials"]
-        assert ended["result"] == "TurnedDown"
+        assert ended["result"] == "Rejected"
         assert "does not start" in ended["reason"]
         await world.until(lambda: sizes(world), lambda found: found == [2, 2])
         await world.until_condition("Degraded", "False")

@@ -13,7 +13,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, Observed
 from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.plan import wanted
+from dragoman_operator.resources.plan import desired_children
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 UID = "11111111-2222-3333-4444-555555555555"
@@ -98,7 +98,7 @@ def make_observed(images: Images) -> Callable[..., Observed]:
         td: TranslationDeployment | None = None, pods: Iterable[dict[str, Any]] = (), **status: Any
     ) -> Observed:
         children = {}
-        for kind, manifest in (wanted(td, images) if td else {}).items():
+        for kind, manifest in (desired_children(td, images) if td else {}).items():
             if manifest is not None:
                 children[kind] = stored(signed(manifest))
                 if kind.name == "Deployment":

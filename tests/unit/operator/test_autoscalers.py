@@ -41,7 +41,7 @@ def test_other_modes_have_neither(make_td: MakeTd) -> None:
 
 
 def test_hpa_scales_the_object_by_averages_of_the_pods(make_td: MakeTd) -> None:
-    td = make_td(autoscaling=scaling("HPA", scaleDownWindow="1m"))
+    td = make_td(autoscaling=scaling("HPA", scaleDownStabilizationWindow="1m"))
     spec = (horizontal_pod_autoscaler(td) or {})["spec"]
     assert spec["scaleTargetRef"] == TARGET
     assert (spec["minReplicas"], spec["maxReplicas"]) == (1, 4)
@@ -74,7 +74,7 @@ def test_keda_never_takes_an_empty_answer_for_idle(make_td: MakeTd) -> None:
         assert trigger["metadata"]["serverAddress"] == "http://own:9090"
     assert [trigger["metadata"]["threshold"] for trigger in spec["triggers"]] == ["6.4", "0.8", "6.4"]
     assert 'model_name="demo"' in spec["triggers"][0]["metadata"]["query"]
-    assert 'state="held"' in spec["triggers"][2]["metadata"]["query"]
+    assert 'state="queued_at_routers"' in spec["triggers"][2]["metadata"]["query"]
 
 
 def test_keda_has_no_trigger_for_zero_where_zero_is_not_allowed(make_td: MakeTd) -> None:
@@ -110,7 +110,9 @@ def rules_test(queries: list[str]) -> dict[str, Any]:
     ours = 'namespace="default",model_name="demo"'
     series[f'vllm:gpu_cache_usage_perc{{{ours},pod="a"}}'] = 0.25
     series[f'vllm:kv_cache_usage_perc{{{ours},pod="b"}}'] = 0.75
-    series['dragoman_scaling_requests{deployment_namespace="default",deployment="demo",state="held"}'] = 2
+    series[
+        'dragoman_scaling_requests{deployment_namespace="default",deployment="demo",state="queued_at_routers"}'
+    ] = 2
     expected = [
         {"expr": query, "eval_time": "1m", "exp_samples": [{"labels": "{}", "value": value}]}
         for query, value in zip(queries, (8, 0.5, 2), strict=True)

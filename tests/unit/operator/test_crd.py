@@ -126,7 +126,7 @@ def test_subresources_columns_and_names() -> None:
         },
     }
     columns = [column["name"] for column in version["additionalPrinterColumns"]]
-    assert columns == ["Ready", "Desired", "Model", "Languages", "Age", "Why"]
+    assert columns == ["Ready", "Desired", "Model", "Languages", "Age", "Message"]
     known = {path for path, _ in nodes(root_schema())}
     for column in version["additionalPrinterColumns"]:
         assert column["jsonPath"] in known | {".metadata.creationTimestamp"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.observed.diagnosis import diagnose, last_line
+from dragoman_operator.observed.diagnosis import diagnose, last_log_line
 
 MakePod = Callable[..., dict[str, Any]]
 
@@ -36,11 +36,11 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
     "engine said nothing": (
         {"state": {"terminated": terminated(exitCode=139)}},
         "EngineFailed",
-        "the engine in pod demo-1 exited with status 139 and said nothing",
+        "the engine in pod demo-1 exited with status 139 and left no message",
     ),
     "out of memory": (
         {"lastState": {"terminated": terminated(reason="OOMKilled", exitCode=137)}},
-        "OutOfMemory",
+        "OOMKilled",
         "resources.limits.memory",
     ),
     "no image": (
@@ -55,7 +55,7 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "no secret": (
         {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hf" not found'}}},
-        "ConfigurationMissing",
+        "CreateContainerError",
         'pod demo-1 cannot be started: secret "hf" not found',
     ),
 }
@@ -88,7 +88,10 @@ def test_no_node(make_pod: MakePod) -> None:
         "message": "0/3 nodes: 3 Insufficient nvidia.com/gpu.",
     }
     (finding,) = diagnose(None, [make_pod(conditions=[condition])])
-    assert finding == ("Unschedulable", "no node takes pod demo-1: 0/3 nodes: 3 Insufficient nvidia.com/gpu.")
+    assert finding == (
+        "Unschedulable",
+        "pod demo-1 cannot be scheduled: 0/3 nodes: 3 Insufficient nvidia.com/gpu.",
+    )
 
 
 def test_eviction(make_pod: MakePod) -> None:
@@ -107,8 +110,11 @@ def test_eviction(make_pod: MakePod) -> None:
             },
             "QuotaExceeded",
         ),
-        ({"type": "ReplicaFailure", "status": "True", "message": "denied by policy"}, "PodsRefused"),
-        ({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}, "RolloutStalled"),
+        ({"type": "ReplicaFailure", "status": "True", "message": "denied by policy"}, "FailedCreate"),
+        (
+            {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"},
+            "ProgressDeadlineExceeded",
+        ),
     ],
 )
 def test_deployment(condition: dict[str, Any], reason: str) -> None:
@@ -121,10 +127,10 @@ def test_most_telling_first_and_each_reason_once(make_pod: MakePod) -> None:
     failing = {"state": {"terminated": terminated(message=SENTENCE)}}
     pods = [make_pod("a", container=failing), make_pod("b", container=failing)]
     found = diagnose({"status": {"conditions": [stalled]}}, pods)
-    assert [finding.reason for finding in found] == ["EngineFailed", "RolloutStalled"]
+    assert [finding.reason for finding in found] == ["EngineFailed", "ProgressDeadlineExceeded"]
 
 
 def test_last_line_of_a_log() -> None:
-    assert last_line("first\n  the last one  \n\n") == "the last one"
-    assert last_line("") == ""
-    assert len(last_line("x" * 5000)) == 600
+    assert last_log_line("first\n  the last one  \n\n") == "the last one"
+    assert last_log_line("") == ""
+    assert len(last_log_line("x" * 5000)) == 600

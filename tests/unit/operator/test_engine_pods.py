@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.autoscaling.decision import ReplicaSample, TotalLoad
-from dragoman_operator.autoscaling.deletion_cost import MOST, deletion_costs
+from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_costs
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
 from dragoman_operator.observed.ownership import own_pods, own_replica_sets
@@ -129,11 +129,11 @@ def test_starts_that_are_not_plausible_are_not_read_back(fields: Any, before: An
 def test_samples_count_what_is_asked_for_and_not_there() -> None:
     heard = {"uid-a": ReplicaSample(T0, 1.0, 2.0)}
     pods = [pod("a"), pod("b"), pod("c", ready=False, start_s=10)]
-    load = TotalLoad(held=3, silent=1)
+    load = TotalLoad(queued=3, not_reporting=1)
     samples = samples_of(5, T0 + 50, pods, heard, load, 30.0, T0 + 60)
     assert samples.replicas == (heard["uid-a"], ReplicaSample(None))
     assert (samples.desired, samples.pending, samples.pending_s) == (5, 3, 50.0)
-    assert (samples.held, samples.silent_routers, samples.time_to_ready_s) == (3.0, 1, 30.0)
+    assert (samples.queued, samples.routers_not_reporting, samples.time_to_ready_s) == (3.0, 1, 30.0)
 
 
 def test_more_pods_than_desired_are_starting_in_a_rollout() -> None:
@@ -148,7 +148,7 @@ def test_the_least_busy_pod_is_the_cheapest_and_the_silent_one_the_dearest() -> 
         "uid-c": ReplicaSample(None),
     }
     costs = deletion_costs([pod("a"), pod("b"), pod("c"), pod("d")], heard)
-    assert costs == {"a": 7, "b": 1, "c": MOST, "d": MOST}
+    assert costs == {"a": 7, "b": 1, "c": MAX_COST, "d": MAX_COST}
 
 
 def owned(pod: dict[str, Any], **owner: Any) -> dict[str, Any]:

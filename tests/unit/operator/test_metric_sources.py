@@ -54,7 +54,7 @@ async def test_names_are_for_people(http: aiohttp.ClientSession, make_td: MakeTd
     assert found.named(make_td(autoscaling={"maxReplicas": 3})) == PODS
     assert found.named(scaled(make_td)) == "https://own:9090/a"
     assert found.named(scaled(make_td, url=NOWHERE)) == "http://127.0.0.1:9"
-    assert found.named(scaled(make_td, url="http://[")) == "a Prometheus whose url is none"
+    assert found.named(scaled(make_td, url="http://[")) == "a Prometheus with an invalid URL"
 
 
 async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession, make_td: MakeTd) -> None:

@@ -74,7 +74,7 @@ def test_edit_is_repaired(kind: Kind, make_td: MakeTd, make_observed: MakeObserv
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     EDITS[kind](observed.children[kind])  # type: ignore[arg-type]
-    assert causes(plan(td, images, observed)) == {kind.name: "edited by someone else"}
+    assert causes(plan(td, images, observed)) == {kind.name: "edited by another client"}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
@@ -93,7 +93,7 @@ def test_lost_label_or_owner_is_put_back(
 ) -> None:
     observed = make_observed(make_td())
     del observed.children[SERVICE]["metadata"][lost]
-    assert causes(plan(make_td(), images, observed)) == {"Service": "edited by someone else"}
+    assert causes(plan(make_td(), images, observed)) == {"Service": "edited by another client"}
 
 
 def test_disabled_policy_is_deleted_by_uid(
@@ -113,7 +113,7 @@ def test_child_of_somebody_else_is_left_alone(
     found = plan(make_td(), images, observed)
     assert found.changes == ()
     (sentence,) = found.obstacles
-    assert sentence.startswith("a Service named demo exists and is not ours")
+    assert sentence.startswith("Service demo exists and is owned by something else")
 
 
 def test_unwanted_child_of_somebody_else_is_no_obstacle(
@@ -143,7 +143,7 @@ def test_child_that_is_going_is_waited_for(
     observed.children[SERVICE]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
     found = plan(make_td(), images, observed)
     assert found.changes == ()
-    assert found.waiting == ("the Service is being deleted and is made anew afterwards",)
+    assert found.waiting == ("Service demo is being deleted and will be created again",)
 
 
 def test_foreign_bound_of_a_budget_can_be_forced_out(
@@ -166,7 +166,7 @@ def test_other_autoscalers_go_when_the_mode_changes(
     before = replace(make_observed(make_td(**SCALED_BY_HPA)), keda=True)
     found = plan(keda, images, before)
     assert causes(found) == {
-        "HorizontalPodAutoscaler": "no longer wanted",
+        "HorizontalPodAutoscaler": "no longer needed",
         "TriggerAuthentication": "missing",
         "ScaledObject": "missing",
     }

@@ -26,7 +26,7 @@ from dragoman_operator.observed.snapshot import (
 )
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.tuning.decision.state import Trial, fresh
-from dragoman_operator.tuning.sizes import Tuned, size_of
+from dragoman_operator.tuning.sizes import TuningView, size_of
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0
@@ -158,7 +158,7 @@ async def test_refusal_does_not_keep_the_others_from_being_written(
     conditions = {
         found["type"]: found for found in api.objects["TranslationDeployment"]["status"]["conditions"]
     }
-    assert conditions["Degraded"]["reason"] == "ApplyRefused"
+    assert conditions["Degraded"]["reason"] == "ApplyFailed"
     assert "denied by policy" in conditions["Degraded"]["message"]
 
 
@@ -192,7 +192,7 @@ async def test_event_again_counts_up(make_body: MakeBody, reconciler: Make) -> N
         await look(KEY)
         api.refused = {}
         await look(KEY)
-    (event,) = (event for event in api.events.values() if event["reason"] == "ApplyRefused")
+    (event,) = (event for event in api.events.values() if event["reason"] == "ApplyFailed")
     assert event["count"] == 3
     assert event["involvedObject"]["name"] == "demo"
 
@@ -221,7 +221,7 @@ async def test_keda_that_may_not_be_spoken_to_is_told(make_body: MakeBody, recon
     await reconciler(api)(KEY)
     conditions = api.objects["TranslationDeployment"]["status"]["conditions"]
     (said,) = (found for found in conditions if found["type"] == "ScalingActive")
-    assert said["reason"] == "KedaMissing"
+    assert said["reason"] == "KEDANotInstalled"
     assert "keda.enabled=true" in said["message"]
 
 
@@ -247,11 +247,11 @@ class Mounting(Api):
         return [{"message": message, "lastTimestamp": None, "count": 2, "involvedObject": {"uid": "pod"}}]
 
 
-@pytest.mark.parametrize(("refused", "reason"), [({}, "MountFailed"), ({"warnings": "no"}, "AsExpected")])
+@pytest.mark.parametrize(("refused", "reason"), [({}, "FailedMount"), ({"warnings": "no"}, "AsExpected")])
 async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
     refused: dict[str, str], reason: str, make_body: MakeBody, reconciler: Make
 ) -> None:
-    api = Mounting(make_body(glossary={"configMapRef": {"name": "terms"}}))
+    api = Mounting(make_body(glossary={"configMapKeyRef": {"name": "terms"}}))
     look = reconciler(api)
     await look(KEY)
     api.refused = refused
@@ -277,7 +277,7 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
     class Sizer(NoScaler):
         def view(self, *seen: object) -> Any:
             trial = Trial(64, 0.0, True, 20.0, "20 requests wait")
-            return Tuned("Apply", replace(fresh("v1", 8, 0.0), max_num_seqs=24, trial=trial), 0.0)
+            return TuningView("Apply", replace(fresh("v1", 8, 0.0), max_num_seqs=24, trial=trial), 0.0)
 
     async def leaving(pods: object) -> None:
         return None
@@ -373,7 +373,7 @@ async def test_webhook_that_rewrites_our_fields_costs_one_write(
     (progressing,) = (found for found in conditions if found["type"] == "Progressing")
     assert progressing["reason"] == "Starting"
 
-    # Our field, edited by someone else after our last apply.
+    # Our field, edited by another client after our last apply.
     api.objects[DEPLOYMENT.name]["spec"]["replicas"] = 9
     assert "apply Deployment" in await writes()
     assert await writes() == []

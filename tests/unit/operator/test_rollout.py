@@ -14,14 +14,14 @@ from dragoman_operator.observed.snapshot import DEPLOYMENT, Observed
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.manifests.pod import pod_template
 from dragoman_operator.resources.plan import plan
-from dragoman_operator.rollout.rollback import HOPELESS_AFTER_S, digest, kept
+from dragoman_operator.rollout.rollback import STUCK_AFTER_S, digest, version_to_keep
 from dragoman_operator.rollout.strategy import (
-    PATIENCE_S,
     REPLACE,
     SURGE,
     TEMPLATE_HASH,
-    patience_left_s,
+    UNSCHEDULABLE_TIMEOUT_S,
     strategy,
+    unschedulable_time_left_s,
 )
 from dragoman_operator.status.status import status_of
 
@@ -79,9 +79,9 @@ def test_auto_surges_until_a_new_pod_has_long_found_no_node(
     make_td: MakeTd, mixed: Callable[..., Observed]
 ) -> None:
     td = make_td()
-    assert update_of(td, mixed(PATIENCE_S - 1)) == SURGE
-    assert patience_left_s(mixed(PATIENCE_S - 1)) == 1
-    assert update_of(td, mixed(PATIENCE_S)) == REPLACE
+    assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S - 1)) == SURGE
+    assert unschedulable_time_left_s(mixed(UNSCHEDULABLE_TIMEOUT_S - 1)) == 1
+    assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S)) == REPLACE
 
 
 def test_replacing_goes_on_until_the_rollout_is_over(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
@@ -97,7 +97,7 @@ def test_a_pod_without_a_node_is_no_rollout_by_itself(
     for pod in observed.pods:
         pod["metadata"]["labels"][TEMPLATE_HASH] = "same"
     assert update_of(make_td(), observed) == SURGE
-    assert patience_left_s(observed) is None
+    assert unschedulable_time_left_s(observed) is None
 
 
 def test_old_pods_that_are_leaving_do_not_count(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
@@ -132,7 +132,7 @@ def replaced(
 ) -> Observed:
     observed = mixed(0, REPLACE)
     new = failing(of_template(make_pod("new"), "new", observed.now), restarts, running)
-    status = {"rollout": {"goodTemplate": "old"}}
+    status = {"rollout": {"lastReadyTemplateHash": "old"}}
     return replace(observed, pods=(new,), replica_sets=(former("old"), former("new")), status=status)
 
 
@@ -142,11 +142,11 @@ def test_a_replacement_that_fails_again_and_again_goes_back(
     td = make_td()
     template = pod_template(td, images.of(td))
     once = replaced(mixed, make_pod, restarts=0)
-    assert kept(template, once, once.status) is None
+    assert version_to_keep(template, once, once.status) is None
     trying_again = replaced(mixed, make_pod, restarts=1, running=True)
-    assert kept(template, trying_again, trying_again.status) is None
+    assert version_to_keep(template, trying_again, trying_again.status) is None
     twice = replaced(mixed, make_pod, restarts=1)
-    found = kept(template, twice, twice.status)
+    found = version_to_keep(template, twice, twice.status)
     assert found is not None
     assert found.template["metadata"]["labels"] == {"app": "x"}
     assert found.reason == "no such model"
@@ -157,32 +157,32 @@ def test_a_replacement_that_fails_again_and_again_goes_back(
     assert change.manifest["spec"]["template"]["spec"] == {}
     status = status_of(td, twice, planned, twice.status)
     assert status["rollout"] == {
-        "goodTemplate": "old",
-        "failedTemplate": digest(template),
+        "lastReadyTemplateHash": "old",
+        "failedTemplateDigest": digest(template),
         "reason": "no such model",
     }
     (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "RolledBack")
 
     later = replace(twice, pods=(), status=status)
-    assert kept(template, later, later.status) is not None
+    assert version_to_keep(template, later, later.status) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
-    assert kept(pod_template(edited, images.of(edited)), later, later.status) is None
+    assert version_to_keep(pod_template(edited, images.of(edited)), later, later.status) is None
 
 
 def test_a_replacement_that_never_mounts_goes_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
 ) -> None:
-    td = make_td(glossary={"configMapRef": {"name": "terms"}})
+    td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
     template = pod_template(td, images.of(td))
     observed = replaced(mixed, make_pod, restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
     said = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
     observed = replace(observed, pods=(waiting,), mount_failures=said)
-    assert kept(template, observed, observed.status) is None
-    later = replace(observed, now=observed.now + timedelta(seconds=HOPELESS_AFTER_S))
-    found = kept(template, later, later.status)
+    assert version_to_keep(template, observed, observed.status) is None
+    later = replace(observed, now=observed.now + timedelta(seconds=STUCK_AFTER_S))
+    found = version_to_keep(template, later, later.status)
     assert found is not None
     assert 'configmap "terms" not found' in found.reason
 
@@ -192,7 +192,7 @@ def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
 ) -> None:
     td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
     observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
-    assert kept(pod_template(td, images.of(td)), observed, observed.status) is None
+    assert version_to_keep(pod_template(td, images.of(td)), observed, observed.status) is None
 
 
 def test_a_version_is_good_once_all_its_pods_are_ready(
@@ -203,7 +203,7 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     half = replace(observed, pods=(of_template(make_pod("a"), "first", observed.now),))
     assert "rollout" not in status_of(td, half, plan(td, images, half), {})
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
-    assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"goodTemplate": "first"}
+    assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"lastReadyTemplateHash": "first"}
 
 
 def test_version_that_works_is_no_failure_when_it_is_asked_for_again(
@@ -223,6 +223,6 @@ def test_version_that_works_is_no_failure_when_it_is_asked_for_again(
         pods=(of_template(failing(make_pod(), 3), "new", observed.now),),
         replica_sets=(former,),
     )
-    status = {"rollout": {"goodTemplate": "old"}}
-    assert kept(template, observed, status) is None
-    assert kept(pod_template(other, images.of(other)), observed, status) is not None
+    status = {"rollout": {"lastReadyTemplateHash": "old"}}
+    assert version_to_keep(template, observed, status) is None
+    assert version_to_keep(pod_template(other, images.of(other)), observed, status) is not None

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import cel
 import pytest
+import yaml
+from jsonschema import Draft4Validator
 
+from dragoman_operator.api import renamed
 from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.errors import SpecError
@@ -32,7 +37,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
-    "a short window": {"autoscaling": {"maxReplicas": 3, "scaleDownWindow": "5s", "targetWait": "1s"}},
+    "a short window": {
+        "autoscaling": {"maxReplicas": 3, "scaleDownStabilizationWindow": "5s", "targetQueueTime": "1s"}
+    },
     "zero by hand": {"replicas": 0},
     "tuned": {"tuning": {"mode": "Apply", "window": "2h"}},
     "zero while scaling is off": {"replicas": 0, "autoscaling": {"mode": "Off", "maxReplicas": 2}},
@@ -46,9 +53,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "an hour and a half to start": {"rollout": {"startTimeout": "1h30m"}},
     "a pod's last ten minutes": {"rollout": {"lameDuck": "10m"}},
     "no lame duck": {"rollout": {"lameDuck": "0s"}},
-    "a patient pod": {"admission": {"requestTimeout": "1h"}, "engine": {"wedgedAfter": "10s"}},
-    "nothing waits": {"admission": {"maxQueuedRequests": 0, "maxQueuedTokens": 0, "refuseLate": False}},
-    "a glossary": {"glossary": {"configMapRef": {"name": "terms", "key": "terms.tsv"}}},
+    "a patient pod": {"admission": {"requestTimeout": "1h"}, "engine": {"stallTimeout": "10s"}},
+    "nothing waits": {"admission": {"maxQueuedRequests": 0, "maxQueuedTokens": 0, "deadlineAware": False}},
+    "a glossary": {"glossary": {"configMapKeyRef": {"name": "terms", "key": "terms.tsv"}}},
     "a collector": {"tracing": {"otlpEndpoint": "https://[2001:db8::1]:65535/otlp"}},
     "own labels": {"podTemplate": {"labels": {"team": "l10n", "example.com/tier": "gold"}}},
 }
@@ -81,10 +88,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "device cpu takes no GPU",
     ),
     "two CPUs as GPUs": ({"engine": {"tensorParallelSize": 2}}, "device cpu runs with tensorParallelSize 1"),
-    "no template": ({"model": {"promptFamily": "custom"}}, "promptFamily custom needs promptTemplate"),
+    "no template": (
+        {"model": {"promptFamily": "custom"}},
+        "promptTemplate is required with promptFamily custom",
+    ),
     "a template for nothing": (
         {"model": {"promptTemplate": CUSTOM["promptTemplate"]}},
-        "promptFamily custom needs promptTemplate",
+        "promptTemplate is required with promptFamily custom",
     ),
     "a template without text": (
         {"model": CUSTOM | {"promptTemplate": "into {target}, please"}},
@@ -100,11 +110,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "relative file": ({"model": {"uri": "file://model"}}, "model.uri must be hf://"),
     "revision of a file": (
         {"model": {"uri": "file:///model", "revision": "main"}},
-        "model.revision only means something for hf://",
+        "model.revision applies to hf:// models only",
     ),
     "a claim with a limit": (
         {"model": {"cache": {"persistentVolumeClaim": "models", "sizeLimit": "5Gi"}}},
-        "cache.sizeLimit only bounds a cache without a claim",
+        "set model.cache.sizeLimit or model.cache.persistentVolumeClaim, not both",
     ),
     "min above max": (
         {"autoscaling": {"minReplicas": 3, "maxReplicas": 2}},
@@ -119,14 +129,14 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "autoscaling.prometheus.tokenSecretRef needs a url",
     ),
     "no wait at all": (
-        {"autoscaling": {"maxReplicas": 2, "targetWait": "0s"}},
-        "autoscaling.targetWait must be between 1s and 1h",
+        {"autoscaling": {"maxReplicas": 2, "targetQueueTime": "0s"}},
+        "autoscaling.targetQueueTime must be between 1s and 1h",
     ),
     "tuned at once": ({"tuning": {"window": "5s"}}, "tuning.window must be between 10s and 2h"),
     "tuned once a day": ({"tuning": {"window": "24h"}}, "tuning.window must be between 10s and 2h"),
     "a window of a day": (
-        {"autoscaling": {"maxReplicas": 2, "scaleDownWindow": "24h"}},
-        "autoscaling.scaleDownWindow must be between 5s and 30m",
+        {"autoscaling": {"maxReplicas": 2, "scaleDownStabilizationWindow": "24h"}},
+        "autoscaling.scaleDownStabilizationWindow must be between 5s and 30m",
     ),
     "zero against the autoscaler": (
         {"replicas": 0, "autoscaling": {"maxReplicas": 2}},
@@ -147,9 +157,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "admission.requestTimeout must be between 1s and 1h",
     ),
     "wedged at once": (
-        {"engine": {"wedgedAfter": "1s"}},
-        "engine.wedgedAfter must be between 10s and 1h",
+        {"engine": {"stallTimeout": "1s"}},
+        "engine.stallTimeout must be between 10s and 1h",
     ),
+    "a glossary without terms": ({"glossary": {}}, "glossary.configMapKeyRef: Field required"),
     "our labels": (
         {"podTemplate": {"labels": {"dragoman.io/deployment": "other"}}},
         "podTemplate.labels cannot set dragoman.io/",
@@ -161,6 +172,32 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+FORMER = Path(__file__).parents[2] / "manifests" / "former" / "objects.yaml"
+
+RENAMED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "engine.stallTimeout": ({"engine": {"wedgedAfter": "3m"}}, {"engine": {"stallTimeout": "3m"}}),
+    "admission.deadlineAware": (
+        {"admission": {"refuseLate": False}},
+        {"admission": {"deadlineAware": False}},
+    ),
+    "autoscaling.targetQueueTime": (
+        {"autoscaling": {"maxReplicas": 3, "targetWait": "5s"}},
+        {"autoscaling": {"maxReplicas": 3, "targetQueueTime": "5s"}},
+    ),
+    "autoscaling.scaleDownStabilizationWindow": (
+        {"autoscaling": {"maxReplicas": 3, "scaleDownWindow": "1m"}},
+        {"autoscaling": {"maxReplicas": 3, "scaleDownStabilizationWindow": "1m"}},
+    ),
+    "glossary.configMapKeyRef": (
+        {"glossary": {"configMapRef": {"name": "terms"}}},
+        {"glossary": {"configMapKeyRef": {"name": "terms"}}},
+    ),
+    "NoNewlines": ({"translation": {"split": "NoLines"}}, {"translation": {"split": "NoNewlines"}}),
+}
+"""Former names beside new ones, by what the warning names."""
+
+
+@functools.cache
 def schema() -> dict[str, Any]:
     found: dict[str, Any] = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return found
@@ -215,14 +252,14 @@ def test_every_rule_has_a_spec_that_breaks_it() -> None:
         for child in node.get("properties", {}).values():
             yield from rules(child)
 
-    spec_rules = set(rules(schema()["properties"]["spec"]))
+    spec_rules = {rule for rule in rules(schema()["properties"]["spec"]) if " is now " not in rule}
     assert spec_rules == {rule for rule in spec_rules if any(rule.startswith(bad) for _, bad in BAD.values())}
 
 
 @pytest.mark.parametrize("name", ["Demo", "1demo", "de.mo", "-demo", "d" * 53])
 def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict[str, Any]]) -> None:
     (refusal,) = broken(with_defaults(make_body(name), schema()), schema())
-    assert refusal.startswith("metadata.name must be at most 52")
+    assert refusal.startswith("metadata.name must be a DNS label of at most 52")
 
 
 @pytest.mark.parametrize(
@@ -231,8 +268,8 @@ def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict
         ({"engine": {"maxNumSeqs": 0}}, "spec.engine.maxNumSeqs: "),
         ({"engine": {"gpuMemoryUtilization": 1.5}}, "spec.engine.gpuMemoryUtilization: "),
         ({"engine": {"colour": "red"}}, "spec.engine.colour is not known to this operator"),
-        ({"engine": {"extraArgs": {"max_num_seqs": 4}}}, "extraArgs says max_num_seqs"),
-        ({"engine": {"extraArgs": {"max-model-len": 4}}}, "extraArgs says max-model-len"),
+        ({"engine": {"extraArgs": {"max_num_seqs": 4}}}, "engine.extraArgs repeats max_num_seqs"),
+        ({"engine": {"extraArgs": {"max-model-len": 4}}}, "engine.extraArgs repeats max-model-len"),
         ({"model": {"uri": None}}, "spec.model.uri: Field required"),
         ({"model": {"promptFamily": "latin"}}, "spec.model.promptFamily: "),
         (
@@ -250,3 +287,72 @@ def test_what_a_stored_object_may_say_wrong(
     with pytest.raises(SpecError) as caught:
         parse(make_body(**change))
     assert sentence in str(caught.value)
+
+
+def unknown(value: Any, node: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Fields that the API server would remove."""
+    if isinstance(value, dict) and "properties" in node:
+        for name, inner in value.items():
+            if name not in node["properties"]:
+                yield f"{path}.{name}"
+            else:
+                yield from unknown(inner, node["properties"][name], f"{path}.{name}")
+    elif isinstance(value, list) and "items" in node:
+        for inner in value:
+            yield from unknown(inner, node["items"], f"{path}[]")
+
+
+def test_objects_from_before_the_renaming_are_accepted(make_body: Callable[..., dict[str, Any]]) -> None:
+    specs = list(yaml.safe_load_all(FORMER.read_text()))
+    assert len(specs) > 100
+    validator = Draft4Validator(schema())
+    for spec in specs:
+        body = make_body() | {"spec": spec}
+        parse(body)
+        stored = with_defaults(body, schema())
+        assert list(unknown(stored["spec"], schema()["properties"]["spec"])) == [], spec
+        assert [error.message for error in validator.iter_errors(stored)] == [], spec
+        assert list(broken(stored, schema())) == [], spec
+        # What the API server stored is read like what the user wrote.
+        assert parse(stored).spec == parse(body).spec
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_former_name_means_the_new_one_and_a_warning_names_it(
+    name: str, make_body: Callable[..., dict[str, Any]]
+) -> None:
+    former, new = (parse(make_body(**change)) for change in RENAMED[name])
+    assert former.spec == new.spec != parse(make_body()).spec
+    (warning,) = former.deprecated
+    assert name in warning
+    assert new.deprecated == ()
+
+
+def test_new_name_wins_over_the_former_one(make_body: Callable[..., dict[str, Any]]) -> None:
+    # The former default is stored in every object of that time.
+    scaling = {"maxReplicas": 3, "targetWait": "2s", "targetQueueTime": "9s"}
+    td = parse(make_body(autoscaling=scaling))
+    assert td.spec.autoscaling is not None
+    assert td.spec.autoscaling.target_queue_time == "9s"
+    assert td.deprecated == ()
+
+
+@pytest.mark.parametrize(("group", "former"), renamed.SPEC)
+def test_former_name_has_no_default_that_would_hide_the_new_one(group: str, former: str) -> None:
+    fields = schema()["properties"]["spec"]["properties"][group]["properties"]
+    assert not {"default"} & (fields[former].keys() | fields[renamed.SPEC[group, former]].keys())
+
+
+def test_former_name_out_of_range_is_refused_with_the_new_name(
+    make_body: Callable[..., dict[str, Any]],
+) -> None:
+    body = make_body(autoscaling={"maxReplicas": 3, "targetWait": "0s"})
+    message = "autoscaling.targetWait is now autoscaling.targetQueueTime and must be between 1s and 1h"
+    assert list(broken(with_defaults(body, schema()), schema())) == [message]
+
+
+def test_stored_status_is_read_under_its_former_names() -> None:
+    fields = schema()["properties"]["status"]["properties"]
+    for (group, former), name in renamed.STATUS.items():
+        assert {former, name} <= fields[group]["properties"].keys()
+        assert renamed.current_status({group: {former: "x"}}) == {group: {name: "x"}}

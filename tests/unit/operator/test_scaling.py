@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.api.packing import packed
+from dragoman_operator.api.encoding import encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision import History, ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.reading import Heard
+from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
-from dragoman_operator.autoscaling.status import Scaled, pack, status_fields, unpack, worth_publishing
+from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
 from dragoman_operator.errors import RefusedError
 from dragoman_operator.observed.engine_pods import EnginePod
 from dragoman_operator.observed.snapshot import Key, Kind
@@ -54,7 +54,7 @@ class World:
 
     def view(
         self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Mapping[str, Any] | None
-    ) -> Scaled | None:
+    ) -> ScalingView | None:
         """The object as the reconciler shows it, with its ReplicaSet."""
         return self.autoscaler.view(td, status, deployment, frozenset({"rs"}))
 
@@ -87,14 +87,14 @@ class World:
     def named(self, td: TranslationDeployment) -> str:
         return "a stand-in"
 
-    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> Heard:
+    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> SamplesResult:
         if self.broken:
             raise RuntimeError("a defect")
         self.scraped |= {pod.name for pod in pods}
         said = pods[: self.heard_of]
         samples = {pod.uid: replace(self.each, at=self.now) for pod in said}
         problems = {pod.name: "no answer within 2 s" for pod in pods[self.heard_of :]}
-        return Heard(samples, problems, self.failure)
+        return SamplesResult(samples, problems, self.failure)
 
     # The routers.
     def follow(self, addresses: object) -> None:
@@ -103,7 +103,7 @@ class World:
     def load(self, key: Key) -> TotalLoad:
         return self.load_
 
-    async def ticks(self, times: int = 1) -> Scaled:
+    async def ticks(self, times: int = 1) -> ScalingView:
         for _ in range(times):
             self.now += TICK_S
             await self.autoscaler.tick()
@@ -133,7 +133,7 @@ async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td:
     world.autoscaler.forget(DEMO)
     assert world.autoscaler.changes() == {}
     assert scaled.metrics is not None
-    assert scaled.metrics.message == "1 of 1 ready replicas give metrics"
+    assert scaled.metrics.message == "1 of 1 ready replicas report metrics"
     assert scaled.time_to_ready_s == 30
 
 
@@ -161,7 +161,7 @@ async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: Make
     resumed = after.view(td, status, {"spec": {"replicas": 9}})
     assert resumed is not None
     assert (resumed.replicas, resumed.rule, resumed.time_to_ready_s) == (4, "Resumed", 30)
-    assert resumed.history.watched_since == before.history.watched_since
+    assert resumed.history.observed_since == before.history.observed_since
     after.each = world.each
     world.ready = after.ready = 4
     assert (await after.ticks()).replicas == (await world.ticks()).replicas == 4
@@ -190,7 +190,7 @@ async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> No
     assert (scaled.replicas, scaled.rule) == (3, "MetricsMissing")
     assert scaled.metrics is not None
     assert not scaled.metrics.available
-    assert "2 of 3 ready replicas give no metrics" in scaled.metrics.message
+    assert "2 of 3 ready replicas report no metrics" in scaled.metrics.message
     assert "demo-1: no answer within 2 s" in scaled.metrics.message
     assert world.marked == [DEMO]
     world.heard_of = 3
@@ -209,7 +209,7 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
     assert scaled.metrics.available
     scaled = await world.ticks()
     assert scaled.metrics is not None
-    assert (scaled.metrics.available, scaled.metrics.reason) == (False, "MetricsSourceFails")
+    assert (scaled.metrics.available, scaled.metrics.reason) == (False, "MetricsSourceUnavailable")
     assert "http://prom:9090: cannot be reached" in scaled.metrics.message
     world.failure = None
     scaled = await world.ticks()
@@ -222,10 +222,10 @@ async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_
     world.ready = 0
     await world.ticks()
     world.marked.clear()
-    world.load_ = TotalLoad(held=1, routers=1)
+    world.load_ = TotalLoad(queued=1, routers=1)
     world.autoscaler.wake(DEMO)
     scaled = world.autoscaler.latest()[DEMO]
-    assert (scaled.replicas, scaled.rule) == (1, "Wake")
+    assert (scaled.replicas, scaled.rule) == (1, "ScaleFromZero")
     assert world.marked == [DEMO]
     world.autoscaler.wake(DEMO)
     world.autoscaler.wake(Key("default", "unknown"))
@@ -234,7 +234,7 @@ async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_
 
 async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
-    world.load_ = TotalLoad(silent=1)
+    world.load_ = TotalLoad(not_reporting=1)
     assert (await world.ticks(100)).replicas == 1
     world.load_ = TotalLoad(routers=1)
     scaled = await world.ticks()
@@ -278,7 +278,7 @@ async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -
     "word", [None, "", "!", "AAAA", "eJwrSS0uAQAEXQHB"], ids=["none", "empty", "odd", "no zip", "no JSON"]
 )
 def test_spoilt_memory_is_an_empty_one(word: str | None) -> None:
-    assert unpack(word, T0) == (History(), None)
+    assert decode(word, T0) == (History(), None)
 
 
 async def test_memory_stays_small(world: World, make_td: MakeTd) -> None:
@@ -287,10 +287,10 @@ async def test_memory_stays_small(world: World, make_td: MakeTd) -> None:
     for number in range(400):
         world.each = ReplicaSample(None, 1.0 + number % 7, 3.0 * (number % 5), 0.1, 4.321 + number % 3)
         scaled = await world.ticks()
-    word = pack(scaled.history, scaled.starts)
+    word = encode(scaled.history, scaled.starts)
     assert len(word) < 4096
-    history, starts = unpack(word, world.now)
-    assert pack(history, Starts.from_fields(starts, None, 900.0, world.now)) == word
+    history, starts = decode(word, world.now)
+    assert encode(history, Starts.from_fields(starts, None, 900.0, world.now)) == word
     shown = replace(scaled, at=scaled.at - 59)
     assert not worth_publishing(scaled, shown)
     assert worth_publishing(scaled, replace(shown, ready=2))
@@ -394,9 +394,9 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
         '{"grown": [[1, 1e999]]}',
         '{"window_s": -5}',
         '{"seen": [1, 1, 1, 1e999, 0]}',
-        '{"shrunk_last": 1e12}',
+        '{"last_scale_down": 1e12}',
         '{"peaks": [[1e12, 100]]}',
     ],
 )
 def test_memory_with_absurd_figures_is_an_empty_one(memory: str) -> None:
-    assert unpack(packed(memory), T0)[0] == History()
+    assert decode(encode_state(memory), T0)[0] == History()

@@ -120,7 +120,7 @@ async def test_slow_pods_delay_nobody_else(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred that failed and now hold on, more than are read at once, and one that answers meanwhile."""
-    monkeypatch.setattr(pods_module, "AT_ONCE", 32)
+    monkeypatch.setattr(pods_module, "MAX_CONCURRENT", 32)
     failed: set[str] = set()
     answered = asyncio.Event()
 
@@ -150,7 +150,7 @@ async def test_slow_pods_delay_nobody_else(
 async def test_more_silent_pods_than_are_read_at_once_are_told_apart(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pods_module, "AT_ONCE", 4)
+    monkeypatch.setattr(pods_module, "MAX_CONCURRENT", 4)
     metrics = PodMetrics(http, 0.3)
     slow = [pod(f"slow-{number}", f"127.77.1.{number}") for number in range(1, 21)]
     async with AsyncExitStack() as stack:
@@ -160,7 +160,7 @@ async def test_more_silent_pods_than_are_read_at_once_are_told_apart(
     assert heard.problems.keys() == {each.name for each in slow}
     assert set(heard.problems.values()) == {
         "no answer within 0.3 s",
-        "not asked: too many others do not answer",
+        "not scraped: too many other pods do not respond",
     }
 
 
@@ -204,8 +204,8 @@ async def test_prometheus_is_asked_once_for_all(http: aiohttp.ClientSession) -> 
 @pytest.mark.parametrize(
     ("status", "body", "problem"),
     [
-        (200, "<html>a secret page</html>", "answers 200 and is no Prometheus"),
-        (401, "Unauthorized", "answers 401 and is no Prometheus"),
+        (200, "<html>a secret page</html>", "answers 200 and is not a Prometheus"),
+        (401, "Unauthorized", "answers 401 and is not a Prometheus"),
         (400, json.dumps({"status": "error", "error": "bad query"}), "answers 400: bad query"),
         (200, json.dumps({"status": "success", "data": {"resultType": "vector"}}), "instead of a matrix"),
         (302, "", "answers 302"),
@@ -250,7 +250,7 @@ class Router:
     def __init__(self) -> None:
         self.watchers: set[asyncio.Queue[bytes]] = set()
         self.line = b'{"deployments": {}}\n'
-        self.silent = False
+        self.not_reporting = False
         self.asked = 0
 
     def say(self, **loads: dict[str, float]) -> None:
@@ -274,7 +274,7 @@ class Router:
                         line = await queue.get()
                 except TimeoutError:
                     line = self.line
-                if not self.silent:
+                if not self.not_reporting:
                     await response.write(line)
         finally:
             self.watchers.discard(queue)
@@ -296,7 +296,7 @@ async def until(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
 async def followed(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Routers, list[Key]]]:
-    monkeypatch.setattr(routers_module, "SILENCE_S", 0.5)
+    monkeypatch.setattr(routers_module, "REPORT_TIMEOUT_S", 0.5)
     held: list[Key] = []
     routers = Routers(http, held.append)
     yield routers, held
@@ -327,9 +327,9 @@ async def test_router_that_changes_its_address_is_followed_there(
     two.say(demo={"held": 3})
     async with router("127.77.3.1", one.serve), router("127.77.3.2", two.serve):
         routers.follow({"1": "127.77.3.1"})
-        await until(lambda: routers.load(DEMO).held == 2)
+        await until(lambda: routers.load(DEMO).queued == 2)
         routers.follow({"1": "127.77.3.2"})
-        await until(lambda: routers.load(DEMO).held == 3)
+        await until(lambda: routers.load(DEMO).queued == 3)
         assert routers.load(DEMO).routers == 1
 
 
@@ -338,13 +338,13 @@ async def test_silent_router_is_not_taken_for_an_idle_one(followed: tuple[Router
     standin = Router()
     async with router("127.77.3.1", standin.serve):
         routers.follow({"1": "127.77.3.1"})
-        assert routers.load(DEMO) == TotalLoad(silent=1)
+        assert routers.load(DEMO) == TotalLoad(not_reporting=1)
         standin.say(demo={"held": 2})
-        await until(lambda: routers.load(DEMO).held == 2)
-        standin.silent = True
-        await until(lambda: routers.load(DEMO) == TotalLoad(silent=1))
-        standin.silent = False
-        await until(lambda: routers.load(DEMO).held == 2)
+        await until(lambda: routers.load(DEMO).queued == 2)
+        standin.not_reporting = True
+        await until(lambda: routers.load(DEMO) == TotalLoad(not_reporting=1))
+        standin.not_reporting = False
+        await until(lambda: routers.load(DEMO).queued == 2)
 
 
 async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers, list[Key]]) -> None:
@@ -354,7 +354,7 @@ async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers,
         standin = Router()
         standin.say(demo={"held": held})
         async with router("127.77.3.1", standin.serve):
-            await until(lambda held=held: routers.load(DEMO).held == held, 10.0)  # type: ignore[misc]
+            await until(lambda held=held: routers.load(DEMO).queued == held, 10.0)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
@@ -367,5 +367,5 @@ async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key
     async with router("127.77.3.1", standin.serve):
         routers.follow({"1": "127.77.3.1"})
         await until(lambda: standin.asked >= 3)
-        assert routers.load(DEMO) == TotalLoad(silent=1)
+        assert routers.load(DEMO) == TotalLoad(not_reporting=1)
     assert held == []

@@ -28,7 +28,7 @@ from dragoman_operator.observed.snapshot import (
     SERVICE_ACCOUNT,
 )
 from dragoman_operator.resources.manifests import Images, scaled_object, trigger_authentication
-from dragoman_operator.resources.plan import wanted
+from dragoman_operator.resources.plan import desired_children
 from dragoman_operator.tuning.sizes import facts
 
 BASE: dict[str, Any] = {
@@ -42,7 +42,7 @@ BASE: dict[str, Any] = {
     "languages": [{"source": "en", "targets": ["de"]}],
     "engine": {"device": "cuda"},
     "resources": {"limits": {"nvidia.com/gpu": 1}},
-    "glossary": {"configMapRef": {"name": "terms"}},
+    "glossary": {"configMapKeyRef": {"name": "terms"}},
     "replicas": 5,
     "autoscaling": {
         "mode": "Internal",
@@ -78,17 +78,17 @@ EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
     "engine.tensorParallelSize": ({"tensorParallelSize": 2}, PODS),
     "engine.quantization": ({"quantization": "fp8"}, PODS),
     "engine.schedulingPolicy": ({"schedulingPolicy": "ShortestFirst"}, PODS),
-    "engine.wedgedAfter": ({"wedgedAfter": "5m"}, PODS),
+    "engine.stallTimeout": ({"stallTimeout": "5m"}, PODS),
     "engine.extraArgs": ({"extraArgs": {"enable_prefix_caching": False}}, PODS),
     "admission.maxQueuedRequests": ({"maxQueuedRequests": 0}, PODS),
     "admission.maxQueuedTokens": ({"maxQueuedTokens": 0}, PODS),
-    "admission.refuseLate": ({"refuseLate": False}, PODS),
+    "admission.deadlineAware": ({"deadlineAware": False}, PODS),
     "admission.requestTimeout": ({"requestTimeout": "2m"}, PODS),
     "admission.unreadyWhenOverloaded": ({"unreadyWhenOverloaded": True}, PODS),
     "translation.split": ({"split": "None"}, PODS),
     "translation.cacheSize": ({"cacheSize": "256Mi"}, PODS),
-    "glossary.configMapRef.name": ({"configMapRef": {"name": "other"}}, PODS),
-    "glossary.configMapRef.key": ({"configMapRef": {"name": "terms", "key": "terms.tsv"}}, PODS),
+    "glossary.configMapKeyRef.name": ({"configMapKeyRef": {"name": "other"}}, PODS),
+    "glossary.configMapKeyRef.key": ({"configMapKeyRef": {"name": "terms", "key": "terms.tsv"}}, PODS),
     "tracing.otlpEndpoint": ({"otlpEndpoint": "http://otel:4318"}, PODS),
     "resources.limits": ({"limits": {"nvidia.com/gpu": 1, "memory": "32Gi"}}, PODS),
     "resources.requests": ({"requests": {"memory": "16Gi"}}, PODS),
@@ -102,8 +102,8 @@ EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
     "autoscaling.targetConcurrency": ({"targetConcurrency": 8}, POLICY),
     "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, POLICY),
     "autoscaling.idleSeconds": ({"idleSeconds": 60}, POLICY),
-    "autoscaling.targetWait": ({"targetWait": "9s"}, POLICY),
-    "autoscaling.scaleDownWindow": ({"scaleDownWindow": "1m"}, POLICY),
+    "autoscaling.targetQueueTime": ({"targetQueueTime": "9s"}, POLICY),
+    "autoscaling.scaleDownStabilizationWindow": ({"scaleDownStabilizationWindow": "1m"}, POLICY),
     "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, SOURCE),
     "autoscaling.prometheus.tokenSecretRef.name": (
         {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}},
@@ -205,7 +205,7 @@ def as_keda(td: TranslationDeployment) -> tuple[Any, Any]:
 @pytest.mark.parametrize("path", EFFECTS)
 def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> None:
     effect = EFFECTS[path][1]
-    before, after = wanted(base(), images), wanted(changed(path), images)
+    before, after = desired_children(base(), images), desired_children(changed(path), images)
     differing = {kind for kind in before if before[kind] != after[kind]}
     if effect == POLICY:
         assert differing == set()
@@ -227,7 +227,7 @@ def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> 
 @pytest.mark.parametrize("path", [path for path, (_, effect) in EFFECTS.items() if effect == PODS])
 def test_replaced_pods_still_match_the_selector(path: str, images: Images) -> None:
     # A Deployment's selector cannot be changed.
-    deployments = [wanted(td, images)[DEPLOYMENT] or {} for td in (base(), changed(path))]
+    deployments = [desired_children(td, images)[DEPLOYMENT] or {} for td in (base(), changed(path))]
     assert deployments[0]["spec"]["selector"] == deployments[1]["spec"]["selector"]
     for deployment in deployments:
         labels = deployment["spec"]["template"]["metadata"]["labels"]
@@ -235,14 +235,14 @@ def test_replaced_pods_still_match_the_selector(path: str, images: Images) -> No
 
 
 def test_same_input_gives_equal_output(make_td: Callable[..., TranslationDeployment], images: Images) -> None:
-    assert wanted(make_td(), images) == wanted(make_td(), images)
+    assert desired_children(make_td(), images) == desired_children(make_td(), images)
 
 
 def test_all_children_carry_owner_name_and_labels(
     make_td: Callable[..., TranslationDeployment], images: Images
 ) -> None:
     td = make_td("european", autoscaling={"mode": "HPA", "maxReplicas": 3})
-    children = wanted(td, images)
+    children = desired_children(td, images)
     assert set(children) == {*CHILD_KINDS, *KEDA_KINDS}
     made = {kind: manifest for kind, manifest in children.items() if manifest is not None}
     assert made.keys() == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT}

@@ -51,7 +51,7 @@ def test_complete(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePo
     status = status_of(td, make_observed(td, pods, updatedReplicas=2), Plan(), {})
     assert condition(status, "Available") == ("True", "Ready")
     assert condition(status, "Progressing") == ("False", "Complete")
-    assert status["why"] == "2 of 2 replicas are ready; spec.replicas is 2"
+    assert status["message"] == "2 of 2 replicas are ready; spec.replicas is 2"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_under_way(
     found = make_observed(td, [make_pod(name, ready=ready) for name, ready in pods], updatedReplicas=updated)
     status = status_of(td, found, Plan(), {})
     assert condition(status, "Progressing") == ("True", reason)
-    assert status["why"] == message(status, "Progressing")
+    assert status["message"] == message(status, "Progressing")
 
 
 def test_deployment_controller_that_has_not_looked_yet(
@@ -115,28 +115,28 @@ def test_failing_engine_speaks_in_degraded_and_why(
     status = status_of(td, make_observed(td, pods, updatedReplicas=1), Plan(), {})
     assert condition(status, "Available") == ("True", "Ready")
     assert condition(status, "Degraded") == ("True", "EngineFailed")
-    assert message(status, "Degraded") == status["why"] == "no such model"
+    assert message(status, "Degraded") == status["message"] == "no such model"
 
 
 def test_stalled_rollout(make_td: MakeTd, make_observed: MakeObserved) -> None:
     stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
     td = make_td()
     status = status_of(td, make_observed(td, conditions=[stalled]), Plan(), {})
-    assert condition(status, "Progressing") == ("False", "Stalled")
-    assert condition(status, "Degraded") == ("True", "RolloutStalled")
+    assert condition(status, "Progressing") == ("False", "ProgressDeadlineExceeded")
+    assert condition(status, "Degraded") == ("True", "ProgressDeadlineExceeded")
 
 
 def test_refusal_and_obstacle(make_td: MakeTd, make_observed: MakeObserved) -> None:
     td = make_td()
     refused = status_of(td, make_observed(td), Plan(), {}, ("apply Deployment default/demo: denied (403)",))
-    assert condition(refused, "Degraded") == ("True", "ApplyRefused")
+    assert condition(refused, "Degraded") == ("True", "ApplyFailed")
     taken = status_of(td, make_observed(td), Plan(obstacles=("a Service named demo exists",)), {})
-    assert condition(taken, "Degraded") == ("True", "NameTaken")
+    assert condition(taken, "Degraded") == ("True", "NameConflict")
 
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("Internal", [("True", "LoadFollowed")]), ("External", [("True", "External")]), ("Off", [])],
+    [("Internal", [("True", "Internal")]), ("External", [("True", "External")]), ("Off", [])],
 )
 def test_scaling_active_says_what_is_true(
     mode: str, expected: list[tuple[str, str]], make_td: MakeTd, make_observed: MakeObserved
@@ -177,7 +177,7 @@ def test_transitions_are_changes_of_status_or_reason(make_td: MakeTd, make_obser
     assert transitions(first, worded) == []
     refused = status_of(td, observed, Plan(), first, ("no",))
     (said,) = transitions(first, refused)
-    assert (said.warning, said.reason, said.message) == (True, "ApplyRefused", "no")
+    assert (said.warning, said.reason, said.message) == (True, "ApplyFailed", "no")
 
 
 def test_bad_spec_keeps_what_was_known(
@@ -213,7 +213,7 @@ def test_columns_stay_short(make_td: MakeTd, make_observed: MakeObserved) -> Non
     td = make_td(languages=many)
     status = status_of(td, make_observed(td), Plan(), {}, ("x" * 5000,))
     assert len(status["languages"]) <= 60
-    assert len(status["why"]) <= 200
+    assert len(status["message"]) <= 200
     assert status_of(make_td(languages=[]), make_observed(td), Plan(), {})["languages"] == "any"
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dragoman_operator.errors import UnavailableError
-from dragoman_operator.workqueue import LONGEST_BACKOFF_S, WorkQueue, backoff_s
+from dragoman_operator.workqueue import MAX_BACKOFF_S, WorkQueue, backoff_s
 
 
 @asynccontextmanager
@@ -145,4 +145,4 @@ async def test_unexpected_failure_does_not_end_the_worker(caplog: pytest.LogCapt
 
 def test_back_off_grows_to_its_cap() -> None:
     assert [backoff_s(failures) for failures in (1, 2, 3)] == [0.25, 0.5, 1.0]
-    assert backoff_s(1000) == LONGEST_BACKOFF_S
+    assert backoff_s(1000) == MAX_BACKOFF_S

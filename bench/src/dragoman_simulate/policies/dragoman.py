@@ -18,7 +18,7 @@ class Dragoman:
             max_replicas=limits.maximum,
             max_num_seqs=limits.max_num_seqs,
             target_concurrency=limits.target_concurrency,
-            target_wait_s=limits.target_wait_s,
+            target_queue_time_s=limits.target_wait_s,
             idle_s=limits.idle_s,
             tick_s=limits.tick_s,
         )
@@ -44,7 +44,7 @@ class Dragoman:
             replicas=self._samples(view),
             pending=view.pending,
             pending_s=0.0 if self._pending_since is None else view.now_s - self._pending_since,
-            held=view.held,
+            queued=view.held,
             time_to_ready_s=self._start_up_s,
         )
         decision = recommend(self._policy, samples, self._history, EPOCH + view.now_s)

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel
 
 from dragoman_contract.kubernetes import GROUP, KIND, PLURAL, VERSION
+from dragoman_operator.api import renamed
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.status import Status
 from dragoman_operator.api.v1alpha1 import OBJECT_RULES, TranslationDeploymentSpec
@@ -25,12 +26,12 @@ _KEPT = (
 """Keywords that mean the same in JSON Schema and in a structural schema."""
 
 COLUMNS = (
-    ("Ready", "integer", ".status.readyReplicas", "Pods that answer requests"),
-    ("Desired", "integer", ".status.desiredReplicas", "Pods that there should be"),
-    ("Model", "string", ".spec.model.uri", "Where the model is"),
-    ("Languages", "string", ".status.languages", "Pairs that are served"),
+    ("Ready", "integer", ".status.readyReplicas", "Ready pods"),
+    ("Desired", "integer", ".status.desiredReplicas", "Desired number of pods"),
+    ("Model", "string", ".spec.model.uri", "Location of the model"),
+    ("Languages", "string", ".status.languages", "Language pairs that are served"),
     ("Age", "date", ".metadata.creationTimestamp", ""),
-    ("Why", "string", ".status.why", "What a person should know"),
+    ("Message", "string", ".status.message", "The most important condition message"),
 )
 
 
@@ -85,16 +86,20 @@ def structural(model: type[BaseModel]) -> Schema:
 
 
 def _object_schema() -> Schema:
+    spec, status = structural(TranslationDeploymentSpec), structural(Status)
+    renamed.accept(spec, renamed.SPEC)
+    renamed.accept_values(spec)
+    renamed.accept(status, renamed.STATUS)
     return {
         "type": "object",
-        "description": "A translation model, and the pods that serve it.",
+        "description": "A translation model and the pods that serve it.",
         "required": ["spec"],
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
-            "spec": structural(TranslationDeploymentSpec),
-            "status": structural(Status),
+            "spec": spec,
+            "status": status,
         },
         "x-kubernetes-validations": _validations(OBJECT_RULES),
     }
@@ -109,7 +114,7 @@ def _convert(
             key: value for key in ("description", "default") if (value := schema.get(key)) is not None
         }
         if isinstance(inlined.get("default"), dict):
-            # With all that lies inside: the API server judges a default by the rules before it fills it in.
+            # Including nested defaults: the API server validates a default before it sets it.
             inlined["default"] = _without_nulls(inlined["default"])
         if rules := getattr(models.get(name), "RULES", ()):
             inlined["x-kubernetes-validations"] = _validations(rules)
@@ -144,7 +149,7 @@ def _convert(
 
 
 def _without_nulls(value: Mapping[str, Any]) -> Schema:
-    """A default without the fields that are unset."""
+    """A default without unset fields."""
     return {
         key: _without_nulls(inner) if isinstance(inner, Mapping) else inner
         for key, inner in value.items()
@@ -173,7 +178,7 @@ def _column(name: str, kind: str, path: str, description: str) -> dict[str, str]
 
 
 class _Plain(yaml.SafeDumper):
-    """YAML without anchors: some readers of CRDs do not follow them."""
+    """YAML without anchors, which some readers of CRDs do not support."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002
         return True

@@ -25,69 +25,79 @@ TYPED_ARGUMENTS = frozenset(
         "download_dir",
     }
 )
-"""Names of vLLM's arguments that have a field of their own; extraArgs may not say them again."""
+"""vLLM's arguments that have a field in the spec; extraArgs cannot repeat them."""
 
 
 class Engine(SpecModel):
-    """How vLLM runs in each pod."""
+    """vLLM settings of each pod."""
 
-    device: Literal["cuda", "cpu"] = Field("cuda", description="What computes: NVIDIA GPUs or the CPU.")
+    device: Literal["cuda", "cpu"] = Field(
+        "cuda", description="Device that runs the model: NVIDIA GPUs (cuda) or the CPU (cpu)."
+    )
     dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] = Field(
-        "auto", description="Type of weights and activations; auto takes the model's own."
+        "auto", description="Data type of weights and activations. auto: as in the model's config."
     )
     max_num_seqs: int = Field(
         32,
         ge=1,
         le=4096,
-        description="Most sequences that one pod decodes at once; the rest waits. Size it to the load.",
+        description="Maximum number of sequences that one pod decodes at once (vLLM max_num_seqs). "
+        "Further requests wait. Size it to the load.",
     )
     max_num_batched_tokens: int = Field(
-        8192, ge=1, le=1_048_576, description="Most tokens that one step of the engine computes."
+        8192,
+        ge=1,
+        le=1_048_576,
+        description="Maximum number of tokens per engine step (vLLM max_num_batched_tokens).",
     )
     max_model_len: int | None = Field(
         None,
         ge=16,
         le=10_485_760,
-        description="Most tokens of prompt and translation together; the model's own limit where unset.",
+        description="Maximum number of tokens of prompt and translation together. Default: the model's "
+        "limit.",
     )
     gpu_memory_utilization: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="Share of the GPU's memory for weights and KV cache; vLLM's default where unset.",
+        description="Fraction of GPU memory for weights and KV cache. Default: vLLM's.",
     )
     kv_cache_memory: Quantity | None = Field(
         None,
-        description="Memory of the KV cache, such as 12Gi, instead of gpuMemoryUtilization.",
+        description="Size of the KV cache, such as 12Gi. Alternative to gpuMemoryUtilization.",
     )
-    tensor_parallel_size: int = Field(1, ge=1, le=64, description="GPUs that one pod spreads the model over.")
+    tensor_parallel_size: int = Field(
+        1, ge=1, le=64, description="Number of GPUs over which one pod splits the model."
+    )
     quantization: str | None = Field(
         None,
         min_length=1,
         max_length=40,
         pattern=r"^[a-z0-9_-]+$",
-        description="Quantization method such as fp8 or awq; the model's own where unset.",
+        description="Quantization method, such as fp8 or awq. Default: as in the model's config.",
     )
     scheduling_policy: Literal["FirstComeFirstServed", "ShortestFirst"] | None = Field(
         None,
-        description="Which waiting text is translated next. ShortestFirst lets short ones pass long ones, which "
-        "age; it pays where pods are busy and lengths differ. FirstComeFirstServed where unset.",
+        description="Order in which waiting segments are scheduled. ShortestFirst schedules short "
+        "segments first, with aging, so that long ones do not starve; it reduces latency when pods are "
+        "busy and lengths differ. Default: FirstComeFirstServed.",
     )
-    wedged_after: Duration | None = Field(
+    stall_timeout: Duration | None = Field(
         None,
-        description="Time without a step of an engine that has work, after which the pod fails its liveness "
-        "probe, and is restarted a minute later; 2m where unset.",
+        description="Maximum time without an engine step while requests are running. After it the "
+        "liveness probe fails, and the pod is restarted about a minute later. Default: 2m.",
     )
     extra_args: Annotated[
         dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
     ] = Field(
         {},
-        description="Further fields of vLLM's AsyncEngineArgs by name, such as enable_prefix_caching; the "
-        "engine refuses names that its vLLM does not know.",
+        description="Further vLLM AsyncEngineArgs by field name, such as enable_prefix_caching. The pod "
+        "fails to start on names that its vLLM does not have.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        within("engine", "wedgedAfter", "10s", "1h"),
+        within("engine", "stallTimeout", "10s", "1h"),
         Rule(
             "self.maxNumBatchedTokens >= self.maxNumSeqs",
             "maxNumBatchedTokens must be at least maxNumSeqs: a step computes one token of every sequence",
@@ -112,7 +122,7 @@ class Engine(SpecModel):
 
 
 def typed_again(engine: Engine) -> list[str]:
-    """Names in extraArgs that have a field of their own (CEL cannot look into untyped objects)."""
+    """Names in extraArgs that have a field in the spec (CEL cannot read untyped objects)."""
     return sorted(
         name
         for name in engine.extra_args
@@ -124,11 +134,9 @@ Amounts = Annotated[dict[str, Quantity], Field(max_length=16)]
 
 
 class Resources(SpecModel):
-    """What each pod asks of its node."""
+    """Resource requests and limits of each pod."""
 
     limits: Amounts = Field(
-        {}, description="Most that a pod may use, such as nvidia.com/gpu: 1 or memory: 32Gi."
+        {}, description="Resource limits of a pod, such as nvidia.com/gpu: 1 or memory: 32Gi."
     )
-    requests: Amounts = Field(
-        {}, description="What a pod is promised; what is left out is taken from the limits."
-    )
+    requests: Amounts = Field({}, description="Resource requests of a pod. Default: the limits.")

@@ -1,4 +1,4 @@
-"""What the models of the spec are made of: their base, rules, and the types that Kubernetes writes in its own way."""
+"""Base and rules of the spec's models, and the types of Kubernetes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pydantic.alias_generators import to_camel
 
 @dataclass(frozen=True)
 class Rule:
-    """What several fields say together, once for the API server and once for us.
+    """A constraint on several fields, for the API server and for the operator.
 
-    The API server evaluates `cel`; the operator evaluates `holds`, because a stored object may be older than
-    the rule. A test holds the two against each other.
+    The API server evaluates `cel`; the operator evaluates `check`, because a stored object may be older than the
+    rule. A test compares the two.
     """
 
     cel: str
-    """True where the object is good; `self` is the object that carries the rule."""
+    """True if the object is valid; `self` is the object with the rule."""
     message: str
-    """What the person should change."""
-    holds: Callable[[Any], bool]
-    """The same over the parsed model."""
+    """What the user should change."""
+    check: Callable[[Any], bool]
+    """The same for the parsed model."""
 
 
 class SpecModel(BaseModel):
-    """Base of every group of fields: camelCase outside, immutable, no unknown fields, its rules obeyed."""
+    """Base of every group of fields: camelCase in YAML, immutable, no unknown fields, with rules."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -38,8 +38,8 @@ class SpecModel(BaseModel):
     RULES: ClassVar[tuple[Rule, ...]] = ()
 
     @model_validator(mode="after")
-    def _obey_rules(self) -> SpecModel:
-        broken = [rule.message for rule in self.RULES if not rule.holds(self)]
+    def _check_rules(self) -> SpecModel:
+        broken = [rule.message for rule in self.RULES if not rule.check(self)]
         if broken:
             raise ValueError("; ".join(broken))
         return self
@@ -59,12 +59,12 @@ def amount(quantity: str | int) -> Fraction:
     """The number that a Kubernetes quantity such as ``12Gi``, ``500m`` or ``4`` stands for.
 
     Raises:
-        ValueError: It has none of the forms in `QUANTITY_PATTERN`.
+        ValueError: It does not match `QUANTITY_PATTERN`.
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
     """
     match = re.match(r"^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$", str(quantity))
     if match is None or match[2] not in _SUFFIXES:
-        raise ValueError(f"{quantity!r} is no quantity such as 12Gi, 500m or 4")
+        raise ValueError(f"{quantity!r} is not a quantity such as 12Gi, 500m or 4")
     return Fraction(match[1]) * _SUFFIXES[match[2]]
 
 
@@ -84,30 +84,30 @@ def seconds(duration: str) -> int:
     """The seconds of a `Duration`."""
     match = re.match(r"^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$", duration)
     if match is None:
-        raise ValueError(f"{duration!r} is no time such as 60s, 2m or 1h30m")
+        raise ValueError(f"{duration!r} is not a duration such as 60s, 2m or 1h30m")
     hours, minutes, rest = (int(part or 0) for part in match.groups())
     return hours * 3600 + minutes * 60 + rest
 
 
-def within(group: str, field: str, least: str, most: str) -> Rule:
-    """The rule that a `Duration`, where it is set, lies between two others.
+def within(group: str, field: str, minimum: str, maximum: str) -> Rule:
+    """The rule that a `Duration`, if set, is between two others.
 
     Args:
-        group: Field of the spec that holds the model which carries the rule; begins the message.
+        group: Field of the spec with the model that has the rule; starts the message.
         field: The duration's name in that model, in camelCase.
-        least: Shortest, such as ``1s``.
-        most: Longest, such as ``1h``.
+        minimum: Such as ``1s``.
+        maximum: Such as ``1h``.
     """
 
-    def holds(model: BaseModel) -> bool:
+    def check(model: BaseModel) -> bool:
         value = model.model_dump(by_alias=True)[field]
-        return value is None or seconds(least) <= seconds(value) <= seconds(most)
+        return value is None or seconds(minimum) <= seconds(value) <= seconds(maximum)
 
     return Rule(
-        f"!has(self.{field}) || (duration(self.{field}) >= duration('{least}') && "
-        f"duration(self.{field}) <= duration('{most}'))",
-        f"{group}.{field} must be between {least} and {most}",
-        holds,
+        f"!has(self.{field}) || (duration(self.{field}) >= duration('{minimum}') && "
+        f"duration(self.{field}) <= duration('{maximum}'))",
+        f"{group}.{field} must be between {minimum} and {maximum}",
+        check,
     )
 
 
@@ -123,7 +123,7 @@ LabelValue = Annotated[
 Untyped = Annotated[
     dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 ]
-"""Passed through to Kubernetes or vLLM, which check it."""
+"""Passed to Kubernetes or vLLM, which validate it."""
 
 
 class SecretKey(SpecModel):

@@ -1,4 +1,4 @@
-"""Names, labels and ownership that all children share."""
+"""Names, labels and owner references of all children."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ENGINE_CONTAINER = "engine"
 
 
 def selector(name: str) -> dict[str, str]:
-    """Labels by which the pods of one TranslationDeployment are found; never to change, as Deployments
-    refuse it.
+    """Labels that select the pods of one TranslationDeployment. They cannot change: a Deployment's selector is
+    immutable.
 
     Args:
         name: The TranslationDeployment's name.
@@ -50,7 +50,7 @@ def labels(td: TranslationDeployment) -> dict[str, str]:
 
 
 def metadata(td: TranslationDeployment, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Metadata of a child: named like its owner, deleted with it."""
+    """Metadata of a child: it has its owner's name, and is deleted with it."""
     written: dict[str, Any] = {
         "name": td.name,
         "namespace": td.namespace,

@@ -1,4 +1,4 @@
-"""`spec.model` and `spec.languages`: what translates, and between which languages."""
+"""`spec.model`."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ URI_PATTERN = (
     r"|oci://[^/].+"
     r"|file:///.+)$"
 )
-"""Where a model may lie. Read by RE2 in the API server and by Python here."""
+"""Locations of a model. Must be valid for RE2 (API server) and Python."""
 
 
 class ModelCache(SpecModel):
-    """Where weights and vLLM's compile cache are kept between starts."""
+    """Cache of weights and compiled kernels between starts."""
 
     persistent_volume_claim: Name | None = Field(
         None,
-        description="PersistentVolumeClaim that keeps downloaded weights and compiled kernels; without one "
-        "every new pod downloads and compiles again.",
+        description="PersistentVolumeClaim for downloaded weights and compiled kernels. Without it, every "
+        "new pod downloads and compiles again.",
     )
     size_limit: Quantity | None = Field(
-        None, description="Most that a cache without a claim may take from the node's disk, such as 50Gi."
+        None, description="Maximum disk space of the cache on the node without a claim, such as 50Gi."
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!(has(self.persistentVolumeClaim) && has(self.sizeLimit))",
-            "cache.sizeLimit only bounds a cache without a claim: remove it or cache.persistentVolumeClaim",
+            "set model.cache.sizeLimit or model.cache.persistentVolumeClaim, not both",
             lambda cache: cache.persistent_volume_claim is None or cache.size_limit is None,
         ),
     )
 
 
 class Model(SpecModel):
-    """The model that translates."""
+    """The translation model."""
 
     uri: str = Field(
         min_length=6,
         max_length=512,
-        description="Where the model is: hf://ORG/NAME, pvc://CLAIM/PATH, s3://BUCKET/PATH, oci://IMAGE:TAG "
-        "(an image volume) or file:///PATH (inside the engine's image).",
+        description="Location of the model: hf://ORG/NAME, pvc://CLAIM/PATH, s3://BUCKET/PATH, "
+        "oci://IMAGE:TAG (an image volume) or file:///PATH (inside the engine's image).",
     )
     revision: str | None = Field(
         None,
         min_length=1,
         max_length=128,
         pattern=r"^[\w./-]+$",
-        description="Commit, tag or branch of a hf:// model; pin a commit to get the same weights each time.",
+        description="Commit, tag or branch of a hf:// model. Pin a commit to always load the same weights.",
     )
     token_secret_ref: SecretKey | None = Field(
-        None, description="Secret with the Hugging Face token, for models that need one."
+        None, description="Secret with a Hugging Face token. Required for gated and private models."
     )
     prompt_family: PromptFamily = Field(
-        description="How the model wants to be asked; custom takes promptTemplate."
+        description="Prompt format of the model family. custom requires promptTemplate."
     )
     prompt_template: str | None = Field(
         None,
         min_length=6,
         max_length=8192,
-        description="The prompt of promptFamily custom, with {text} and {target}; {source} and the codes "
-        "{source_code} and {target_code} are known as well.",
+        description="Prompt for promptFamily custom. Must contain {text}, and {target} or {target_code}; "
+        "{source} and {source_code} are optional.",
     )
     cache: ModelCache = Field(
-        ModelCache(), description="Where weights and compiled kernels are kept between starts."
+        ModelCache(), description="Cache of weights and compiled kernels between starts."
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -83,7 +83,7 @@ class Model(SpecModel):
         ),
         Rule(
             f"(self.promptFamily == '{CUSTOM_FAMILY}') == has(self.promptTemplate)",
-            "promptFamily custom needs promptTemplate, and no other family takes one",
+            "promptTemplate is required with promptFamily custom and not allowed with other families",
             lambda model: (model.prompt_family == CUSTOM_FAMILY) == (model.prompt_template is not None),
         ),
         Rule(
@@ -100,7 +100,7 @@ class Model(SpecModel):
         ),
         Rule(
             "!has(self.revision) || self.uri.startsWith('hf://')",
-            "model.revision only means something for hf:// models; name the version in the uri instead",
+            "model.revision applies to hf:// models only; put the version into model.uri",
             lambda model: model.revision is None or model.uri.startswith("hf://"),
         ),
     )

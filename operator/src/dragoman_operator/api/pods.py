@@ -1,4 +1,4 @@
-"""How pods are rolled out, placed, reached and fenced: `spec.rollout`, `podTemplate`, `service`, `networkPolicy`."""
+"""`spec.rollout`, `podTemplate`, `service` and `networkPolicy`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LocalObjectReference(SpecModel):
 
 
 PROGRESS_MARGIN_S = 300
-"""Added to the time a pod may take to start: scheduling and pulling an image come before it."""
+"""Added to the maximum startup time, for scheduling and pulling the image."""
 
 
 class Rollout(SpecModel):
@@ -28,20 +28,20 @@ class Rollout(SpecModel):
 
     surge: Literal["Auto", "Always", "Never"] = Field(
         "Auto",
-        description="Always: a new pod starts before an old one leaves, which needs a spare GPU. Never: an "
-        "old pod leaves first. Auto: the former where the new pod finds a node within 10 s, else the latter.",
+        description="Always: start a new pod before terminating an old one (needs a spare GPU). Never: "
+        "terminate first. Auto: as Always if the new pod is scheduled within 10 s, else as Never.",
     )
     drain_timeout: Duration = Field(
-        "60s", description="Longest that a pod which is told to stop finishes what it has accepted."
+        "60s", description="Maximum time to finish in-flight requests after SIGTERM."
     )
     lame_duck: Duration | None = Field(
         None,
-        description="Longest that a pod goes on taking requests after SIGTERM, while unready, for load balancers "
-        "that are slow to notice; routers cut it short where all requests come by them. 5s where any came in the "
-        "last minute, else none, where unset.",
+        description="Maximum time that a pod keeps accepting requests after SIGTERM while its readiness "
+        "probe fails, for load balancers that react late. Ends earlier when all routers have confirmed "
+        "and no direct client remains. Default: 5s if there were requests in the last minute, else 0s.",
     )
     start_timeout: Duration = Field(
-        "30m", description="Longest that a pod may download, load and compile before it is restarted."
+        "30m", description="Maximum time to download, load and compile the model before the pod is restarted."
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -63,10 +63,13 @@ class EnvVar(SpecModel):
     """One environment variable of the engine container, as in a pod."""
 
     name: str = Field(
-        min_length=1, max_length=253, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Its name."
+        min_length=1,
+        max_length=253,
+        pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$",
+        description="Name of the variable.",
     )
-    value: str | None = Field(None, max_length=32_768, description="Its value.")
-    value_from: Untyped | None = Field(None, description="Where its value comes from, as in a pod.")
+    value: str | None = Field(None, max_length=32_768, description="Value of the variable.")
+    value_from: Untyped | None = Field(None, description="Source of the value, as in a pod.")
 
 
 def _ours(key: str) -> bool:
@@ -74,7 +77,7 @@ def _ours(key: str) -> bool:
 
 
 class PodTemplate(SpecModel):
-    """What is added to every engine pod."""
+    """Additions to every engine pod."""
 
     labels: Labels = Field({}, description="Labels of the pods.")
     annotations: Annotations = Field({}, description="Annotations of the pods.")
@@ -84,16 +87,16 @@ class PodTemplate(SpecModel):
     )
     affinity: Untyped | None = Field(None, description="Affinity, as in a pod.")
     topology_spread_constraints: Annotated[tuple[Untyped, ...], Field(max_length=16)] = Field(
-        (), description="How replicas spread over nodes and zones, as in a pod."
+        (), description="Topology spread constraints, as in a pod."
     )
     runtime_class_name: Name | None = Field(None, description="Runtime class, such as nvidia.")
     priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
-    scheduler_name: Name | None = Field(None, description="Scheduler, where not the default one.")
+    scheduler_name: Name | None = Field(None, description="Scheduler of the pods. Default: the cluster's.")
     env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Environment of the engine container; wins over what the operator sets. Every option of "
-        "`dragoman serve` that has no field here can be set as DRAGOMAN_<OPTION>.",
+        description="Environment variables of the engine container; they override those set by the "
+        "operator. Options of `dragoman serve` without a field here can be set as DRAGOMAN_<OPTION>.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -109,26 +112,28 @@ class Service(SpecModel):
     """The Service in front of the pods."""
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
-        "ClusterIP", description="How it is reached; ClusterIP is inside the cluster alone."
+        "ClusterIP", description="Type of the Service."
     )
-    annotations: Annotations = Field({}, description="Annotations, such as those a load balancer reads.")
+    annotations: Annotations = Field(
+        {}, description="Annotations of the Service, such as those for a load balancer."
+    )
 
 
 class NetworkPolicy(SpecModel):
-    """What may reach the pods, and what they may reach."""
+    """Allowed connections to and from the pods."""
 
     model_config = ConfigDict(
         alias_generator=lambda name: to_camel(name.rstrip("_")), extra="forbid", frozen=True
     )
 
-    enabled: bool = Field(True, description="Whether the operator makes a NetworkPolicy.")
+    enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy.")
     from_: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Peers that may reach the pods' http port, as in a NetworkPolicy; empty lets everyone. "
-        "Name the router, your clients and your Prometheus.",
+        description="NetworkPolicy peers that may connect to the http port. Empty: all. List the router, "
+        "your clients and your Prometheus.",
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Further egress rules, as in a NetworkPolicy. Without any, pods reach DNS and port 443 "
-        "where the model is downloaded (hf://, s3://), the port of tracing.otlpEndpoint, and nothing otherwise.",
+        description="Additional NetworkPolicy egress rules. Always allowed: DNS, port 443 for models that "
+        "are downloaded (hf://, s3://), and the port of tracing.otlpEndpoint.",
     )

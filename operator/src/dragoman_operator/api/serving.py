@@ -1,6 +1,6 @@
-"""`spec.admission`, `translation`, `glossary`, `tracing`: how pods take requests on, translate and report.
+"""`spec.admission`, `translation`, `glossary` and `tracing`.
 
-What is unset is left out of the pods' command line, so that the engine pod's own default holds.
+Fields that are not set are left out of the pods' command line, so that the engine pod's defaults apply.
 """
 
 from __future__ import annotations
@@ -14,57 +14,58 @@ from dragoman_operator.api.fields import Duration, Name, Quantity, Rule, SpecMod
 
 _PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 ENDPOINT_PATTERN = rf"^(https?)://([^\s/?#@:\[\]]+|\[[0-9a-fA-F:]+\])(:({_PORT}))?(/[^\s?#]*)?$"
-"""A URL with its scheme and port in groups 1 and 4. Read by RE2 in the API server and by Python here."""
+"""A URL with its scheme and port in groups 1 and 4. Must be valid for RE2 (API server) and Python."""
 
 
 class Admission(SpecModel):
-    """What each pod takes on at once, and what it refuses with 503 (429 over DeepL's API)."""
+    """Admission limits of each pod; requests above them are refused with 503 (429 in DeepL's API)."""
 
     max_queued_requests: int | None = Field(
         None,
         ge=0,
         le=1_000_000,
-        description="Most requests that may wait for the engine; 8 for each of maxNumSeqs where unset.",
+        description="Maximum number of generations that wait for the engine; a request counts one per "
+        "segment, target and alternative. Default: 8 × maxNumSeqs.",
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
         le=1_000_000_000,
-        description="Most estimated tokens that may wait for the engine; as many as it runs at once where unset.",
+        description="Maximum number of estimated tokens that wait for the engine. Default: as many as run "
+        "at once.",
     )
-    refuse_late: bool | None = Field(
+    deadline_aware: bool | None = Field(
         None,
-        description="Whether requests are refused at once that, by the measured pace, will miss their time "
-        "limit; true where unset.",
+        description="Refuse a request immediately if, at the measured throughput, it would exceed its "
+        "time limit. Default: true.",
     )
     request_timeout: Duration | None = Field(
         None,
-        description="Time after which a request is given up with 504; 30s where unset. A router has a limit of "
-        "its own (router.bounds.requestSeconds of the chart).",
+        description="Maximum time of a request; after it the answer is 504. Default: 30s. Routers have "
+        "their own limit (router.bounds.requestTimeoutSeconds of the chart).",
     )
     unready_when_overloaded: bool | None = Field(
         None,
-        description="Whether a pod turns unready while it refuses requests for load, for load balancers that "
-        "look at readiness alone; false where unset.",
+        description="Fail the readiness probe while requests are refused because of overload, for load "
+        "balancers that use readiness only. Default: false.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("admission", "requestTimeout", "1s", "1h"),)
 
 
 class Translation(SpecModel):
-    """How pods translate."""
+    """Translation settings of the pods."""
 
-    split: Literal["Lines", "Sentences", "NoLines", "None"] | None = Field(
+    split: Literal["Lines", "Sentences", "NoNewlines", "None"] | None = Field(
         None,
-        description="What ends a segment of plain text where a request does not say. Lines: line breaks, and "
-        "sentences where a line is too long for the model. Sentences: each sentence. NoLines: each sentence, a "
-        "line break being white space. None: a text is one segment, and refused where it does not fit. As the "
-        "model wants it where unset.",
+        description="How plain text is split if a request does not say. Lines: at line breaks; lines too "
+        "long for the model also at sentences. Sentences: at sentences. NoNewlines: at sentences, line "
+        "breaks count as spaces. None: not at all; texts that do not fit are refused. Default: the model "
+        "family's preference.",
     )
     cache_size: Quantity | None = Field(
         None,
-        description="Memory of each pod for translated segments to answer from again, such as 256Mi; none "
-        "where unset.",
+        description="Memory per pod for a cache of translated segments, such as 256Mi. Default: no cache.",
     )
 
     @property
@@ -81,33 +82,33 @@ class ConfigMapKey(SpecModel):
         "glossary.yaml",
         max_length=253,
         pattern=r"^[-_a-zA-Z0-9][-._a-zA-Z0-9]*$",
-        description="Key in the ConfigMap; one that ends in .tsv holds lines with tabs, any other YAML.",
+        description="Key in the ConfigMap. A name ending in .tsv: tab-separated lines; otherwise YAML.",
     )
 
 
 class Glossary(SpecModel):
-    """Terms that hold for every request; a request's own terms win."""
+    """Terminology for all requests; terms in a request take precedence."""
 
-    config_map_ref: ConfigMapKey = Field(
-        description="ConfigMap with the terms. An edit takes effect in the running pods within about a minute; "
-        "one that is no glossary leaves the last good terms in force."
+    config_map_key_ref: ConfigMapKey = Field(
+        description="ConfigMap key with the terms. Changes take effect in running pods within about a "
+        "minute. Invalid content is ignored: the last valid terms stay in use."
     )
 
 
 class Tracing(SpecModel):
-    """Where traces of requests go."""
+    """Destination of request traces."""
 
     otlp_endpoint: str | None = Field(
         None,
         max_length=512,
         pattern=ENDPOINT_PATTERN,
-        description="Collector of OpenTelemetry traces by OTLP over HTTP, such as "
-        "http://otel-collector.monitoring:4318. The pods' NetworkPolicy lets them reach its port.",
+        description="OTLP/HTTP endpoint for OpenTelemetry traces, such as "
+        "http://otel-collector.monitoring:4318. The NetworkPolicy of the pods allows its port.",
     )
 
     @property
     def port(self) -> int | None:
-        """The collector's TCP port; None where there is no collector."""
+        """The endpoint's TCP port; None without tracing."""
         match = re.match(ENDPOINT_PATTERN, self.otlp_endpoint or "")
         if match is None:
             return None

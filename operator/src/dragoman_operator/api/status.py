@@ -1,4 +1,4 @@
-"""`status`: what the operator found, and what a person should know about it."""
+"""`status` of a TranslationDeployment."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pydantic.alias_generators import to_camel
 ConditionType = Literal["Available", "Progressing", "Degraded", "ScalingActive", "MetricsAvailable", "Tuning"]
 
 REASON_PATTERN = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
-"""Of a condition's reason, as Kubernetes has it."""
+"""Format of a condition's reason in Kubernetes."""
 
 
 class StatusModel(BaseModel):
-    """Base of the status: camelCase outside; what is unset is left out."""
+    """Base of the status: camelCase in YAML; unset fields are left out."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -22,193 +22,207 @@ class StatusModel(BaseModel):
 
 
 class Condition(StatusModel):
-    """One statement about the object, with its reason."""
+    """Condition of the object."""
 
-    type: ConditionType = Field(description="What the condition is about.")
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    type: ConditionType = Field(description="Type of the condition.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition.")
     reason: str = Field(
         min_length=1,
         max_length=256,
         pattern=REASON_PATTERN,
-        description="The cause in one word, for programs.",
+        description="Reason in one word, for programs.",
     )
-    message: str = Field(max_length=4096, description="The cause in a sentence, and what to do about it.")
+    message: str = Field(max_length=4096, description="Explanation, with the action to take.")
     last_transition_time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="When status last changed."
+        json_schema_extra={"format": "date-time"}, description="Time of the last change of status."
     )
     observed_generation: int = Field(
-        ge=0, json_schema_extra={"format": "int64"}, description="The spec's generation it was drawn from."
+        ge=0,
+        json_schema_extra={"format": "int64"},
+        description="Generation of the spec that the condition is based on.",
     )
 
 
 class ConditionValue(NamedTuple):
-    """A condition before it is stamped with times."""
+    """A condition without its times."""
 
     type: ConditionType
-    holds: bool
+    status: bool
     reason: str
     message: str
 
 
 class Signals(StatusModel):
-    """The figures that the last decision was made by."""
+    """Measurements behind the last decision."""
 
-    running: float | None = Field(None, description="Sequences in all engines.")
+    running: float | None = Field(None, description="Running sequences in all engines.")
     waiting: float | None = Field(None, description="Requests in the engines' queues.")
-    held: int | None = Field(None, description="Requests that wait at the routers.")
+    queued_at_routers: int | None = Field(None, description="Requests queued at the routers.")
     in_flight_at_routers: int | None = Field(
-        None, description="Requests that routers have passed on and that are not answered."
+        None, description="Requests that routers have sent to replicas and that are unfinished."
     )
-    silent_replicas: int | None = Field(None, description="Ready replicas that give no metrics.")
-    silent_routers: int | None = Field(None, description="Routers whose load is not known.")
-    arrivals_per_second: float | None = Field(None, description="Requests that come, over the last minute.")
-    seconds_per_request: float | None = Field(None, description="Seconds that a request spends in an engine.")
-    kv_cache_usage: float | None = Field(None, description="Mean share of the KV caches in use.")
-    replicas_by_load: float | None = Field(None, description="Replicas that the load asks for, not rounded.")
-    replicas_by_memory: float | None = Field(
-        None, description="Replicas that the KV caches ask for, not rounded."
+    replicas_not_reporting: int | None = Field(None, description="Ready replicas without metrics.")
+    routers_not_reporting: int | None = Field(None, description="Routers without a load report.")
+    arrivals_per_second: float | None = Field(
+        None, description="Arrival rate, averaged over the last minute."
     )
-    window_seconds: float | None = Field(
-        None, description="How far back the autoscaler looks before it lets replicas go."
+    seconds_per_request: float | None = Field(None, description="Time a request spends in an engine.")
+    kv_cache_usage: float | None = Field(None, description="Mean KV cache usage, 0 to 1.")
+    replicas_by_load: float | None = Field(None, description="Replicas required by the load, not rounded.")
+    replicas_by_kv_cache: float | None = Field(
+        None, description="Replicas required by KV cache usage, not rounded."
+    )
+    stabilization_window_seconds: float | None = Field(
+        None, description="Stabilization window for scaling down."
     )
 
 
 class ScalingChange(StatusModel):
-    """One change of the number of replicas."""
+    """A change of the number of replicas."""
 
-    time: str = Field(json_schema_extra={"format": "date-time"}, description="When.")
+    time: str = Field(json_schema_extra={"format": "date-time"}, description="Time of the change.")
     from_: int = Field(ge=0, alias="from", description="Replicas before.")
     to: int = Field(ge=0, description="Replicas after.")
-    rule: str = Field(max_length=64, description="The rule that decided.")
-    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+    rule: str = Field(max_length=64, description="Rule that determined the change.")
+    reason: str = Field(max_length=1024, description="Reason, with measurements.")
 
 
 class Scaling(StatusModel):
-    """Why there are as many replicas as there are."""
+    """State of autoscaling."""
 
-    mode: str | None = Field(None, max_length=64, description="Who decides, as spec.autoscaling.mode says.")
+    mode: str | None = Field(
+        None, max_length=64, description="Autoscaling mode, as in spec.autoscaling.mode."
+    )
     rule: str | None = Field(
-        None, max_length=64, description="The rule that decided; docs/autoscaling.md tells them."
+        None,
+        max_length=64,
+        description="Rule that determined the number of replicas, see docs/autoscaling.md.",
     )
-    reason: str = Field(max_length=1024, description="Why, with its numbers.")
-    desired_replicas: int | None = Field(None, ge=0, description="Pods that there should be.")
-    current_replicas: int | None = Field(None, ge=0, description="Pods that there are, ready or not.")
-    evaluated_at: str | None = Field(
-        None, json_schema_extra={"format": "date-time"}, description="When the figures below were read."
+    reason: str = Field(max_length=1024, description="Reason, with measurements.")
+    desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")
+    current_replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
+    evaluation_time: str | None = Field(
+        None, json_schema_extra={"format": "date-time"}, description="Time of the measurements below."
     )
-    source: str | None = Field(None, max_length=512, description="Where they were read.")
-    signals: Signals | None = Field(None, description="The figures that the decision was made by.")
-    time_to_ready_seconds: float | None = Field(
-        None, description="How long a replica takes to become ready, as measured."
-    )
+    source: str | None = Field(None, max_length=512, description="Source of the measurements.")
+    signals: Signals | None = Field(None, description="Measurements behind the decision.")
+    time_to_ready_seconds: float | None = Field(None, description="Measured time until a replica is ready.")
     changes: tuple[ScalingChange, ...] = Field(
-        (), max_length=5, description="The last changes of the number of replicas, the newest first."
+        (), max_length=5, description="Last changes of the number of replicas, newest first."
     )
-    memory: str | None = Field(
-        None, max_length=32_768, description="What the autoscaler remembers, for its next start."
+    state: str | None = Field(
+        None,
+        max_length=32_768,
+        description="Encoded state of the autoscaler, used after a restart of the operator.",
     )
 
 
 class RolloutStatus(StatusModel):
-    """What a failed rollout goes back to."""
+    """State of rollbacks."""
 
-    good_template: str | None = Field(
+    last_ready_template_hash: str | None = Field(
         None,
         max_length=63,
-        description="The pod-template-hash of the version whose pods were all ready last.",
+        description="The pod-template-hash of the last version whose pods were all ready.",
     )
-    failed_template: str | None = Field(
+    failed_template_digest: str | None = Field(
         None, max_length=63, description="Digest of the version that failed and is not tried again."
     )
-    reason: str | None = Field(None, max_length=1024, description="Why it failed.")
+    reason: str | None = Field(None, max_length=1024, description="Reason of the failure.")
 
 
-class SizeEvidence(StatusModel):
-    """What was measured of one replica, in the window that a recommendation rests on."""
+class SizeMeasurements(StatusModel):
+    """Measurements of one replica in the window of a recommendation."""
 
     window_seconds: float = Field(description="Length of the window.")
-    samples: int = Field(ge=0, description="Looks at a replica that had requests.")
-    requests: int = Field(ge=0, description="Requests that ended.")
-    concurrency_p50: float = Field(description="Requests running and waiting, half the time it was busy.")
-    concurrency_p95: float = Field(description="The same for 95% of that time.")
-    queue_share: float = Field(description="Share of these requests that waited, 0 to 1.")
-    queue_seconds: float | None = Field(None, description="Seconds that a request waited.")
-    seconds_per_output_token: float | None = Field(
-        None, description="Seconds that a running sequence took for a token."
+    samples: int = Field(ge=0, description="Number of samples with requests in flight.")
+    requests: int = Field(ge=0, description="Finished requests.")
+    concurrency_p50: float = Field(description="Median of running and waiting requests while busy.")
+    concurrency_p95: float = Field(description="95th percentile of running and waiting requests while busy.")
+    queued_request_ratio: float = Field(description="Ratio of these requests that were waiting, 0 to 1.")
+    queue_time_seconds: float | None = Field(None, description="Mean queue time of a request.")
+    time_per_output_token_seconds: float | None = Field(
+        None,
+        description="Time per output token of a running sequence (vLLM "
+        "request_time_per_output_token_seconds).",
     )
-    tokens_per_second: float | None = Field(
-        None, description="Tokens that a replica wrote while it was busy."
+    output_tokens_per_second: float | None = Field(
+        None, description="Output tokens per second of a replica while busy."
     )
-    kv_cache_usage_p95: float | None = Field(None, description="KV cache in use 95% of the time, 0 to 1.")
+    kv_cache_usage_p95: float | None = Field(None, description="95th percentile of KV cache usage, 0 to 1.")
     preemptions_per_request: float | None = Field(
-        None, description="How often a sequence lost its place in the KV cache."
+        None, description="Preemptions per request (vLLM num_preemptions)."
     )
 
 
 class SizeRecommendation(StatusModel):
-    """The size that fits the measured load."""
+    """The maxNumSeqs that fits the measured load."""
 
-    max_num_seqs: int = Field(ge=1, description="For spec.engine.maxNumSeqs.")
-    reason: str = Field(max_length=1024, description="Why, with its numbers.")
-    since: str = Field(json_schema_extra={"format": "date-time"}, description="When it was first made.")
-    evidence: SizeEvidence = Field(description="What was measured.")
+    max_num_seqs: int = Field(ge=1, description="Recommended spec.engine.maxNumSeqs.")
+    reason: str = Field(max_length=1024, description="Reason, with measurements.")
+    first_recommended_time: str = Field(
+        json_schema_extra={"format": "date-time"},
+        description="Time at which this value was first recommended.",
+    )
+    measurements: SizeMeasurements = Field(description="Measurements of one replica.")
 
 
 class SizeTrial(StatusModel):
-    """A size that is tried, or was."""
+    """A trial of another maxNumSeqs."""
 
-    time: str = Field(json_schema_extra={"format": "date-time"}, description="When it began, or ended.")
-    from_: int = Field(ge=1, alias="from", description="The size before.")
-    to: int = Field(ge=1, description="The size that is tried.")
-    result: str = Field(max_length=64, description="Starting, Comparing, Applied or TurnedDown.")
-    reason: str = Field(max_length=1024, description="Why, with its numbers.")
+    time: str = Field(
+        json_schema_extra={"format": "date-time"}, description="Time of its start, or of its end."
+    )
+    from_: int = Field(ge=1, alias="from", description="maxNumSeqs before.")
+    to: int = Field(ge=1, description="maxNumSeqs of the trial.")
+    result: str = Field(max_length=64, description="Starting, Comparing, Applied or Rejected.")
+    reason: str = Field(max_length=1024, description="Reason, with measurements.")
 
 
 class TuningStatus(StatusModel):
-    """How maxNumSeqs follows the measured load."""
+    """State of tuning."""
 
-    mode: str = Field(max_length=64, description="What spec.tuning.mode asked for.")
-    max_num_seqs: int = Field(ge=1, description="The size in force; the spec's, where none was applied.")
-    trial: SizeTrial | None = Field(None, description="The size that is being tried.")
-    trials: tuple[SizeTrial, ...] = Field((), max_length=5, description="The last ones, the newest first.")
-    memory: str | None = Field(
-        None, max_length=32_768, description="What tuning remembers, for the operator's next start."
+    mode: str = Field(max_length=64, description="Mode, as in spec.tuning.mode.")
+    max_num_seqs: int = Field(ge=1, description="maxNumSeqs in use; the spec's unless another was applied.")
+    trial: SizeTrial | None = Field(None, description="Trial in progress.")
+    trials: tuple[SizeTrial, ...] = Field((), max_length=5, description="Last trials, newest first.")
+    state: str | None = Field(
+        None, max_length=32_768, description="Encoded state of tuning, used after a restart of the operator."
     )
 
 
 class Status(StatusModel):
-    """What the operator found, and what a person should know about it."""
+    """Observed state of the deployment."""
 
     observed_generation: int | None = Field(
         None,
         ge=0,
         json_schema_extra={"format": "int64"},
-        description="The spec's generation that this status belongs to.",
+        description="Generation of the spec that this status is based on.",
     )
-    replicas: int | None = Field(None, ge=0, description="Pods that exist, ready or not.")
-    ready_replicas: int | None = Field(None, ge=0, description="Pods that answer requests.")
-    desired_replicas: int | None = Field(None, ge=0, description="Pods that there should be.")
+    replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
+    ready_replicas: int | None = Field(None, ge=0, description="Ready pods.")
+    desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")
     selector: str | None = Field(
         None, max_length=1024, description="Label selector of the pods, for the scale subresource."
     )
-    url: str | None = Field(None, max_length=512, description="Where requests go, inside the cluster.")
+    url: str | None = Field(None, max_length=512, description="URL for requests from inside the cluster.")
     languages: str | None = Field(
-        None, max_length=1024, description="The pairs served, for people: en>de,fr,ne."
+        None, max_length=1024, description="Language pairs that are served: en>de,fr,ne."
     )
-    why: str | None = Field(
-        None, max_length=1024, description="The most important of the conditions, in one sentence."
-    )
-    scaling: Scaling | None = Field(None, description="Why there are as many replicas as there are.")
-    rollout: RolloutStatus | None = Field(None, description="What a failed rollout goes back to.")
+    message: str | None = Field(None, max_length=1024, description="The most important condition message.")
+    scaling: Scaling | None = Field(None, description="State of autoscaling.")
+    rollout: RolloutStatus | None = Field(None, description="State of rollbacks.")
     recommendation: SizeRecommendation | None = Field(
         None, description="The maxNumSeqs that fits the measured load."
     )
-    tuning: TuningStatus | None = Field(None, description="How maxNumSeqs follows the measured load.")
+    tuning: TuningStatus | None = Field(None, description="State of tuning.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        description="Available: requests are answered. Progressing: pods are being started or replaced. "
-        "Degraded: something needs a person. ScalingActive: the number of replicas follows the load. "
-        "MetricsAvailable: there are figures to decide by. Tuning: another maxNumSeqs is being tried.",
+        description="Available: at least one replica is ready. Progressing: pods are being started or "
+        "replaced. Degraded: manual action is needed. ScalingActive: the number of replicas follows the "
+        "load. MetricsAvailable: metrics for scaling decisions are available. Tuning: a trial of another "
+        "maxNumSeqs is running.",
     )

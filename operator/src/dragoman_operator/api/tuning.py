@@ -1,4 +1,4 @@
-"""`spec.tuning`: whether maxNumSeqs follows what running pods measure."""
+"""`spec.tuning`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from pydantic import Field
 
 from dragoman_operator.api.fields import Duration, Rule, SpecModel, seconds
 
-LONGEST_WINDOW_S = 7200
-"""As the rule below says."""
+MAX_WINDOW_S = 7200
+"""Maximum of the rule below."""
 
 
 class Tuning(SpecModel):
-    """Whether maxNumSeqs follows what running pods measure."""
+    """Whether maxNumSeqs is adapted to the measured load."""
 
     mode: Literal["Off", "Recommend", "Apply"] = Field(
         "Off",
-        description="Recommend: the status says which engine.maxNumSeqs fits the measured load. Apply: the "
-        "operator tries it on one replica, compares, and goes on or back. Off: engine.maxNumSeqs as it is.",
+        description="Off: maxNumSeqs is used as set. Recommend: status.recommendation has the maxNumSeqs "
+        "that fits the measured load. Apply: the operator tries it on one replica, compares, and applies "
+        "or rejects it.",
     )
     window: Duration = Field(
         "10m",
-        description="How long pods are watched before a size is recommended, and a size that is tried is compared.",
+        description="Measurement time before a recommendation, and for comparing a trial.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "duration(self.window) >= duration('10s') && duration(self.window) <= duration('2h')",
             "tuning.window must be between 10s and 2h",
-            lambda tuning: 10 <= seconds(tuning.window) <= LONGEST_WINDOW_S,
+            lambda tuning: 10 <= seconds(tuning.window) <= MAX_WINDOW_S,
         ),
     )

@@ -1,4 +1,4 @@
-"""`dragoman.io/v1alpha1`, kind TranslationDeployment: the spec as a whole, and reading an object into it."""
+"""`dragoman.io/v1alpha1`, kind TranslationDeployment: the spec, and parsing of objects."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dragoman_operator.api.engine import Engine, Resources, typed_again
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.model import Model
 from dragoman_operator.api.pods import LocalObjectReference, NetworkPolicy, PodTemplate, Rollout, Service
+from dragoman_operator.api.renamed import current_spec
 from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling
 from dragoman_operator.api.serving import Admission, Glossary, Tracing, Translation
 from dragoman_operator.api.tuning import Tuning
@@ -23,7 +24,7 @@ _GPU, _MIG = "nvidia.com/gpu", "nvidia.com/mig-"
 
 NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_LIMIT = 52
-"""The Service of the same name must be a DNS label, and pods add up to eleven characters to theirs."""
+"""The Service has the same name and must be a DNS label; pod names have up to eleven characters more."""
 
 
 def _gpus_fit(spec: TranslationDeploymentSpec) -> bool:
@@ -34,25 +35,30 @@ def _gpus_fit(spec: TranslationDeploymentSpec) -> bool:
 
 
 class TranslationDeploymentSpec(SpecModel):
-    """What should run: a model, the languages it serves, and how many pods of what kind."""
+    """The model, its languages, and the pods that serve them."""
 
     model: Model = Field(description="The model that translates.")
     languages: Annotated[tuple[Languages, ...], Field(max_length=200)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["source"]},
-        description="Language pairs that are served, one entry for each source; empty serves every pair.",
+        description="Language pairs that are served, one entry per source. Empty: all pairs.",
     )
     engine: Engine = Field(Engine(), description="How vLLM runs in each pod.")
-    admission: Admission = Field(Admission(), description="What each pod takes on at once, and refuses.")
+    admission: Admission = Field(Admission(), description="Admission limits of each pod.")
     translation: Translation = Field(Translation(), description="How pods translate.")
-    glossary: Glossary | None = Field(None, description="Terms that hold for every request.")
-    tracing: Tracing = Field(Tracing(), description="Where traces of requests go.")
-    resources: Resources = Field(Resources(), description="What each pod asks of its node.")
+    glossary: Glossary | None = Field(
+        None, description="Terminology for all requests; terms in a request take precedence."
+    )
+    tracing: Tracing = Field(Tracing(), description="Destination of request traces.")
+    resources: Resources = Field(Resources(), description="Resource requests and limits of each pod.")
     image: str | None = Field(
-        None, min_length=1, max_length=512, description="Engine image; the operator's own where unset."
+        None,
+        min_length=1,
+        max_length=512,
+        description="Image of the engine pods. Default: the operator's setting.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
-        "IfNotPresent", description="When the image is pulled."
+        "IfNotPresent", description="Pull policy of the image."
     )
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=16)] = Field(
         (), description="Secrets with credentials of the image's registry."
@@ -61,17 +67,18 @@ class TranslationDeploymentSpec(SpecModel):
         1,
         ge=0,
         le=MAX_REPLICAS,
-        description="Engine pods, where autoscaling is off or external; the scale subresource writes it.",
+        description="Number of engine pods when autoscaling is off or external. Written by the scale "
+        "subresource.",
     )
     autoscaling: Autoscaling | None = Field(
-        None, description="Who decides how many replicas there are; spec.replicas alone where unset."
+        None, description="How the number of replicas is chosen. Default: spec.replicas."
     )
-    tuning: Tuning = Field(Tuning(), description="Whether engine.maxNumSeqs follows the measured load.")
+    tuning: Tuning = Field(Tuning(), description="Whether engine.maxNumSeqs is adapted to the measured load.")
     rollout: Rollout = Field(Rollout(), description="How pods are replaced when the spec changes.")
-    pod_template: PodTemplate = Field(PodTemplate(), description="What is added to every engine pod.")
+    pod_template: PodTemplate = Field(PodTemplate(), description="Additions to every engine pod.")
     service: Service = Field(Service(), description="The Service in front of the pods.")
     network_policy: NetworkPolicy = Field(
-        NetworkPolicy(), description="What may reach the pods, and what they may reach."
+        NetworkPolicy(), description="Allowed connections to and from the pods."
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -115,9 +122,9 @@ class TranslationDeploymentSpec(SpecModel):
 
     @field_validator("engine")
     @classmethod
-    def _said_once(cls, engine: Engine) -> Engine:
+    def _no_duplicate_arguments(cls, engine: Engine) -> Engine:
         if again := typed_again(engine):
-            raise ValueError(f"extraArgs says {', '.join(again)}, which the engine's own fields set")
+            raise ValueError(f"engine.extraArgs repeats {', '.join(again)}: use the fields of spec.engine")
         return engine
 
     @model_validator(mode="after")
@@ -131,38 +138,41 @@ class TranslationDeploymentSpec(SpecModel):
 OBJECT_RULES = (
     Rule(
         f"self.metadata.name.size() <= {NAME_LIMIT} && self.metadata.name.matches('{NAME_PATTERN}')",
-        f"metadata.name must be at most {NAME_LIMIT} lower-case letters, digits and hyphens and begin with a "
-        "letter, because the Service takes it",
+        f"metadata.name must be a DNS label of at most {NAME_LIMIT} characters that starts with a letter, because "
+        "the Service has the same name",
         lambda name: len(name) <= NAME_LIMIT,
     ),
 )
-"""Rules over the object as a whole."""
+"""Rules for the whole object."""
 
 
 @dataclass(frozen=True)
 class TranslationDeployment:
-    """One object as the operator works with it."""
+    """A parsed object."""
 
     name: str
     namespace: str
     uid: str
     generation: int
-    """Counts changes of the spec; the status says which it was drawn from."""
+    """Counts changes of the spec; used in the status."""
     spec: TranslationDeploymentSpec
+    deprecated: tuple[str, ...] = ()
+    """Sentences about former names in the spec."""
 
 
 def parse(body: Mapping[str, Any]) -> TranslationDeployment:
-    """Read an object of the API.
+    """Parse an object of the API.
 
     Args:
         body: The object as the API server returned it.
 
     Raises:
-        SpecError: The spec is not one that this operator understands; the message says which field and why.
+        SpecError: The spec is invalid; the message has the field and the reason.
     """
     metadata = body["metadata"]
+    fields, deprecated = current_spec(body.get("spec") or {})
     try:
-        spec = TranslationDeploymentSpec.model_validate(body.get("spec") or {})
+        spec = TranslationDeploymentSpec.model_validate(fields)
     except ValidationError as error:
         raise SpecError("; ".join(map(_sentence, error.errors()[:5]))) from error
     return TranslationDeployment(
@@ -171,11 +181,12 @@ def parse(body: Mapping[str, Any]) -> TranslationDeployment:
         uid=metadata["uid"],
         generation=metadata.get("generation", 1),
         spec=spec,
+        deprecated=deprecated,
     )
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
-    """One finding of pydantic as ``spec.engine.maxNumSeqs: Input should be …``."""
+    """One error of pydantic as ``spec.engine.maxNumSeqs: Input should be …``."""
     path = ".".join(("spec", *(str(part) for part in error["loc"])))
     if error["type"] == "extra_forbidden":
         return f"{path} is not known to this operator: remove it, or update the operator"

@@ -1,1 +1,1 @@
-"""The number of replicas: from metrics to a decision and its status."""
+"""Autoscaling: from metrics to the number of replicas and its status."""

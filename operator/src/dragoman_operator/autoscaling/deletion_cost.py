@@ -1,4 +1,4 @@
-"""Which pods leave first when there are to be fewer: those that are least busy."""
+"""Order of termination in a scale-down: pods with the fewest requests first."""
 
 from __future__ import annotations
 
@@ -18,44 +18,42 @@ from dragoman_operator.observed.snapshot import POD, Manifest
 log = logging.getLogger(__name__)
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
-"""Annotation by which a ReplicaSet chooses among ready pods: the cheapest goes first.
+"""Annotation by which a ReplicaSet orders ready pods: the lowest cost is terminated first.
 
 Source: https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost
 """
 
-MOST = 2_147_483_647
-"""The highest cost that Kubernetes takes."""
+MAX_COST = 2_147_483_647
+"""The maximum cost in Kubernetes."""
 
 
-def deletion_costs(pods: Iterable[EnginePod], heard: Mapping[str, ReplicaSample]) -> dict[str, int]:
-    """What to write on each pod, by its name: the requests that it has.
+def deletion_costs(pods: Iterable[EnginePod], found: Mapping[str, ReplicaSample]) -> dict[str, int]:
+    """The cost of each pod, by its name: its number of requests.
 
-    A pod that said nothing may have any number of them, and goes last. One that is not ready goes first whatever
-    its cost.
+    A pod without metrics has the maximum cost. Pods that are not ready are terminated first, regardless of cost.
 
     Args:
         pods: All pods of one deployment.
-        heard: Samples by uid; those without a time count as none.
+        found: Samples by uid; those without a time count as none.
     """
-    return {pod.name: _cost(heard.get(pod.uid)) for pod in pods}
+    return {pod.name: _cost(found.get(pod.uid)) for pod in pods}
 
 
 def _cost(sample: ReplicaSample | None) -> int:
     if sample is None or sample.at is None:
-        return MOST
-    return min(round(sample.running + sample.waiting), MOST - 1)
+        return MAX_COST
+    return min(round(sample.running + sample.waiting), MAX_COST - 1)
 
 
-class Leaving:
-    """Writes each pod's requests on it as its deletion cost.
+class DeletionCosts:
+    """Sets the deletion cost of pods to their number of requests.
 
     Args:
         kube: The API server.
-        http: Pods are asked anew: their last samples are as old as a tick, or were never taken.
-        timeout_s: Longest wait for one pod. One that is not waited for counts as the busiest, and a busier one goes in
-            its place; so this is as long as pods take that are well, whatever the tick.
-        seen_s: Seconds that Kubernetes' controllers get to see what was written. They watch pods and replica counts
-            apart, and one that hears of the count first takes a pod without a cost for one that is idle.
+        http: The session. Pods are scraped again, because their last samples are up to a tick old.
+        timeout_s: Timeout per pod. A pod that exceeds it counts as the busiest, so this does not depend on the tick.
+        seen_s: Seconds for Kubernetes' controllers to observe the costs. They watch pods and replica counts
+            separately; one that sees the count first treats a pod without a cost as idle.
     """
 
     def __init__(self, kube: Kube, http: aiohttp.ClientSession, timeout_s: float, seen_s: float) -> None:
@@ -65,20 +63,20 @@ class Leaving:
         self._seen_s = seen_s
 
     async def __call__(self, manifests: Iterable[Manifest]) -> None:
-        """Write the costs that differ from what the pods of one deployment say.
+        """Write the costs of one deployment's pods that changed.
 
         Raises:
-            ClusterError: The API server failed. Its refusal is only logged: then any pod may go.
+            ClusterError: The API server failed. A refusal is only logged.
         """
         manifests = list(manifests)
         pods = engine_pods(manifests)
-        heard = await PodMetrics(self._http, self._timeout_s).read(pods)
+        found = await PodMetrics(self._http, self._timeout_s).read(pods)
         known = {
             pod["metadata"]["name"]: (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
             for pod in manifests
         }
         fresh = {
-            pod.uid: heard.samples[pod.uid] for pod in pods if pod.name not in heard.problems and pod.ready
+            pod.uid: found.samples[pod.uid] for pod in pods if pod.name not in found.problems and pod.ready
         }
         costs = deletion_costs(pods, fresh)
         changed = {name: cost for name, cost in costs.items() if known[name] != str(cost)}
@@ -88,6 +86,6 @@ class Leaving:
             try:
                 await self._kube.merge(POD, namespaces[name], name, annotated)
             except (RefusedError, NotFoundError) as error:
-                log.warning("%s; any pod may be taken away", error)
+                log.warning("%s; pods are removed in arbitrary order", error)
         if changed:
             await asyncio.sleep(self._seen_s)

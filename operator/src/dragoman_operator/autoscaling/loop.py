@@ -24,18 +24,18 @@ from dragoman_contract.kubernetes import (
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision import TotalLoad, recommend
-from dragoman_operator.autoscaling.decision.observe import STALE_TICKS
+from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.replicas import mode_of, resumed
 from dragoman_operator.autoscaling.sources.choice import MetricSources
-from dragoman_operator.autoscaling.sources.reading import Heard
 from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.autoscaling.status import (
-    Scaled,
-    longest_start_s,
-    metrics_seen,
+    ScalingView,
+    decode,
+    max_start_s,
+    metrics_state,
     policy_of,
-    unpack,
     worth_publishing,
 )
 from dragoman_operator.errors import ClusterError
@@ -56,10 +56,10 @@ class _Deployment:
     """One object that is scaled by load."""
 
     td: TranslationDeployment
-    shown: Scaled
+    shown: ScalingView
     """What the status says, or is about to."""
-    latest: Scaled
-    asked_s: float
+    latest: ScalingView
+    requested_at_s: float
     """When the number of replicas last changed."""
     starts: Starts
     replica_sets: Collection[str] = ()
@@ -121,7 +121,7 @@ class Autoscaler:
         status: Mapping[str, Any],
         deployment: Manifest | None,
         replica_sets: Collection[str],
-    ) -> Scaled | None:
+    ) -> ScalingView | None:
         """What there is to say of one object; None where it is not ours to decide. Remembers the object.
 
         Args:
@@ -153,11 +153,11 @@ class Autoscaler:
         if deployment is None or deployment.latest.replicas > 0:
             return
         try:
-            self._decide(key, deployment, [], Heard(failure=deployment.failure))
+            self._decide(key, deployment, [], SamplesResult(failure=deployment.failure))
         except Exception:
             self._failed(key, deployment)
 
-    def latest(self) -> dict[Key, Scaled]:
+    def latest(self) -> dict[Key, ScalingView]:
         """The last decision of each object, for the metrics."""
         return {key: deployment.latest for key, deployment in self._deployments.items()}
 
@@ -221,7 +221,7 @@ class Autoscaler:
         if deployment.failures and self._clock() < deployment.retry_s:
             return
         try:
-            deployment.starts = deployment.starts.seen(pods, longest_start_s(deployment.td.spec))
+            deployment.starts = deployment.starts.seen(pods, max_start_s(deployment.td.spec))
             heard = await self._sources.read(deployment.td, pods)
             if self._deployments.get(key) is deployment:
                 self._decide(key, deployment, pods, heard)
@@ -237,7 +237,7 @@ class Autoscaler:
         log.exception("unexpected failure of a decision", extra={"key": str(key)})
         self._on_failure(key)
 
-    def _decide(self, key: Key, deployment: _Deployment, pods: list[EnginePod], heard: Heard) -> None:
+    def _decide(self, key: Key, deployment: _Deployment, pods: list[EnginePod], heard: SamplesResult) -> None:
         before = deployment.latest
         now = max(self._clock(), before.at)
         load = self._routers.load(key)
@@ -245,7 +245,7 @@ class Autoscaler:
         policy = policy_of(deployment.td.spec, self._tick_s, deployment.interval_s)
         samples = samples_of(
             before.replicas,
-            deployment.asked_s,
+            deployment.requested_at_s,
             pods,
             heard.samples,
             load,
@@ -260,13 +260,13 @@ class Autoscaler:
             deployment.failing_since = now
         since = deployment.failing_since
         failing = since is not None and now - since >= STALE_TICKS * policy.tick_s
-        deployment.latest = Scaled(
+        deployment.latest = ScalingView(
             replicas=decision.replicas,
             rule=decision.rule.value,
             reason=decision.reason,
             at=now,
             source=self._sources.named(deployment.td),
-            metrics=metrics_seen(pods, decision, heard.problems, heard.failure, failing),
+            metrics=metrics_state(pods, decision, heard.problems, heard.failure, failing),
             signals=decision.signals,
             load=load,
             ready=samples.ready,
@@ -275,7 +275,7 @@ class Autoscaler:
             starts=deployment.starts,
         )
         if decision.replicas != before.replicas:
-            deployment.asked_s = now
+            deployment.requested_at_s = now
             direction = "up" if decision.replicas > before.replicas else "down"
             deployment.changes[direction, decision.rule.value] += 1
             log.info(
@@ -291,11 +291,11 @@ class Autoscaler:
         sized = resumed(td.spec, status, deployment)
         stored = status.get("scaling") or {}
         now = self._clock()
-        memory = stored.get("memory") if stored.get("mode") == "Internal" else None
-        history, measured = unpack(memory, now)
+        memory = stored.get("state") if stored.get("mode") == "Internal" else None
+        history, measured = decode(memory, now)
         before = stored.get("timeToReadySeconds")
-        starts = Starts.from_fields(measured, before, longest_start_s(td.spec), now)
-        began = Scaled(
+        starts = Starts.from_fields(measured, before, max_start_s(td.spec), now)
+        began = ScalingView(
             replicas=sized.replicas,
             rule=sized.rule,
             reason=sized.reason,
@@ -305,7 +305,7 @@ class Autoscaler:
             history=history,
             starts=starts,
         )
-        return _Deployment(td=td, shown=began, latest=began, asked_s=now, starts=starts)
+        return _Deployment(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
 
 
 def engine_addresses(pods: Sequence[Manifest]) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Autoscalers of other makers that the operator sets up on the scale subresource: HPA and KEDA's ScaledObject.
+"""Manifests of autoscalers on the scale subresource: HPA and KEDA's ScaledObject.
 
-Either reads absent metrics as an error, upon which it changes nothing, and never as idleness: HPA by itself, KEDA
-by `ignoreNullValues: "false"` (its default takes an empty answer for 0). Each query gives one series.
+Both treat missing metrics as an error and keep the replicas: HPA always, KEDA with `ignoreNullValues: "false"` (by
+default it treats an empty result as 0). Each query returns one series.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import metadata
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.policy import SHORTEST_WINDOW_S
+from dragoman_operator.autoscaling.decision.policy import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.observed.snapshot import HPA, SCALED_OBJECT, TRIGGER_AUTHENTICATION
 
 HPA_LOAD = "dragoman_engine_requests"
 HPA_KV_USAGE = "dragoman_engine_kv_cache_usage"
-"""Names under which an adapter has to give the custom metrics API the pods' metrics; the chart has the rules for
-prometheus-adapter (`files/prometheus-adapter.yaml`)."""
+"""Names of the pods' metrics in the custom metrics API; the chart has the rules for prometheus-adapter
+(`files/prometheus-adapter.yaml`)."""
 
-HELD_METRIC = "dragoman_scaling_requests"
-"""The operator's own metric, which tells of held requests also where no engine runs."""
+REQUESTS_METRIC = "dragoman_scaling_requests"
+"""The operator's own metric; it has the requests queued at routers even without a running engine."""
 
 POLLING_S = 15
-"""KEDA's default is 30; this is as often as HPA looks."""
+"""KEDA's default is 30; this is HPA's sync period."""
 
 
 def _target(td: TranslationDeployment) -> dict[str, str]:
@@ -38,16 +38,16 @@ def _concurrency(td: TranslationDeployment) -> float:
 
 
 def _scale_down(scaling: Autoscaling) -> dict[str, Any]:
-    window = scaling.scale_down_window
-    window_s = int(SHORTEST_WINDOW_S) if window is None else seconds(window)
+    window = scaling.scale_down_stabilization_window
+    window_s = int(MIN_WINDOW_S) if window is None else seconds(window)
     return {"scaleDown": {"stabilizationWindowSeconds": window_s}}
 
 
 def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | None:
     """The HPA, in mode HPA; None otherwise.
 
-    Metrics of kind Pods are averaged by HPA itself: a pod without one counts as at target when it shrinks and as
-    idle when it grows.
+    HPA averages metrics of kind Pods itself: a pod without one counts as at target when scaling down, and as idle
+    when scaling up.
 
     Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#algorithm-details
     """
@@ -79,7 +79,7 @@ def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | Non
 
 
 def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
-    """Where KEDA finds the Prometheus' token; None in other modes and where there is none."""
+    """The TriggerAuthentication with the token of Prometheus; None in other modes, and without a token."""
     scaling = td.spec.autoscaling
     if scaling is None or scaling.mode != "KEDA":
         return None
@@ -99,12 +99,12 @@ def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
 def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, Any] | None:
     """The ScaledObject, in mode KEDA; None otherwise, and without a Prometheus.
 
-    Load and KV cache are means over the pods that are heard of, compared as `Value`: a pod that is not scraped
-    counts as the others do. Where zero is allowed, what routers hold wakes the deployment.
+    Load and KV cache usage are means over the scraped pods, compared as `Value`: a pod that is not scraped counts
+    like the others. If zero is allowed, requests queued at routers scale the deployment from zero.
 
     Args:
-        td: What should run.
-        prometheus_url: The operator's Prometheus, for objects that name none; empty where there is none.
+        td: The object.
+        prometheus_url: The operator's Prometheus, used if the object names none; may be empty.
     Source: https://keda.sh/docs/latest/scalers/prometheus/
     """
     scaling = td.spec.autoscaling
@@ -122,12 +122,12 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
     triggers = [
         ("Value", f"avg({load})", _concurrency(td), "0"),
-        # Never by itself a reason to leave zero.
+        # Does not activate the deployment by itself.
         ("Value", f"avg({usage})", scaling.target_kv_cache_usage, "1"),
     ]
     if scaling.min_replicas == 0:
-        held = f'max({HELD_METRIC}{{state="held",{own}}})'
-        triggers.append(("AverageValue", held, _concurrency(td), "0"))
+        queued = f'max({REQUESTS_METRIC}{{state="queued_at_routers",{own}}})'
+        triggers.append(("AverageValue", queued, _concurrency(td), "0"))
     signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
     mode = {"authModes": "bearer"} if signed_in else {}
     return {

@@ -1,4 +1,4 @@
-"""How many engine pods there should be, and why."""
+"""The number of engine pods, and its reason."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.status import Scaled, Sizing
+from dragoman_operator.autoscaling.status import ScalingView, Sizing
 from dragoman_operator.observed.snapshot import Manifest
 
 
 def mode_of(spec: TranslationDeploymentSpec) -> str:
-    """Who decides: a mode of `spec.autoscaling`, Off where there is none."""
+    """The mode of `spec.autoscaling`; Off without it."""
     return "Off" if spec.autoscaling is None else spec.autoscaling.mode
 
 
-def sizing(spec: TranslationDeploymentSpec, scaled: Scaled | None) -> Sizing:
-    """Replicas as the autoscaler has decided, in mode Internal, and else as `spec.replicas` says.
+def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizing:
+    """The autoscaler's decision in mode Internal, else `spec.replicas`.
 
-    In the modes External, HPA and KEDA somebody else writes `spec.replicas` through the scale subresource; it
-    is then followed as it is. Internal never looks at it once it has decided: whoever writes it there fights
-    nobody.
+    In modes External, HPA and KEDA another controller writes `spec.replicas` through the scale subresource. Mode
+    Internal reads it only before its first decision.
 
     Args:
         spec: The object's spec.
-        scaled: What the autoscaler says; None where it does not decide.
+        scaled: State of the autoscaler; None in other modes.
     """
     mode = mode_of(spec)
     if mode == "Internal":
@@ -38,12 +37,12 @@ def sizing(spec: TranslationDeploymentSpec, scaled: Scaled | None) -> Sizing:
 def resumed(
     spec: TranslationDeploymentSpec, status: Mapping[str, Any], deployment: Manifest | None
 ) -> Sizing:
-    """Where the autoscaler begins: at the replicas it last decided on, else at those there are, else at the spec's.
+    """Initial number of replicas: of the last decision, else of the Deployment, else of the spec.
 
     Args:
         spec: The object's spec, in mode Internal.
         status: The status as stored; may be empty.
-        deployment: The Deployment, where there is one.
+        deployment: The Deployment; None if absent.
     """
     scaling = status.get("scaling") or {}
     last = status.get("desiredReplicas") if scaling.get("mode") == "Internal" else None
@@ -52,11 +51,11 @@ def resumed(
     if last is None or spec.autoscaling is None:
         return _between(spec)
     replicas = min(max(int(last), spec.autoscaling.min_replicas), spec.autoscaling.max_replicas)
-    return Sizing(replicas, "Resumed", f"{replicas} replicas, as there were")
+    return Sizing(replicas, "Resumed", f"{replicas} replicas, as before the restart")
 
 
 def _between(spec: TranslationDeploymentSpec) -> Sizing:
     scaling = spec.autoscaling
     low, high = (scaling.min_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
     replicas = min(max(spec.replicas, low), high)
-    return Sizing(replicas, "Resumed", f"spec.replicas {spec.replicas} held between {low} and {high}")
+    return Sizing(replicas, "Resumed", f"spec.replicas {spec.replicas} limited to {low}–{high}")

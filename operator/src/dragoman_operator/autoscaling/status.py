@@ -1,4 +1,4 @@
-"""What the autoscaler says of one deployment, as the status and the metrics show it."""
+"""State of the autoscaler for one deployment, in the status and in metrics."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dragoman_operator.api.encoding import decode_state, encode_state
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.packing import packed, unpacked
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
+from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME
 from dragoman_operator.api.status import Scaling, ScalingChange
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
@@ -23,12 +24,12 @@ from dragoman_operator.observed.engine_pods import EnginePod
 CLOCKS_DIFFER_S = 60.0
 """Maximum by which the previous operator's clock may be ahead."""
 
-KEPT = 5
-"""Changes that the status has."""
+MAX_CHANGES = 5
+"""Maximum number of changes in the status."""
 
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
-"""Figures go to the status once a minute; a rule that takes over, or another trouble, a little earlier."""
+"""Measurements are written to the status once a minute; a change of the rule or of the condition earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,8 @@ class Sizing:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsSeen:
-    """Whether there are figures to decide by; the condition MetricsAvailable."""
+class MetricsState:
+    """The condition MetricsAvailable."""
 
     available: bool
     reason: str
@@ -50,22 +51,22 @@ class MetricsSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScalingView:
     """One decision.
 
     Attributes:
-        replicas: As many there should be.
-        rule: Which rule decided.
-        reason: Why, in a sentence.
-        at: When, Unix seconds.
-        source: Where the metrics come from.
-        metrics: Whether they come; None before the first attempt.
-        signals: The figures behind it.
-        load: What the routers said.
-        ready: Replicas that were ready.
-        time_to_ready_s: How long one takes to become ready; None before the first.
-        history: What the next decision is given.
-        starts: How long replicas took to start, for the next operator.
+        replicas: The number of replicas.
+        rule: The rule that determined it.
+        reason: A sentence for the status.
+        at: Time of the decision, Unix seconds.
+        source: Source of the metrics.
+        metrics: Whether they are available; None before the first scrape.
+        signals: Measurements behind it.
+        load: Load of the routers.
+        ready: Ready replicas.
+        time_to_ready_s: Startup time of a replica; None before the first.
+        history: For the next decision.
+        starts: Measured startup times, for the next operator.
     """
 
     replicas: int
@@ -73,7 +74,7 @@ class Scaled:
     reason: str
     at: float
     source: str = ""
-    metrics: MetricsSeen | None = None
+    metrics: MetricsState | None = None
     signals: Signals = field(default_factory=Signals)
     load: TotalLoad = field(default_factory=TotalLoad)
     ready: int = 0
@@ -83,67 +84,67 @@ class Scaled:
 
 
 def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
-    """The autoscaler's bounds and targets; `spec.autoscaling` is there.
+    """The autoscaler's bounds and targets, of a spec with `autoscaling`.
 
     Args:
         spec: The object's spec.
         tick_s: Seconds between two decisions.
-        interval_s: Seconds between two samples of a pod, where those come less often: a sample is old only once
-            several are due.
+        interval_s: Seconds between two samples of a pod, if longer than the tick: a sample is old only once several
+            are due.
     """
     scaling = spec.autoscaling
     if scaling is None:
         raise ValueError("a spec without autoscaling has no policy")
-    window = scaling.scale_down_window
+    window = scaling.scale_down_stabilization_window
     return Policy(
         min_replicas=scaling.min_replicas,
         max_replicas=scaling.max_replicas,
         max_num_seqs=spec.engine.max_num_seqs,
         target_concurrency=scaling.target_concurrency,
         target_kv_cache_usage=scaling.target_kv_cache_usage,
-        target_wait_s=float(seconds(scaling.target_wait)),
+        target_queue_time_s=float(seconds(scaling.target_queue_time or DEFAULT_TARGET_QUEUE_TIME)),
         idle_s=float(scaling.idle_seconds),
         scale_down_window_s=None if window is None else float(seconds(window)),
         tick_s=max(tick_s, interval_s),
     )
 
 
-def metrics_seen(
+def metrics_state(
     pods: Sequence[EnginePod],
     decision: Decision,
     problems: Mapping[str, str],
     failure: str | None,
     for_long: bool,
-) -> MetricsSeen:
+) -> MetricsState:
     """The condition MetricsAvailable.
 
     Args:
         pods: The deployment's.
-        decision: What was decided by the metrics.
-        problems: Why a pod was not heard of, by its name.
-        failure: Why the source as a whole did not answer; None where it did.
-        for_long: Whether it has not for so long that its samples are old.
+        decision: The decision from these metrics.
+        problems: Errors by name of the pod.
+        failure: Error of the source as a whole; None without one.
+        for_long: Whether that has lasted until its samples became old.
     """
     ready = sum(pod.ready for pod in pods)
     missing = decision.signals.missing
     several = "; ".join(f"{name}: {problem}" for name, problem in sorted(problems.items())[:3])
     if failure is not None and (for_long or not decision.metrics_available):
-        return MetricsSeen(False, "MetricsSourceFails", f"{failure}; replicas are held")
+        return MetricsState(False, "MetricsSourceUnavailable", f"{failure}; the number of replicas is kept")
     if not decision.metrics_available:
-        message = f"{missing} of {ready} ready replicas give no metrics and replicas are held: {several}"
-        return MetricsSeen(False, "ReplicasSilent", message)
+        message = f"{missing} of {ready} ready replicas report no metrics; the number of replicas is kept: {several}"
+        return MetricsState(False, "ReplicasNotReporting", message)
     if not ready:
-        return MetricsSeen(True, "MetricsRead", "no replica is ready, so there is nothing to read")
-    message = f"{ready - missing} of {ready} ready replicas give metrics"
-    return MetricsSeen(True, "MetricsRead", f"{message}; {several}" if missing and several else message)
+        return MetricsState(True, "MetricsRead", "no replica is ready")
+    message = f"{ready - missing} of {ready} ready replicas report metrics"
+    return MetricsState(True, "MetricsRead", f"{message}; {several}" if missing and several else message)
 
 
-def worth_publishing(new: Scaled, shown: Scaled) -> bool:
-    """Whether the status should say what was decided now.
+def worth_publishing(new: ScalingView, shown: ScalingView) -> bool:
+    """Whether to write a decision to the status.
 
     Args:
         new: The decision.
-        shown: The one that the status shows.
+        shown: The one in the status.
     """
     if (new.replicas, new.ready, _metrics(new)) != (shown.replicas, shown.ready, _metrics(shown)):
         return True
@@ -151,43 +152,43 @@ def worth_publishing(new: Scaled, shown: Scaled) -> bool:
     return new.at - shown.at >= (PUBLISH_DIFFERENCE_AFTER_S if differs else PUBLISH_EVERY_S)
 
 
-def _metrics(scaled: Scaled) -> str | None:
+def _metrics(scaled: ScalingView) -> str | None:
     return None if scaled.metrics is None else scaled.metrics.reason
 
 
-def status_fields(scaled: Scaled) -> Scaling:
-    """Decision, figures and memory for `status.scaling`; numbers rounded to what they mean."""
+def status_fields(scaled: ScalingView) -> Scaling:
+    """`status.scaling`: decision, measurements and encoded state."""
     signals, load = scaled.signals, scaled.load
     return Scaling(
         rule=scaled.rule,
         reason=scaled.reason[:1024],
-        evaluated_at=stamp(scaled.at),
+        evaluation_time=stamp(scaled.at),
         source=scaled.source[:512] or None,
         time_to_ready_seconds=_rounded(scaled.time_to_ready_s),
         signals=SignalsStatus(
             running=_rounded(signals.running),
             waiting=_rounded(signals.waiting),
-            held=load.held,
+            queued_at_routers=load.queued,
             in_flight_at_routers=load.in_flight,
-            silent_replicas=signals.missing,
-            silent_routers=load.silent,
+            replicas_not_reporting=signals.missing,
+            routers_not_reporting=load.not_reporting,
             arrivals_per_second=_rounded(signals.arrivals_per_s),
             seconds_per_request=_rounded(signals.service_s),
             kv_cache_usage=_rounded(signals.kv_usage),
             replicas_by_load=_rounded(signals.by_load),
-            replicas_by_memory=_rounded(signals.by_memory),
-            window_seconds=_rounded(signals.window_s),
+            replicas_by_kv_cache=_rounded(signals.by_kv_cache),
+            stabilization_window_seconds=_rounded(signals.window_s),
         ),
-        memory=pack(scaled.history, scaled.starts),
+        state=encode(scaled.history, scaled.starts),
     )
 
 
 def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[ScalingChange, ...]:
-    """The newest first; one more where the number differs from the one that the status has.
+    """The last changes, newest first; one more if the number differs from that of the status.
 
     Args:
-        old: The status as stored; may be empty, and then nothing has changed yet.
-        sized: Replicas that there should be now.
+        old: The stored status; may be empty.
+        sized: The number of replicas now.
         now: The time.
     """
     stored = (old.get("scaling") or {}).get("changes") or ()
@@ -202,7 +203,7 @@ def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[Scali
         rule=sized.rule,
         reason=sized.reason[:1024],
     )
-    return (change, *known)[:KEPT]
+    return (change, *known)[:MAX_CHANGES]
 
 
 def _read(entry: object) -> ScalingChange | None:
@@ -217,29 +218,29 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
 
 
-def longest_start_s(spec: TranslationDeploymentSpec) -> float:
+def max_start_s(spec: TranslationDeploymentSpec) -> float:
     """Maximum time from a pod's creation to its readiness; the Deployment's progress deadline."""
     return float(seconds(spec.rollout.start_timeout) + PROGRESS_MARGIN_S)
 
 
-def pack(history: History, starts: Starts) -> str:
-    """What the autoscaler remembers, encoded for the status."""
-    return packed(json.dumps({**json.loads(history.to_json()), "starts": starts.to_fields()}))
+def encode(history: History, starts: Starts) -> str:
+    """The state of the autoscaler, encoded for the status."""
+    return encode_state(json.dumps({**json.loads(history.to_json()), "starts": starts.to_fields()}))
 
 
-def unpack(word: Any, now: float) -> tuple[History, Any]:
-    """Read it back.
+def decode(word: Any, now: float) -> tuple[History, Any]:
+    """Decode it.
 
     Args:
-        word: Of `pack`.
-        now: Unix seconds; a history of the future is not one.
+        word: Result of `encode`.
+        now: Unix seconds; a history with later times is ignored.
 
     Returns:
-        The history, and the fields of `Starts`. What cannot be read is an empty history, which only makes
-        scale-down wait longer, and None.
+        The history, and the fields of `Starts`. If malformed: an empty history, which only delays scale-down, and
+        None.
     """
     try:
-        text = unpacked(word)
+        text = decode_state(word)
         fields = json.loads(text)
     except (ValueError, RecursionError):
         return History(), None
@@ -250,5 +251,5 @@ def unpack(word: Any, now: float) -> tuple[History, Any]:
 
 
 def stamp(at: float) -> str:
-    """Unix seconds as Kubernetes writes a time."""
+    """Unix seconds as a Kubernetes timestamp."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from dragoman_operator.api.labels import MANAGED_BY, selector
+from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
-from dragoman_operator.autoscaling.status import Scaled
+from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.errors import ConflictError, RefusedError, SpecError
 from dragoman_operator.kube import Kube
 from dragoman_operator.observed.drift import Applied
-from dragoman_operator.observed.mount_failures import MOUNT_EVENT, awaits_volumes, mount_failures
+from dragoman_operator.observed.mount_failures import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.ownership import own_pods, own_replica_sets
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
@@ -35,10 +36,10 @@ from dragoman_operator.observed.snapshot import (
     Observed,
 )
 from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.plan import Change, Decisions, Plan, plan, settled
-from dragoman_operator.rollout.strategy import patience_left_s
+from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
+from dragoman_operator.rollout.strategy import unschedulable_time_left_s
 from dragoman_operator.status.status import Transition, status_of, status_of_bad_spec, transitions
-from dragoman_operator.tuning.sizes import Tuned, in_force
+from dragoman_operator.tuning.sizes import TuningView, in_force
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Scaler(Protocol):
         status: Mapping[str, Any],
         deployment: Manifest | None,
         replica_sets: Collection[str],
-    ) -> Scaled | None:
+    ) -> ScalingView | None:
         """What it says of one object; None where it does not decide."""
 
     def forget(self, key: Key) -> None:
@@ -73,7 +74,7 @@ class Scaler(Protocol):
 class Sizer(Protocol):
     """Who says how many sequences an engine runs at once."""
 
-    def view(self, td: TranslationDeployment, observed: Observed) -> Tuned | None:
+    def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
         """What it says of one object; None where the spec alone says it."""
 
     def forget(self, key: Key) -> None:
@@ -136,7 +137,7 @@ class Reconciler:
             self._applied.pop(key, None)
             return None
         observed = await self._observe(key, body)
-        old: dict[str, Any] = body.get("status") or {}
+        old = current_status(body.get("status") or {})
         pause_s = self._resync_s
         try:
             td = parse(body)
@@ -159,7 +160,7 @@ class Reconciler:
             elif refusals or planned.obstacles:
                 pause_s = min(pause_s, REFUSED_S)
             pause_s = min(pause_s, _patience_s(observed))
-        if any(map(awaits_volumes, observed.pods)):
+        if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)
         if new != old:
             await self._kube.write_status(body, new)
@@ -180,14 +181,14 @@ class Reconciler:
         seen = Observed(
             now=self._now(),
             children=children,
-            status=body.get("status") or {},
+            status=current_status(body.get("status") or {}),
             replica_sets=tuple(own),
             keda=keda,
             applied=dict(self._applied.get(key, {})),
         )
         pods = own_pods(labelled, seen.replica_set_uids)
         seen = replace(seen, pods=tuple(pods))
-        if any(map(awaits_volumes, pods)):
+        if any(map(is_waiting_for_volumes, pods)):
             seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
         return seen
 
@@ -233,11 +234,11 @@ class Reconciler:
         except RefusedError:
             if forced is None:
                 raise
-        if forced is not None and not (made and settled(made, manifest)):
+        if forced is not None and not (made and is_in_sync(made, manifest)):
             verb, made = "forced", await self._kube.merge(kind, key.namespace, key.name, forced)
         applied = self._applied.setdefault(key, {})
         applied.pop(kind, None)
-        if made and not settled(made, manifest):
+        if made and not is_in_sync(made, manifest):
             applied[kind] = Applied(manifest, made)
         return verb
 
@@ -263,7 +264,7 @@ class Reconciler:
 
 def _patience_s(observed: Observed) -> float:
     """Until a rollout that finds no room goes on in another way."""
-    left_s = patience_left_s(observed)
+    left_s = unschedulable_time_left_s(observed)
     return math.inf if left_s is None else left_s + ROUNDING_S
 
 

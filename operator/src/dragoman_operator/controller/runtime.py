@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from dragoman_operator.autoscaling.deletion_cost import Leaving
+from dragoman_operator.autoscaling.deletion_cost import DeletionCosts
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
@@ -136,7 +136,7 @@ class Runtime:
             Images(cuda=settings.cuda_image, cpu=settings.cpu_image),
             autoscaler,
             tuner,
-            Leaving(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
+            DeletionCosts(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
             settings.resync_s,
             settings.prometheus_url,
             settings.identity,

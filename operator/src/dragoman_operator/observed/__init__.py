@@ -1,1 +1,1 @@
-"""What the cluster holds: a snapshot, and pure functions that read it."""
+"""A snapshot of the cluster, and pure functions of it."""

@@ -1,4 +1,4 @@
-"""What keeps pods from serving, in words that tell a person what to do."""
+"""Reasons why pods are not ready, with the action to take."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dragoman_operator.observed.mount_failures import advice
 from dragoman_operator.observed.snapshot import Manifest
 
 MESSAGE_LIMIT = 600
-"""Characters of a foreign message that are passed on; the rest is in the pod."""
+"""Maximum number of characters of a message that is quoted."""
 
 
 class Finding(NamedTuple):
-    """One trouble, with the reason that a condition gives it."""
+    """One failure, with the reason for a condition."""
 
     reason: str
     message: str
@@ -31,17 +31,17 @@ _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunCon
 
 _ORDER = (
     "EngineFailed",
-    "OutOfMemory",
+    "OOMKilled",
     "ImagePullFailed",
-    "ConfigurationMissing",
-    "MountFailed",
+    "CreateContainerError",
+    "FailedMount",
     "QuotaExceeded",
-    "PodsRefused",
+    "FailedCreate",
     "Unschedulable",
     "Evicted",
-    "RolloutStalled",
+    "ProgressDeadlineExceeded",
 )
-"""The most telling first: a stalled rollout is only ever the consequence of one of the others."""
+"""The most specific first: a stalled rollout is always a consequence of another failure."""
 
 
 def diagnose(
@@ -49,12 +49,12 @@ def diagnose(
     pods: Iterable[Manifest],
     mount_failures: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
-    """Everything that keeps pods from serving, the most telling first, each reason once.
+    """All failures of the pods, the most specific first, each reason once.
 
     Args:
-        deployment: The Deployment, where there is one.
-        pods: Its pods; those that are being deleted are passed over.
-        mount_failures: What the kubelet said of their volumes, by the pod's uid.
+        deployment: The Deployment; None if absent.
+        pods: Its pods; those that are being deleted are ignored.
+        mount_failures: The kubelet's messages about their volumes, by the pod's uid.
     """
     found: dict[str, Finding] = {}
     for pod in pods:
@@ -66,8 +66,8 @@ def diagnose(
     return sorted(found.values(), key=lambda finding: _ORDER.index(finding.reason))
 
 
-def last_line(message: str) -> str:
-    """The last line that says something: a termination message may be the tail of a log."""
+def last_log_line(message: str) -> str:
+    """The last line that is not empty: a termination message may be the end of a log."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     return lines[-1][:MESSAGE_LIMIT] if lines else ""
 
@@ -75,11 +75,12 @@ def last_line(message: str) -> str:
 def _of_pod(pod: Manifest) -> Iterator[Finding]:
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if status.get("phase") == "Failed" and status.get("reason") == "Evicted":
-        yield Finding("Evicted", f"pod {name} was evicted: {last_line(status.get('message', ''))}")
+        yield Finding("Evicted", f"pod {name} was evicted: {last_log_line(status.get('message', ''))}")
     for condition in status.get("conditions") or ():
         if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
             yield Finding(
-                "Unschedulable", f"no node takes pod {name}: {last_line(condition.get('message', ''))}"
+                "Unschedulable",
+                f"pod {name} cannot be scheduled: {last_log_line(condition.get('message', ''))}",
             )
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         yield from _of_container(name, container)
@@ -87,14 +88,14 @@ def _of_pod(pod: Manifest) -> Iterator[Finding]:
 
 def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
     metadata = pod["metadata"]
-    if message := last_line(failures.get(metadata.get("uid", ""), "")):
-        yield Finding("MountFailed", advice(metadata["name"], message))
+    if message := last_log_line(failures.get(metadata.get("uid", ""), "")):
+        yield Finding("FailedMount", advice(metadata["name"], message))
 
 
 def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
     state = status.get("state") or {}
     waiting = state.get("waiting") or {}
-    reason, message = waiting.get("reason", ""), last_line(waiting.get("message") or "")
+    reason, message = waiting.get("reason", ""), last_log_line(waiting.get("message") or "")
     if reason in _IMAGE_REASONS:
         yield Finding(
             "ImagePullFailed",
@@ -103,7 +104,7 @@ def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
         )
     elif reason in _CONFIG_REASONS:
         yield Finding(
-            "ConfigurationMissing",
+            "CreateContainerError",
             f"pod {pod} cannot be started: {message or reason}; check Secrets, claims and podTemplate.env",
         )
     terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
@@ -111,26 +112,27 @@ def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
         return
     if terminated.get("reason") == "OOMKilled":
         yield Finding(
-            "OutOfMemory",
+            "OOMKilled",
             f"the engine in pod {pod} was killed for using more memory than resources.limits.memory allows",
         )
     elif terminated.get("exitCode", 0) != 0:
-        said = last_line(terminated.get("message") or "")
+        message = last_log_line(terminated.get("message") or "")
         code = terminated.get("exitCode")
         yield Finding(
-            "EngineFailed", said or f"the engine in pod {pod} exited with status {code} and said nothing"
+            "EngineFailed",
+            message or f"the engine in pod {pod} exited with status {code} and left no message",
         )
 
 
 def _of_deployment(deployment: Manifest) -> Iterator[Finding]:
     for condition in deployment.get("status", {}).get("conditions") or ():
-        message = last_line(condition.get("message") or "")
+        message = last_log_line(condition.get("message") or "")
         match condition.get("type"), condition.get("status"), condition.get("reason"):
             case "ReplicaFailure", "True", _:
-                reason = "QuotaExceeded" if "exceeded quota" in message else "PodsRefused"
+                reason = "QuotaExceeded" if "exceeded quota" in message else "FailedCreate"
                 yield Finding(reason, f"pods cannot be created: {message}")
             case "Progressing", "False", "ProgressDeadlineExceeded":
                 yield Finding(
-                    "RolloutStalled",
-                    "new pods did not become ready in time (rollout.startTimeout); look at their logs",
+                    "ProgressDeadlineExceeded",
+                    "new pods did not become ready in time (rollout.startTimeout); check their logs",
                 )

@@ -1,4 +1,4 @@
-"""Whether an object still says what we wrote."""
+"""Whether an object still has the values that the operator applied."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from dragoman_contract.kubernetes import GROUP
 from dragoman_operator.api.fields import amount
 
 APPLIED = f"{GROUP}/applied"
-"""Annotation with the digest of the manifest that was applied last: fields that a newer one leaves out would
-not be missed otherwise."""
+"""Annotation with the digest of the last applied manifest, to detect fields that a newer manifest leaves out."""
 
 _KEYS = ("name", "mountPath", "uid")
 """Fields that identify an item in the lists that the API merges by key. Ports of containers and Services are
-merged by number and protocol; ours have names as well."""
+merged by number and protocol; those of the operator have names as well."""
 
 _AMOUNTS = frozenset({"limits", "requests"})
 _QUANTITIES = frozenset({"sizeLimit", "averageValue"})
@@ -25,7 +24,7 @@ _QUANTITIES = frozenset({"sizeLimit", "averageValue"})
 
 @dataclass(frozen=True)
 class Applied:
-    """What the API server made of a manifest that it was given: a webhook may rewrite any field of it."""
+    """An applied manifest and its stored form: webhooks may rewrite any field."""
 
     manifest: Mapping[str, Any]
     made: Mapping[str, Any]
@@ -40,79 +39,80 @@ def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 
-def holds(observed: Any, wanted: Any) -> bool:
-    """Whether `observed` says everything that `wanted` says; what it says beyond is not ours.
+def is_superset(observed: Any, desired: Any) -> bool:
+    """Whether `observed` has all values of `desired`; it may have more.
 
-    Kubernetes fills in defaults, drops what is empty and writes quantities in its own way; none of that is
-    drift. Lists whose items have a key are compared by key, as server-side apply merges them; all others must
-    agree item by item.
+    Kubernetes adds defaults, removes empty fields and normalizes quantities; this is not drift. Lists whose items
+    have a key are compared by key, as server-side apply merges them; others must be equal item by item.
 
     Args:
         observed: A value of the API server.
-        wanted: The same value of our manifest.
+        desired: The same value of the operator's manifest.
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
     """
-    if isinstance(wanted, Mapping):
+    if isinstance(desired, Mapping):
         if not isinstance(observed, Mapping):
-            return not wanted and observed is None
-        return all(_field_holds(key, observed.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, Sequence) and not isinstance(wanted, str):
-        return _list_holds(observed if observed is not None else [], wanted)
-    return bool(observed == wanted) or (observed is None and wanted in ("", None))
+            return not desired and observed is None
+        return all(_field_matches(key, observed.get(key), value) for key, value in desired.items())
+    if isinstance(desired, Sequence) and not isinstance(desired, str):
+        return _list_matches(observed if observed is not None else [], desired)
+    return bool(observed == desired) or (observed is None and desired in ("", None))
 
 
-def as_made(made: Any, wanted: Any) -> Any:
-    """The fields of `wanted`, with the values that they have in `made`.
+def as_made(made: Any, desired: Any) -> Any:
+    """The fields of `desired`, with their values in `made`.
 
     Args:
         made: A value of the API server.
-        wanted: The same value of our manifest.
+        desired: The same value of the operator's manifest.
     """
-    if isinstance(wanted, Mapping) and isinstance(made, Mapping):
-        return {key: as_made(made.get(key), value) for key, value in wanted.items()}
-    if isinstance(wanted, list) and isinstance(made, list):
-        key = _key_of(wanted)
+    if isinstance(desired, Mapping) and isinstance(made, Mapping):
+        return {key: as_made(made.get(key), value) for key, value in desired.items()}
+    if isinstance(desired, list) and isinstance(made, list):
+        key = _key_of(desired)
         if key is not None:
             found = {item[key]: item for item in made if _has(item, key)}
-            return [as_made(found[item[key]], item) for item in wanted if item[key] in found] or made
-        if len(made) == len(wanted):
-            return list(map(as_made, made, wanted))
+            return [as_made(found[item[key]], item) for item in desired if item[key] in found] or made
+        if len(made) == len(desired):
+            return list(map(as_made, made, desired))
     return made
 
 
-def _field_holds(key: str, observed: Any, wanted: Any) -> bool:
-    if key in _AMOUNTS and isinstance(wanted, Mapping) and isinstance(observed, Mapping):
-        return all(_same_amount(observed.get(name), quantity) for name, quantity in wanted.items())
+def _field_matches(key: str, observed: Any, desired: Any) -> bool:
+    if key in _AMOUNTS and isinstance(desired, Mapping) and isinstance(observed, Mapping):
+        return all(_same_amount(observed.get(name), quantity) for name, quantity in desired.items())
     if key in _QUANTITIES:
-        return _same_amount(observed, wanted)
-    return holds(observed, wanted)
+        return _same_amount(observed, desired)
+    return is_superset(observed, desired)
 
 
-def _list_holds(observed: Any, wanted: Sequence[Any]) -> bool:
+def _list_matches(observed: Any, desired: Sequence[Any]) -> bool:
     if not isinstance(observed, Sequence) or isinstance(observed, str):
         return False
-    key = _key_of(wanted)
+    key = _key_of(desired)
     if key is None:
-        return len(observed) == len(wanted) and all(map(holds, observed, wanted))
-    # Two of the same key, where the API merges by another: neither is surely ours.
+        return len(observed) == len(desired) and all(map(is_superset, observed, desired))
+    # Two items with this key, where the API merges by another one: ambiguous.
     found: dict[Any, list[Any]] = {}
     for item in observed:
         if _has(item, key):
             found.setdefault(item[key], []).append(item)
-    return all(len(found.get(item[key], ())) == 1 and holds(found[item[key]][0], item) for item in wanted)
+    return all(
+        len(found.get(item[key], ())) == 1 and is_superset(found[item[key]][0], item) for item in desired
+    )
 
 
-def _key_of(wanted: Sequence[Any]) -> str | None:
-    """The field that identifies the items; None where they are identified by their position."""
-    return next((key for key in _KEYS if wanted and all(_has(item, key) for item in wanted)), None)
+def _key_of(desired: Sequence[Any]) -> str | None:
+    """The field that identifies the items; None if they are identified by position."""
+    return next((key for key in _KEYS if desired and all(_has(item, key) for item in desired)), None)
 
 
 def _has(item: Any, key: str) -> bool:
     return isinstance(item, Mapping) and key in item
 
 
-def _same_amount(observed: Any, wanted: Any) -> bool:
+def _same_amount(observed: Any, desired: Any) -> bool:
     try:
-        return amount(observed) == amount(wanted)
+        return amount(observed) == amount(desired)
     except (TypeError, ValueError):
-        return bool(observed == wanted)
+        return bool(observed == desired)

@@ -12,18 +12,18 @@ from dragoman_operator.observed.snapshot import Key, Manifest
 
 @dataclass(frozen=True, slots=True)
 class EnginePod:
-    """A pod that has not ended and is not asked to.
+    """A pod that has not ended and is not being deleted.
 
     Attributes:
-        uid: Which it is.
+        uid: Its uid.
         namespace: Its namespace.
         name: Its name.
         deployment: The name of its TranslationDeployment.
         address: Its IP; empty before it has one.
         ready: Whether its readiness probe passes.
-        created_s: When it was made, Unix seconds.
-        changed_s: When it last became ready or unready, Unix seconds.
-        restarts: How often its container was started again.
+        created_s: Creation time, Unix seconds.
+        changed_s: Time of the last change of readiness, Unix seconds.
+        restarts: Restarts of its container.
     """
 
     uid: str
@@ -43,7 +43,7 @@ class EnginePod:
 
 
 def engine_pods(pods: Iterable[Manifest]) -> list[EnginePod]:
-    """Those of the pods that count as replicas, as the API server returned them; malformed ones do not."""
+    """The pods that count as replicas, from objects of the API server; malformed ones are ignored."""
     return [found for pod in pods if (found := _engine_pod(pod)) is not None]
 
 
@@ -84,7 +84,7 @@ def _seconds(stamp: str) -> float:
 
 
 def by_deployment(pods: Iterable[Manifest]) -> dict[Key, list[Manifest]]:
-    """The pods by the TranslationDeployment that their label names, whatever their owner."""
+    """The pods by the TranslationDeployment of their label, regardless of their owner."""
     found: dict[Key, list[Manifest]] = {}
     for pod in pods:
         metadata = pod.get("metadata") or {}

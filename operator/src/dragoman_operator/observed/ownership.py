@@ -1,4 +1,4 @@
-"""Which objects are ours: labels can be set by anyone, so ownership follows the controller references.
+"""Ownership of objects, by controller references: any client can set labels.
 
 TranslationDeployment → Deployment → ReplicaSet → pod.
 """
@@ -13,7 +13,7 @@ from dragoman_operator.observed.snapshot import DEPLOYMENT, REPLICA_SET, Kind, M
 
 
 def controller(found: Manifest) -> Mapping[str, Any]:
-    """The controller reference; empty where there is none.
+    """The controller reference; empty without one.
 
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
     """
@@ -22,9 +22,9 @@ def controller(found: Manifest) -> Mapping[str, Any]:
 
 
 def is_child(found: Manifest, uid: str) -> bool:
-    """Whether a child is that of the TranslationDeployment with this uid.
+    """Whether a child is owned by the TranslationDeployment with this uid.
 
-    One without a controller is, if it carries our signature: someone removed the reference, and it is put back.
+    One without a controller is, if it has the annotation `APPLIED`: the reference was removed and is restored.
     """
     owner = controller(found)
     if not owner:
@@ -35,10 +35,10 @@ def is_child(found: Manifest, uid: str) -> bool:
 def own_replica_sets(
     deployment: Manifest | None, replica_sets: Iterable[Manifest], uid: str
 ) -> list[Manifest]:
-    """Those of our Deployment.
+    """The ReplicaSets of the operator's Deployment.
 
     Args:
-        deployment: The Deployment of the object's name, whatever its owner; None if absent.
+        deployment: The Deployment of the object's name, regardless of its owner; None if absent.
         replica_sets: Any.
         uid: Of the TranslationDeployment.
     """
@@ -48,11 +48,11 @@ def own_replica_sets(
 
 
 def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Manifest]:
-    """Those of our ReplicaSets.
+    """The pods of the operator's ReplicaSets.
 
     Args:
         pods: Any.
-        replica_sets: The uids of our ReplicaSets.
+        replica_sets: The uids of these ReplicaSets.
     """
     return _controlled(pods, REPLICA_SET, replica_sets)
 

@@ -1,4 +1,4 @@
-"""What one look at the cluster found."""
+"""A snapshot of the cluster for one reconciliation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Key(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of namespaced object, and where the API serves it."""
+    """A kind of namespaced object, with its API path."""
 
     api_version: str
     name: str
@@ -50,10 +50,10 @@ LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
 
 CHILD_KINDS = (SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT)
-"""In the order in which they are applied: pods come last, when all they refer to is there."""
+"""In the order of application: the Deployment is last, after all objects that its pods refer to."""
 
 KEDA_KINDS = (TRIGGER_AUTHENTICATION, SCALED_OBJECT)
-"""Children where KEDA is installed and asked for; they are not watched, as most clusters do not know them."""
+"""Children in mode KEDA. They are not watched, because most clusters do not have these kinds."""
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ class Observed:
     """A snapshot of one TranslationDeployment's children and pods."""
 
     now: datetime
-    """When it was taken; aware, UTC."""
+    """Time of the snapshot; aware, UTC."""
     children: Mapping[Kind, Manifest] = field(default_factory=dict)
-    """What exists under the child's name, whoever made it; kinds that do not exist are absent."""
+    """Existing objects with the child's name, regardless of their owner."""
     pods: tuple[Manifest, ...] = ()
     """Pods of `replica_sets`, also those that are being deleted."""
     status: Mapping[str, Any] = field(default_factory=dict)
-    """The status of the TranslationDeployment as stored."""
+    """The stored status of the TranslationDeployment."""
     replica_sets: tuple[Manifest, ...] = ()
-    """Those of our Deployment."""
+    """Those of the operator's Deployment."""
     mount_failures: Mapping[str, str] = field(default_factory=dict)
     """Why pods wait for their volumes, by the pod's uid."""
     keda: bool = False
-    """Whether KEDA's kinds are known to the cluster and were looked for."""
+    """Whether the cluster has KEDA's kinds and they were read."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)
-    """Our last apply of children that the API server made something else of."""
+    """The last applied manifests that webhooks changed."""
 
     @property
     def replica_set_uids(self) -> frozenset[str]:
@@ -84,4 +84,4 @@ class Observed:
 
 
 NOTHING = Observed(datetime.min.replace(tzinfo=UTC))
-"""Before the first look."""
+"""Before the first reconciliation."""

@@ -1,1 +1,1 @@
-"""The objects that a TranslationDeployment consists of."""
+"""The children of a TranslationDeployment."""

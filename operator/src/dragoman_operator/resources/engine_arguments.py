@@ -1,4 +1,4 @@
-"""The command line of the engine container: every field of the spec that the engine should know of."""
+"""The command line of the engine container."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TERMINATION_LOG = "/dev/termination-log"
 Option = str | int | float | None
 
 _POLICIES = {"FirstComeFirstServed": "fcfs", "ShortestFirst": "shortest"}
-_SPLITS = {"Lines": "lines", "Sentences": "sentences", "NoLines": "no-lines", "None": "none"}
-"""What the pod calls the values of the spec."""
+_SPLITS = {"Lines": "lines", "Sentences": "sentences", "NoNewlines": "no-lines", "None": "none"}
+"""Values of the spec, and of the pod's option."""
 
 
 def engine_arguments(td: TranslationDeployment) -> list[str]:
-    """Arguments of the command `dragoman`; what the spec leaves out is left out, so that the engine decides.
+    """Arguments of the command `dragoman`; fields that are not set are left out, so that the engine's defaults apply.
 
     Returns:
         Strings such as ``["serve", "--model", "org/name", …]``, in a fixed order.
@@ -56,20 +56,20 @@ def engine_arguments(td: TranslationDeployment) -> list[str]:
 
 
 def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
-    """What the pod has a default of its own for."""
+    """Options for which the pod has a default."""
     engine, admission, translation = td.spec.engine, td.spec.admission, td.spec.translation
     glossary = td.spec.glossary
     return {
         "scheduling-policy": _POLICIES.get(engine.scheduling_policy or ""),
-        "wedged-after-s": _seconds(engine.wedged_after),
+        "wedged-after-s": _seconds(engine.stall_timeout),
         "max-queued-requests": admission.max_queued_requests,
         "max-queued-tokens": admission.max_queued_tokens,
-        "refuse-late": _flag(admission.refuse_late),
+        "refuse-late": _flag(admission.deadline_aware),
         "request-timeout-s": _seconds(admission.request_timeout),
         "unready-when-overloaded": _flag(admission.unready_when_overloaded),
         "split": _SPLITS.get(translation.split or ""),
         "cache-bytes": translation.cache_bytes,
-        "glossary": f"{GLOSSARY_MOUNT}/{glossary.config_map_ref.key}" if glossary else None,
+        "glossary": f"{GLOSSARY_MOUNT}/{glossary.config_map_key_ref.key}" if glossary else None,
         "otlp-endpoint": td.spec.tracing.otlp_endpoint,
         "lame-duck-s": _seconds(td.spec.rollout.lame_duck),
     }

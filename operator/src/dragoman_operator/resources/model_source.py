@@ -1,4 +1,4 @@
-"""From a model's URI to what the engine is told and what is mounted for it."""
+"""From a model's URI to the engine's argument and volume."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ MODEL_MOUNT = "/mnt/model"
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where the engine finds its model."""
+    """Location of the model for the engine."""
 
     argument: str
-    """What `dragoman serve --model` is given."""
+    """Value of `dragoman serve --model`."""
     volume: dict[str, Any] | None = None
     """The pod's volume `model`, mounted read-only at `MODEL_MOUNT`."""
 

@@ -1,4 +1,4 @@
-"""What to change, so that the children are as the spec says."""
+"""The changes that bring the children in line with the spec."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from dragoman_contract.kubernetes import GROUP, KIND
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.replicas import sizing
-from dragoman_operator.autoscaling.status import Scaled
-from dragoman_operator.observed.drift import APPLIED, Applied, as_made, holds, signed
+from dragoman_operator.autoscaling.status import ScalingView
+from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
 from dragoman_operator.observed.ownership import controller, is_child
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
@@ -40,19 +40,19 @@ from dragoman_operator.resources.manifests import (
     trigger_authentication,
 )
 from dragoman_operator.resources.manifests.pod import pod_template
-from dragoman_operator.rollout.rollback import Kept, kept
+from dragoman_operator.rollout.rollback import Kept, version_to_keep
 from dragoman_operator.rollout.strategy import strategy
-from dragoman_operator.tuning.sizes import Tuned, for_pods, in_force
+from dragoman_operator.tuning.sizes import TuningView, for_pods, in_force
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What autoscaling and tuning decided for one object."""
+    """Decisions of autoscaling and tuning for one object."""
 
-    scaled: Scaled | None = None
-    """None where the autoscaler does not decide."""
-    tuned: Tuned | None = None
-    """None where tuning is off."""
+    scaled: ScalingView | None = None
+    """None unless in mode Internal."""
+    tuned: TuningView | None = None
+    """None if tuning is off."""
 
 
 UNDECIDED = Decisions()
@@ -66,40 +66,40 @@ class Change:
     manifest: dict[str, Any] | None
     """What to apply; None deletes."""
     uid: str | None = None
-    """The object that was looked at, for a deletion that must not hit another."""
+    """The uid of the observed object, so that a deletion cannot affect its successor."""
     cause: str = ""
-    """Why, for the log: `missing`, `spec changed`, `edited by someone else`, `no longer wanted`."""
+    """The cause, for the log: `missing`, `spec changed`, `edited by another client`, `no longer needed`."""
     forced: dict[str, Any] | None = None
-    """A merge patch for a child that was edited so that applying over it is not valid."""
+    """A merge patch, for a child whose edits make an apply invalid."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes to make, and what stands in their way."""
+    """The changes to make, and what prevents others."""
 
     changes: tuple[Change, ...] = ()
     obstacles: tuple[str, ...] = ()
-    """Sentences about children that belong to somebody else and are left alone."""
+    """Sentences about objects of other owners with a child's name."""
     waiting: tuple[str, ...] = ()
-    """Sentences about children of a deleted predecessor that are still going."""
+    """Sentences about children of a deleted predecessor that still exist."""
     kept: Kept | None = None
-    """The former version, where it runs on because the new one failed."""
+    """The former version, if the new one was rolled back."""
 
 
-def wanted(
+def desired_children(
     td: TranslationDeployment,
     images: Images,
     observed: Observed = NOTHING,
     prometheus_url: str = "",
     decisions: Decisions = UNDECIDED,
 ) -> dict[Kind, dict[str, Any] | None]:
-    """Every child as it should be; None where it should not exist.
+    """Every desired child; None if it should not exist.
 
     Args:
-        td: What should run.
-        images: Engine images where `td` names none.
-        observed: What was found: the number of pods and the way they are replaced follow from it.
-        prometheus_url: Prometheus where `td` names none; empty where there is none.
+        td: The object.
+        images: Default engine images.
+        observed: The snapshot; the number of pods and the rollout depend on it.
+        prometheus_url: The operator's Prometheus; may be empty.
         decisions: Of autoscaling and tuning.
 
     Raises:
@@ -120,7 +120,7 @@ def wanted(
             sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else None,
-            holds=tuned is not None and tuned.holds,
+            paused_after_first_pod=tuned is not None and tuned.paused_after_first_pod,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
         SCALED_OBJECT: scaled_object(td, prometheus_url),
@@ -130,9 +130,9 @@ def wanted(
 def kept_version(
     td: TranslationDeployment, images: Images, observed: Observed, decisions: Decisions
 ) -> Kept | None:
-    """The former version, where it has to run on; see `rollback.kept`."""
+    """The former version if it is kept; see `rollback.version_to_keep`."""
     pods = for_pods(td, decisions.tuned)
-    return kept(pod_template(pods, images.of(pods)), observed, observed.status)
+    return version_to_keep(pod_template(pods, images.of(pods)), observed, observed.status)
 
 
 def plan(
@@ -142,20 +142,20 @@ def plan(
     prometheus_url: str = "",
     decisions: Decisions = UNDECIDED,
 ) -> Plan:
-    """Compare what should be with what is, looking only at fields we write.
+    """Compare desired and observed children, by the fields that the operator writes.
 
     Args:
-        td: What should run.
-        images: Engine images where `td` names none.
-        observed: What was found.
-        prometheus_url: Prometheus where `td` names none; empty where there is none.
+        td: The object.
+        images: Default engine images.
+        observed: The snapshot.
+        prometheus_url: The operator's Prometheus; may be empty.
         decisions: Of autoscaling and tuning.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
     changes, obstacles, waiting = [], [], []
-    manifests = wanted(td, images, observed, prometheus_url, decisions)
+    manifests = desired_children(td, images, observed, prometheus_url, decisions)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if found is not None and not is_child(found, td.uid):
@@ -163,15 +163,15 @@ def plan(
                 waiting.append(f"the {kind.name} of a deleted {KIND} of this name is still being removed")
             elif manifest is not None:
                 obstacles.append(
-                    f"a {kind.name} named {td.name} exists and is not ours: delete or rename it, or rename "
+                    f"{kind.name} {td.name} exists and is owned by something else: delete or rename it, or rename "
                     f"this {KIND}"
                 )
         elif manifest is None:
             if found is not None and not _is_going(found):
                 uid = found["metadata"]["uid"]
-                changes.append(Change(kind, None, uid, "no longer wanted"))
+                changes.append(Change(kind, None, uid, "no longer needed"))
         elif found is not None and _is_going(found):
-            waiting.append(f"the {kind.name} is being deleted and is made anew afterwards")
+            waiting.append(f"{kind.name} {td.name} is being deleted and will be created again")
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
@@ -187,28 +187,28 @@ def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Ap
         and applied.manifest == manifest
         and applied.made["metadata"]["uid"] == found["metadata"]["uid"]
     ):
-        same = holds(found, as_made(applied.made, manifest)) and not _foreign(found, applied.made)
-        return None if same else "edited by someone else"
+        same = is_superset(found, as_made(applied.made, manifest)) and not _foreign(found, applied.made)
+        return None if same else "edited by another client"
     annotations = found["metadata"].get("annotations") or {}
     if annotations.get(APPLIED) != manifest["metadata"]["annotations"][APPLIED]:
         return "spec changed"
-    return None if settled(found, manifest) else "edited by someone else"
+    return None if is_in_sync(found, manifest) else "edited by another client"
 
 
-def settled(found: Manifest, manifest: Mapping[str, Any]) -> bool:
-    """Whether a child is as it should be: all that we write holds, and nobody changed its meaning by adding.
+def is_in_sync(found: Manifest, manifest: Mapping[str, Any]) -> bool:
+    """Whether a child has all desired values, and no additions that change its meaning.
 
     Args:
         found: The child as the API server returned it.
-        manifest: What we applied.
+        manifest: The applied manifest.
     """
-    return holds(found, manifest) and not _foreign(found, manifest)
+    return is_superset(found, manifest) and not _foreign(found, manifest)
 
 
 def _foreign(found: Manifest, manifest: Mapping[str, Any]) -> list[str]:
-    """Fields of the spec that others added, for kinds whose spec is ours alone.
+    """Fields of the spec that other clients added, for kinds whose spec only the operator writes.
 
-    Elsewhere additions may stay: the API server fills in a Service, and people annotate Deployments.
+    In other kinds additions stay: the API server sets fields of a Service, and users annotate Deployments.
     """
     if manifest["kind"] not in (DISRUPTION_BUDGET.name, NETWORK_POLICY.name):
         return []
@@ -216,10 +216,10 @@ def _foreign(found: Manifest, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _forced(found: Manifest, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Our spec as a merge patch, in which lists replace lists and what others added goes.
+    """The spec as a merge patch, which replaces lists and removes additions of other clients.
 
-    Applying over a foreign edit can be invalid as a whole, or not enough: a Service whose port was renumbered
-    would get a second port of the same name, a budget with `minAvailable` would have both bounds.
+    An apply over such edits can be invalid or insufficient: a Service whose port was renumbered would get a second
+    port of the same name, a budget with `minAvailable` would have both bounds.
     """
     if "spec" not in manifest:
         return None

@@ -1,1 +1,1 @@
-"""Rolling updates: their strategy, progress and rollback."""
+"""Rolling updates: strategy and rollback."""

@@ -1,8 +1,7 @@
-"""How pods are replaced: the Deployment's rolling update, by the room there is for one pod more.
+"""Strategy of the Deployment's rolling update.
 
-Whether a GPU of the right kind is free is known to the scheduler alone (labels, taints, quotas and other
-people's pods all have a say), so `Auto` asks it: the rollout surges, and where the new pod finds no node it goes
-on by letting one old pod go first.
+Only the scheduler knows whether a suitable GPU is free (labels, taints, quotas and other pods matter). Therefore
+`Auto` starts with a surge; if the new pod remains unschedulable, an old pod is terminated first.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from datetime import datetime, timedelta
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.observed.snapshot import DEPLOYMENT, Manifest, Observed
 
-PATIENCE_S = 10.0
-"""How long a new pod may look for a node before an old one makes way: a pod that is just leaving frees its
-GPU within the drain's seconds, and a node that a cluster autoscaler would add takes minutes (`surge: Always` waits
-for it)."""
+UNSCHEDULABLE_TIMEOUT_S = 10.0
+"""Time for which a new pod may be unschedulable before an old one is terminated: a terminating pod frees its GPU
+within seconds, and a node from a cluster autoscaler takes minutes (`surge: Always` waits for it)."""
 
 TEMPLATE_HASH = "pod-template-hash"
-"""Label that tells pods of one template from those of another.
+"""Label with the hash of a pod's template.
 Source: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#pod-template-hash-label"""
 
 SURGE: dict[str, object] = {"maxSurge": 1, "maxUnavailable": 0}
@@ -30,44 +28,45 @@ def strategy(rollout: Rollout, observed: Observed) -> dict[str, object]:
     """The Deployment's `strategy`.
 
     Args:
-        rollout: What the spec wants.
-        observed: What runs: `Auto` decides by it.
+        rollout: `spec.rollout`.
+        observed: The snapshot, used by `Auto`.
 
     Returns:
-        `SURGE`, which keeps all replicas serving, or `REPLACE`, under which one may lack; of two replicas or
-        more one is always ready.
+        `SURGE`, which keeps all replicas ready, or `REPLACE`, with which one may be missing.
     """
-    replaces = rollout.surge == "Never" or (rollout.surge == "Auto" and lacks_room(observed))
+    replaces = rollout.surge == "Never" or (rollout.surge == "Auto" and has_no_spare_node(observed))
     return {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE if replaces else SURGE)}
 
 
-def lacks_room(observed: Observed) -> bool:
-    """Whether the pods of a new template find no place beside the old ones.
+def has_no_spare_node(observed: Observed) -> bool:
+    """Whether new pods cannot be scheduled beside the old ones.
 
-    Once found out it holds until the rollout is over: or else each replaced pod would be waited for anew.
+    It remains true until the end of the rollout; otherwise each replaced pod would wait again.
     """
     if _over_quota(observed):
         return True
-    return _mixed(observed.pods) and (replaces(observed) or patience_left_s(observed) == 0)
+    return _mixed(observed.pods) and (replaces(observed) or unschedulable_time_left_s(observed) == 0)
 
 
-def patience_left_s(observed: Observed) -> float | None:
-    """Seconds until an old pod makes way for a new one that found no node, 0 if it is time; else None."""
+def unschedulable_time_left_s(observed: Observed) -> float | None:
+    """Seconds until an old pod is terminated for an unschedulable one, 0 if that is due; else None."""
     if not _mixed(observed.pods) or replaces(observed):
         return None
-    ends = [since + timedelta(seconds=PATIENCE_S) for since in _placeless(observed.pods)]
+    ends = [
+        since + timedelta(seconds=UNSCHEDULABLE_TIMEOUT_S) for since in _unschedulable_since(observed.pods)
+    ]
     return max(0.0, (min(ends) - observed.now).total_seconds()) if ends else None
 
 
 def replaces(observed: Observed) -> bool:
-    """Whether the Deployment lets an old pod go before the new one is there."""
+    """Whether the Deployment terminates an old pod before it creates a new one."""
     deployment = observed.children.get(DEPLOYMENT) or {}
     update = ((deployment.get("spec") or {}).get("strategy") or {}).get("rollingUpdate") or {}
     return update.get("maxSurge") == 0
 
 
 def template_hash(labelled: Manifest) -> str:
-    """Which template a pod or ReplicaSet is of."""
+    """Template hash of a pod or ReplicaSet."""
     return str((labelled["metadata"].get("labels") or {}).get(TEMPLATE_HASH, ""))
 
 
@@ -84,8 +83,8 @@ def _mixed(pods: Iterable[Manifest]) -> bool:
     return len({template_hash(pod) for pod in _live(pods)}) > 1
 
 
-def _placeless(pods: Iterable[Manifest]) -> list[datetime]:
-    """Since when pods have been looking for a node."""
+def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
+    """Times since which pods have been unschedulable."""
     return [
         datetime.fromisoformat(condition["lastTransitionTime"])
         for pod in _live(pods)
@@ -96,7 +95,7 @@ def _placeless(pods: Iterable[Manifest]) -> list[datetime]:
 
 
 def _over_quota(observed: Observed) -> bool:
-    """Whether a ResourceQuota refuses the pod that would come on top."""
+    """Whether a ResourceQuota rejects the additional pod."""
     status = (observed.children.get(DEPLOYMENT) or {}).get("status") or {}
     return any(
         (condition["type"], condition["status"]) == ("ReplicaFailure", "True")

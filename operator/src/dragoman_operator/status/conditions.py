@@ -1,4 +1,4 @@
-"""The conditions Available, Progressing and Degraded, each with a reason and a sentence a person can act on."""
+"""The conditions Available, Progressing and Degraded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_operator.status.progress import Progress
 
 
 def available(found: Progress) -> ConditionValue:
-    """Whether requests are answered: at least one pod is ready."""
+    """Available: at least one pod is ready."""
     if found.ready:
         return ConditionValue(
             "Available", True, "Ready", f"{found.ready} of {found.desired} replicas are ready"
@@ -22,19 +22,22 @@ def available(found: Progress) -> ConditionValue:
 
 
 def progressing(
-    found: Progress, plan: Plan, findings: list[Finding], tried: int | None = None
+    found: Progress, plan: Plan, findings: list[Finding], trial_size: int | None = None
 ) -> ConditionValue:
-    """Whether pods are being started, replaced or removed.
+    """Progressing: pods are being started, replaced or removed.
 
     Args:
-        found: How far the pods have come.
-        plan: What is being changed.
-        findings: What keeps pods from serving.
-        tried: The maxNumSeqs that one replica tries while the others stay; None where none does.
+        found: Numbers of pods.
+        plan: The changes being made.
+        findings: Failures of pods.
+        trial_size: The maxNumSeqs of a side-by-side trial; None without one.
     """
-    if any(finding.reason == "RolloutStalled" for finding in findings):
+    if any(finding.reason == "ProgressDeadlineExceeded" for finding in findings):
         return ConditionValue(
-            "Progressing", False, "Stalled", f"the rollout stopped with {found.ready} replicas ready"
+            "Progressing",
+            False,
+            "ProgressDeadlineExceeded",
+            f"the rollout stopped with {found.ready} replicas ready",
         )
     if plan.waiting:
         return ConditionValue("Progressing", True, "Waiting", "; ".join(plan.waiting))
@@ -42,18 +45,19 @@ def progressing(
         return ConditionValue(
             "Progressing", False, "Complete", f"all {found.desired} replicas run the current spec"
         )
-    if not found.settled:
+    if not found.applied:
         return ConditionValue("Progressing", True, "Applying", "the spec is being written to the Deployment")
-    if tried is not None and 0 < found.updated < found.pods:
-        message = f"{found.updated} of {found.pods} replicas try maxNumSeqs {tried}, the others wait for the verdict"
-        return ConditionValue("Progressing", True, "Trying", message)
+    if trial_size is not None and 0 < found.updated < found.pods:
+        message = (
+            f"{found.updated} of {found.pods} replicas run the trial with maxNumSeqs {trial_size}; the others are "
+            "unchanged until it is evaluated"
+        )
+        return ConditionValue("Progressing", True, "TuningTrial", message)
     if found.pods > found.desired:
         reason, surplus = "Replacing", found.pods - found.desired
         if found.updated == found.pods:
             reason = "ScalingDown"
-        return ConditionValue(
-            "Progressing", True, reason, f"{surplus} replicas more than desired have yet to leave"
-        )
+        return ConditionValue("Progressing", True, reason, f"{surplus} surplus replicas are terminating")
     if found.updated < found.pods:
         return ConditionValue(
             "Progressing",
@@ -66,15 +70,21 @@ def progressing(
     )
 
 
-def degraded(plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = ()) -> ConditionValue:
-    """Whether something needs a person."""
+def degraded(
+    plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = (), deprecated: tuple[str, ...] = ()
+) -> ConditionValue:
+    """Degraded: manual action is needed."""
     if refusals:
-        return ConditionValue("Degraded", True, "ApplyRefused", "; ".join(refusals))
+        return ConditionValue("Degraded", True, "ApplyFailed", "; ".join(refusals))
     if plan.obstacles:
-        return ConditionValue("Degraded", True, "NameTaken", "; ".join(plan.obstacles))
+        return ConditionValue("Degraded", True, "NameConflict", "; ".join(plan.obstacles))
     if plan.kept:
-        problem = f"the new version failed and the former one is back: {plan.kept.reason}; change the spec to try again"
+        problem = (
+            f"the new version failed and was rolled back: {plan.kept.reason}; change the spec to try again"
+        )
         return ConditionValue("Degraded", True, "RolledBack", problem)
     if findings:
         return ConditionValue("Degraded", True, findings[0].reason, "; ".join(f.message for f in findings))
-    return ConditionValue("Degraded", False, "AsExpected", "nothing needs attention")
+    return ConditionValue(
+        "Degraded", False, "AsExpected", "; ".join(("nothing needs attention", *deprecated))
+    )

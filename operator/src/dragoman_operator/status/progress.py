@@ -1,4 +1,4 @@
-"""How far the pods have come."""
+"""Progress of a rollout."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class Progress:
     ready: int
     updated: int
     """Pods of the latest template."""
-    settled: bool
-    """Whether the Deployment is written as it should be and its controller has seen it."""
+    applied: bool
+    """Whether the Deployment is in sync and its controller has observed it."""
 
     @property
     def complete(self) -> bool:
-        """Whether exactly the desired pods run, all of them new and ready."""
-        return self.settled and self.pods == self.ready == self.updated == self.desired
+        """Whether exactly the desired pods exist, all up to date and ready."""
+        return self.applied and self.pods == self.ready == self.updated == self.desired
 
 
-def progress_of(observed: Observed, desired: int, *, settled: bool) -> Progress:
+def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
     """Count pods.
 
     Args:
-        observed: What was found.
-        desired: Pods that there should be.
-        settled: Whether nothing remains to be written.
+        observed: The snapshot.
+        desired: Desired number of pods.
+        applied: Whether nothing remains to be written.
     """
     deployment: Manifest = observed.children.get(DEPLOYMENT) or {}
     status: dict[str, Any] = deployment.get("status") or {}
@@ -43,7 +43,7 @@ def progress_of(observed: Observed, desired: int, *, settled: bool) -> Progress:
         pods=len(alive),
         ready=sum(map(is_ready, alive)),
         updated=status.get("updatedReplicas", 0),
-        settled=settled and bool(deployment) and seen,
+        applied=applied and bool(deployment) and seen,
     )
 
 

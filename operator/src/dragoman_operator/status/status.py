@@ -1,4 +1,4 @@
-"""The status: conditions, numbers and the one sentence of the Why column."""
+"""The status: conditions, numbers and the message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Sta
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.conditions import metrics_available, scaling_active
 from dragoman_operator.autoscaling.replicas import mode_of, sizing
-from dragoman_operator.autoscaling.status import Scaled, Sizing, changes, status_fields
+from dragoman_operator.autoscaling.status import ScalingView, Sizing, changes, status_fields
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.snapshot import DEPLOYMENT, SERVICE, Observed
 from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
@@ -25,17 +25,17 @@ from dragoman_operator.status.conditions import available, degraded, progressing
 from dragoman_operator.status.progress import progress_of
 from dragoman_operator.tuning.status import recommendation_status, tuning_condition, tuning_status
 
-WHY_LIMIT = 200
-"""Characters of the Why column: a terminal's line and a half."""
+MESSAGE_LIMIT = 200
+"""Maximum length of the Message column: a line and a half of a terminal."""
 LANGUAGES_LIMIT = 60
 
 _BAD = {"Degraded": "True", "ScalingActive": "False", "MetricsAvailable": "False"}
-"""Conditions whose event is a warning, in the status that is bad."""
+"""Conditions with the status whose event is a warning."""
 
 
 @dataclass(frozen=True)
 class Transition:
-    """A condition or a number of replicas that changed, for an event."""
+    """A change of a condition or of the number of replicas, for an event."""
 
     warning: bool
     reason: str
@@ -50,27 +50,27 @@ def status_of(
     refusals: tuple[str, ...] = (),
     decisions: Decisions = UNDECIDED,
 ) -> dict[str, Any]:
-    """The status of an object whose spec is understood.
+    """The status of an object with a valid spec.
 
     Args:
-        td: What should run.
-        observed: What was found, before the plan was carried out.
-        plan: What is being changed.
-        old: The status as stored, for the times of transitions; may be empty.
-        refusals: What the API server said no to while the plan was carried out.
+        td: The object.
+        observed: The snapshot, before the plan was applied.
+        plan: The changes being made.
+        old: The stored status, for times of transitions; may be empty.
+        refusals: Changes that the API server rejected.
         decisions: Of autoscaling and tuning.
     """
     scaled, tuned = decisions.scaled, decisions.tuned
     sized = sizing(td.spec, scaled)
-    found = progress_of(observed, sized.replicas, settled=not plan.changes)
-    # What failed on the way does not count once all is well: evicted pods stay for days.
+    found = progress_of(observed, sized.replicas, applied=not plan.changes)
+    # Failures are ignored once the rollout is complete: evicted pods stay for days.
     findings: list[Finding] = []
     if not found.complete:
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     verdicts = [
         available(found),
-        progressing(found, plan, findings, tuned.tried_beside if tuned else None),
-        degraded(plan, findings, refusals),
+        progressing(found, plan, findings, tuned.trial_size if tuned else None),
+        degraded(plan, findings, refusals, td.deprecated),
         *scaling_active(td.spec, observed, scaled),
         *metrics_available(scaled),
         *([tuning_condition(tuned)] if tuned else []),
@@ -83,7 +83,7 @@ def status_of(
         selector=",".join(f"{key}={value}" for key, value in sorted(selector(td.name).items())),
         url=url_of(td, observed),
         languages=languages_column(td.spec.languages),
-        why=_why(verdicts, sized.reason),
+        message=_message(verdicts, sized.reason),
         scaling=_scaling(td, scaled, sized, found.pods, old, observed.now),
         rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
         recommendation=recommendation_status(tuned) if tuned else None,
@@ -95,7 +95,7 @@ def status_of(
 
 def _scaling(
     td: TranslationDeployment,
-    scaled: Scaled | None,
+    scaled: ScalingView | None,
     sized: Sizing,
     pods: int,
     old: Mapping[str, Any],
@@ -115,39 +115,39 @@ def _scaling(
 def status_of_bad_spec(
     generation: int, problem: str, observed: Observed, old: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The status of an object whose spec cannot be followed: the last good one stays, but for `Degraded`.
+    """The status of an object with an invalid spec: the last one, except for `Degraded`.
 
     Args:
         generation: The object's generation.
-        problem: What is wrong with the spec, and what to do.
-        observed: What was found.
-        old: The status as stored.
+        problem: The error, with the action to take.
+        observed: The snapshot.
+        old: The stored status.
     """
     verdict = ConditionValue("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
-    found = progress_of(observed, int(old.get("desiredReplicas") or 0), settled=True)
+    found = progress_of(observed, int(old.get("desiredReplicas") or 0), applied=True)
     (condition,) = _stamped([verdict], generation, old, observed.now)
     changed = Status(
         observed_generation=generation,
         replicas=found.pods,
         ready_replicas=found.ready,
-        why=_shortened(verdict.message, WHY_LIMIT),
+        message=_shortened(verdict.message, MESSAGE_LIMIT),
         conditions=(condition,),
     )
-    # Not read into our models: a newer operator may have written what they do not know.
+    # Not parsed: a newer operator may have written fields that the models do not have.
     others = [found for kind, found in _by_type(old).items() if kind != "Degraded"]
     fields = written(changed)
     return {**old, **fields, "conditions": [*others, *fields["conditions"]]}
 
 
 def written(status: Status) -> dict[str, Any]:
-    """The status as the API takes it."""
+    """The status as an object of the API."""
     return status.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transition]:
-    """Conditions whose status or reason changed, and new numbers of replicas, as events.
+    """Changes of conditions and of the number of replicas, for events.
 
-    What is well at the first look at an object is none.
+    At the first reconciliation, conditions without a problem are not included.
 
     Args:
         old: The status as stored; may be empty.
@@ -159,14 +159,14 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
         was = before.get(condition["type"], {})
         differs = (was.get("status"), was.get("reason")) != (condition["status"], condition["reason"])
         warning = _BAD.get(condition["type"]) == condition["status"]
-        worth_saying = bool(was) or condition["status"] == "True" or (warning and not _is_pending(condition))
-        if differs and worth_saying:
+        reported = bool(was) or condition["status"] == "True" or (warning and not _is_pending(condition))
+        if differs and reported:
             changed.append(Transition(warning, condition["reason"], condition["message"]))
     return changed + _resizings(old, new)
 
 
 def _is_pending(condition: Mapping[str, Any]) -> bool:
-    """Whether it is only too early to say."""
+    """Whether the condition is not known yet."""
     return str(condition["reason"]).endswith("Pending")
 
 
@@ -184,7 +184,7 @@ def _resizings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transitio
 
 
 def url_of(td: TranslationDeployment, observed: Observed) -> str:
-    """Where requests go: the Service's name in the cluster, or the address that the local cluster gave it."""
+    """URL for requests: the Service's name in the cluster, or its address in the devcluster."""
     service = observed.children.get(SERVICE) or {}
     annotations = service.get("metadata", {}).get("annotations") or {}
     host = annotations.get(LOCAL_ADDRESS)
@@ -201,17 +201,17 @@ def _is_address(text: str) -> bool:
 
 
 def languages_column(languages: tuple[Languages, ...]) -> str:
-    """The pairs for people: ``en>de,fr; fr>en``, or ``any``."""
+    """The language pairs as text: ``en>de,fr; fr>en``, or ``any``."""
     pairs = "; ".join(f"{entry.source}>{','.join(entry.targets)}" for entry in languages)
     return _shortened(pairs, LANGUAGES_LIMIT) or "any"
 
 
-def _why(verdicts: list[ConditionValue], scaling: str) -> str:
+def _message(verdicts: list[ConditionValue], scaling: str) -> str:
     by_type = {verdict.type: verdict for verdict in verdicts}
     for name in ("Degraded", "Progressing"):
-        if by_type[name].holds:
-            return _shortened(by_type[name].message, WHY_LIMIT)
-    return _shortened(f"{by_type['Available'].message}; {scaling}", WHY_LIMIT)
+        if by_type[name].status:
+            return _shortened(by_type[name].message, MESSAGE_LIMIT)
+    return _shortened(f"{by_type['Available'].message}; {scaling}", MESSAGE_LIMIT)
 
 
 def _shortened(text: str, limit: int) -> str:
@@ -227,12 +227,12 @@ def _by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 def _stamped(
     verdicts: list[ConditionValue], generation: int, old: Mapping[str, Any], now: datetime
 ) -> tuple[Condition, ...]:
-    """Conditions with the time of their last transition: that of `old` where the status is the same."""
+    """Conditions with the time of their last transition: that of `old` if the status is unchanged."""
     before = _by_type(old)
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     stamped = []
     for verdict in verdicts:
-        status = "True" if verdict.holds else "False"
+        status = "True" if verdict.status else "False"
         was = before.get(verdict.type, {})
         since = was.get("lastTransitionTime") if was.get("status") == status else None
         stamped.append(

@@ -1,1 +1,1 @@
-"""Tuning maxNumSeqs and memory of running engine pods."""
+"""Tuning of maxNumSeqs."""

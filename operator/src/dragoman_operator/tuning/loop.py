@@ -27,12 +27,20 @@ from dragoman_operator.observed.diagnosis import Finding
 from dragoman_operator.observed.engine_pods import by_deployment, engine_pods
 from dragoman_operator.observed.ownership import own_pods
 from dragoman_operator.observed.snapshot import DEPLOYMENT, POD, Key, Manifest, Observed
-from dragoman_operator.rollout.rollback import hopeless
+from dragoman_operator.rollout.rollback import permanent_failure
 from dragoman_operator.rollout.strategy import template_hash
 from dragoman_operator.tuning.decision.counters import Counters, counters
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
-from dragoman_operator.tuning.decision.step import Look, next_step, observe
-from dragoman_operator.tuning.sizes import SizedPod, Tuned, facts, resting, size_of, version, worth_publishing
+from dragoman_operator.tuning.decision.step import Observation, next_step, observe
+from dragoman_operator.tuning.sizes import (
+    PodSize,
+    TuningView,
+    facts,
+    resting,
+    size_of,
+    version,
+    worth_publishing,
+)
 from dragoman_operator.workqueue import backoff_s
 
 log = logging.getLogger(__name__)
@@ -60,7 +68,7 @@ class _Deployment:
     """
 
     td: TranslationDeployment
-    shown: Tuned
+    shown: TuningView
     state: State
     desired: int = 0
     resting: bool = True
@@ -102,7 +110,7 @@ class Tuner:
         self._clock = clock
         self._deployments: dict[Key, _Deployment] = {}
 
-    def view(self, td: TranslationDeployment, observed: Observed) -> Tuned | None:
+    def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
         """What there is to say of one object; None where tuning is off. Remembers the object.
 
         A trial whose pods will not start ends here, before anybody else takes it for the spec's fault.
@@ -118,9 +126,9 @@ class Tuner:
         digest, size = version(td.spec), td.spec.engine.max_num_seqs
         known = self._deployments.get(key)
         if known is None or known.td.uid != td.uid:
-            word = (observed.status.get("tuning") or {}).get("memory")
+            word = (observed.status.get("tuning") or {}).get("state")
             state = resumed(word, digest, size, now)
-            known = self._deployments[key] = _Deployment(td, Tuned(mode, state, now), state)
+            known = self._deployments[key] = _Deployment(td, TuningView(mode, state, now), state)
         known.td, known.replica_sets = td, observed.replica_set_uids
         known.state = adopted(known.state, digest, size, now)
         if mode != "Apply":
@@ -130,8 +138,11 @@ class Tuner:
         known.resting = resting(observed.status)
         if (trial := known.state.trial) is not None:
             tried = [pod for pod in observed.pods if size_of(pod) == trial.max_num_seqs]
-            self._step(known, observed.pods, now, hopeless(tried, observed))
-        if worth_publishing(new := Tuned(mode, known.state, now), known.shown) or known.shown.mode != mode:
+            self._step(known, observed.pods, now, permanent_failure(tried, observed))
+        if (
+            worth_publishing(new := TuningView(mode, known.state, now), known.shown)
+            or known.shown.mode != mode
+        ):
             known.shown = new
         return known.shown
 
@@ -186,7 +197,7 @@ class Tuner:
             known.state = observe(known.state, self._looks(known, pods, heard))
             known.last = heard
             self._step(known, pods, self._clock())
-            if worth_publishing(Tuned(known.shown.mode, known.state, self._clock()), known.shown):
+            if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
                 self._mark(key)
             known.failures = 0
         except Exception:
@@ -209,10 +220,12 @@ class Tuner:
         read_now = await asyncio.gather(*(read(pod.uid, pod.address) for pod in ready))
         return {pod.uid: now for pod, now in zip(ready, read_now, strict=True) if now is not None}
 
-    def _looks(self, known: _Deployment, pods: list[Manifest], heard: dict[str, Counters]) -> list[Look]:
+    def _looks(
+        self, known: _Deployment, pods: list[Manifest], heard: dict[str, Counters]
+    ) -> list[Observation]:
         sizes = {pod["metadata"]["uid"]: size_of(pod) for pod in pods}
         return [
-            Look(sizes[uid], before, now)
+            Observation(sizes[uid], before, now)
             for uid, now in heard.items()
             if (before := known.last.get(uid)) is not None and now.at - before.at <= GAP_TICKS * self._tick_s
         ]
@@ -223,7 +236,7 @@ class Tuner:
         before = known.state
         manifests = {pod["metadata"]["uid"]: pod for pod in pods}
         several = [
-            SizedPod(size_of(manifests[pod.uid]), template_hash(manifests[pod.uid]), pod.ready)
+            PodSize(size_of(manifests[pod.uid]), template_hash(manifests[pod.uid]), pod.ready)
             for pod in engine_pods(pods)
         ]
         problem = failure.message if failure else None

@@ -1,4 +1,4 @@
-"""The size of one deployment's pods, as tuning has it, and what tuning needs to know of the object."""
+"""The maxNumSeqs of one deployment's pods, and the input of tuning."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from dragoman_operator.tuning.decision.state import State
 from dragoman_operator.tuning.decision.step import Facts
 
 PUBLISH_EVERY_S = 60.0
-"""Figures that change nothing go to the status this often."""
+"""Interval of status updates without a change of state."""
 
 SIZE_OPTION = "--max-num-seqs"
-"""Of an engine pod's command line."""
+"""Option in an engine pod's command line."""
 
-LARGEST = 4096
+MAX_SIZE = 4096
 """As `spec.engine.maxNumSeqs` allows."""
 
 _EXCLUDED: Mapping[str, Any] = {
     "engine": {"max_num_seqs"},
     **dict.fromkeys(("replicas", "autoscaling", "tuning", "rollout", "service", "network_policy"), True),
 }
-"""Of the spec: they change nothing of an engine's pace."""
+"""Fields of the spec without influence on the throughput of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
-    """One look.
+class TuningView:
+    """State of tuning at one time.
 
     Attributes:
         mode: Recommend or Apply.
-        state: What was seen and decided.
-        at: When, Unix seconds.
+        state: Measurements and decisions.
+        at: Unix seconds.
     """
 
     mode: str
@@ -47,20 +47,20 @@ class Tuned:
     at: float
 
     @property
-    def holds(self) -> bool:
-        """Whether the rollout has to stop at one pod of the new size, which is compared with those beside it."""
-        return self.tried_beside is not None
+    def paused_after_first_pod(self) -> bool:
+        """Whether the rollout pauses after the first pod, which is compared with the others."""
+        return self.trial_size is not None
 
     @property
-    def tried_beside(self) -> int | None:
-        """The size that one replica tries beside the others; None where none does."""
+    def trial_size(self) -> int | None:
+        """The maxNumSeqs of a side-by-side trial; None without one."""
         trial = self.state.trial
         return trial.max_num_seqs if trial is not None and trial.side_by_side else None
 
 
 @dataclass(frozen=True, slots=True)
-class SizedPod:
-    """An engine pod: the size that it was started with, the hash of its template, and whether it is ready."""
+class PodSize:
+    """An engine pod: its maxNumSeqs, template hash, and readiness."""
 
     max_num_seqs: int
     template: str
@@ -68,44 +68,44 @@ class SizedPod:
 
 
 def sized(td: TranslationDeployment, max_num_seqs: int) -> TranslationDeployment:
-    """The object with another size."""
+    """The object with another maxNumSeqs."""
     if max_num_seqs == td.spec.engine.max_num_seqs:
         return td
     engine = td.spec.engine.model_copy(update={"max_num_seqs": max_num_seqs})
     return replace(td, spec=td.spec.model_copy(update={"engine": engine}))
 
 
-def in_force(td: TranslationDeployment, tuned: Tuned | None) -> TranslationDeployment:
-    """The object as autoscalers should take it: with the size that most pods have, whatever is tried on one."""
+def in_force(td: TranslationDeployment, tuned: TuningView | None) -> TranslationDeployment:
+    """The object for autoscalers: with the maxNumSeqs in use, without that of a trial."""
     return td if tuned is None else sized(td, tuned.state.max_num_seqs)
 
 
-def for_pods(td: TranslationDeployment, tuned: Tuned | None) -> TranslationDeployment:
-    """The object as the Deployment's template has it: with the size that is tried."""
+def for_pods(td: TranslationDeployment, tuned: TuningView | None) -> TranslationDeployment:
+    """The object for the Deployment's template: with the maxNumSeqs of a trial."""
     return td if tuned is None else sized(td, tuned.state.size_of_pods)
 
 
 def version(spec: TranslationDeploymentSpec) -> str:
-    """Digest of all that an engine's pace may depend on, but for the size."""
+    """Digest of all fields that influence the throughput of an engine, except maxNumSeqs."""
     fields = spec.model_dump(mode="json", exclude=_EXCLUDED)
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def facts(
     td: TranslationDeployment,
-    pods: Sequence[SizedPod],
+    pods: Sequence[PodSize],
     desired: int,
     failed_before: bool,
     failure: str | None,
 ) -> Facts:
-    """One look at the pods.
+    """Input of the next step.
 
     Args:
-        td: The object, as its spec has it.
-        pods: Those that count.
-        desired: Replicas that there should be.
-        failed_before: Whether a former version runs because the spec's failed.
-        failure: Why pods of a trial will not start; None where they may.
+        td: The object.
+        pods: Its replicas.
+        desired: Desired replicas.
+        failed_before: Whether the spec's version failed and was rolled back.
+        failure: Reason why pods of a trial cannot start; None without one.
     """
     ready: dict[int, int] = {}
     for pod in pods:
@@ -115,8 +115,8 @@ def facts(
     rollout = td.spec.rollout
     return Facts(
         apply=td.spec.tuning.mode == "Apply",
-        least=td.spec.engine.max_num_seqs if target_follows(td.spec) else 1,
-        most=min(LARGEST, td.spec.engine.max_num_batched_tokens),
+        minimum=td.spec.engine.max_num_seqs if target_follows(td.spec) else 1,
+        maximum=min(MAX_SIZE, td.spec.engine.max_num_batched_tokens),
         window_s=float(seconds(td.spec.tuning.window)),
         start_s=float(seconds(rollout.start_timeout) + PROGRESS_MARGIN_S),
         desired=desired,
@@ -127,7 +127,7 @@ def facts(
 
 
 def target_follows(spec: TranslationDeploymentSpec) -> bool:
-    """Whether an autoscaler keeps as many requests on a replica as its size says: then the load says no size."""
+    """Whether the autoscaler's target depends on maxNumSeqs; the load then does not determine it."""
     scaling = spec.autoscaling
     if scaling is None or scaling.mode in ("Off", "External"):
         return False
@@ -135,7 +135,7 @@ def target_follows(spec: TranslationDeploymentSpec) -> bool:
 
 
 def size_of(pod: Manifest) -> int:
-    """The size on a pod's command line; 0 where it has none, as a pod that somebody else made."""
+    """maxNumSeqs in a pod's command line; 0 without it, in pods of other owners."""
     for container in pod["spec"].get("containers") or ():
         arguments = [str(argument) for argument in container.get("args") or ()]
         for option, value in pairwise(arguments):
@@ -144,8 +144,8 @@ def size_of(pod: Manifest) -> int:
     return 0
 
 
-def worth_publishing(new: Tuned, shown: Tuned) -> bool:
-    """Whether the status should say what was seen now."""
+def worth_publishing(new: TuningView, shown: TuningView) -> bool:
+    """Whether to write the state to the status."""
     return _steps(new.state) != _steps(shown.state) or new.at - shown.at >= PUBLISH_EVERY_S
 
 
@@ -156,6 +156,6 @@ def _steps(state: State) -> object:
 
 
 def resting(status: Mapping[str, object]) -> bool:
-    """Whether no former version had to be put back, as the status says."""
+    """Whether no version was rolled back, by the status."""
     rollout = status.get("rollout")
-    return not (isinstance(rollout, Mapping) and rollout.get("failedTemplate"))
+    return not (isinstance(rollout, Mapping) and rollout.get("failedTemplateDigest"))

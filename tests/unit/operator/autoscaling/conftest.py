@@ -39,8 +39,8 @@ def make_samples(
     """`replicas` that share `running`, `waiting` and `finished_per_s` evenly; the last `silent` say nothing."""
     each = max(1, replicas)
     rate = None if finished_per_s is None else finished_per_s / each
-    heard = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
-    told = (heard,) * (replicas - silent) + (ReplicaSample(None),) * silent
+    scraped = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
+    told = (scraped,) * (replicas - silent) + (ReplicaSample(None),) * silent
     return Samples(**{"desired": replicas, "replicas": told, "time_to_ready_s": 60.0} | changes)
 
 

@@ -22,8 +22,8 @@ def test_a_day_of_ticks_stays_small(build):
 
 @pytest.mark.parametrize(
     "text",
-    [None, "", "null", "[]", "3", "{", '{"points": [[1]]}', '{"seen": 7}', '{"watched_since": "x"}',
-     '{"peaks": [[1, 1e999]]}', '{"window_s": NaN}', '{"grown": [[1, "many"]]}'],
+    [None, "", "null", "[]", "3", "{", '{"points": [[1]]}', '{"seen": 7}', '{"observed_since": "x"}',
+     '{"peaks": [[1, 1e999]]}', '{"window_s": NaN}', '{"scale_ups": [[1, "many"]]}'],
 )  # fmt: skip
 def test_what_cannot_be_read_is_no_history(text):
     assert History.from_json(text) == History()
@@ -52,7 +52,7 @@ def test_peaks_keep_the_highest_and_forget_in_time():
         {"target_concurrency": 0.0},
         {"target_kv_cache_usage": 1.5},
         {"tick_s": 0.0},
-        {"target_wait_s": -1.0},
+        {"target_queue_time_s": -1.0},
     ],
 )
 def test_a_policy_that_contradicts_itself_is_refused(wrong):
@@ -64,3 +64,16 @@ def test_the_target_is_eight_tenths_of_the_seats_and_at_least_one():
     assert Policy(1, 4, 32).concurrency == pytest.approx(25.6)
     assert Policy(1, 4, 1).concurrency == 1.0
     assert Policy(1, 4, 32, target_concurrency=5.0).concurrency == 5.0
+
+
+def test_history_of_an_earlier_operator_is_read() -> None:
+    former = (
+        '{"watched_since": 1.0, "asked_at": 5.0, "grown": [[2.0, 1]], "shrunk_at": 3.0, "shrunk_last": 4.0}'
+    )
+    assert History.from_json(former) == History(
+        observed_since=1.0,
+        scale_ups=((2.0, 1),),
+        scaled_down_at=3.0,
+        last_scale_down=4.0,
+        last_request_at=5.0,
+    )

@@ -13,7 +13,7 @@ def test_a_missing_metric_is_not_zero(build):
     clock.tick(100, running=64, finished_per_s=100)
     decision = clock.tick(400, silent=8)
     assert (decision.replicas, decision.rule, decision.metrics_available) == (8, Rule.METRICS, False)
-    assert decision.reason == "held at 8: 8 of 8 replicas give no metrics"
+    assert decision.reason == "kept at 8 replicas: 8 of 8 report no metrics"
     # And what follows an outage is not taken for a quiet window.
     assert clock.tick(50, running=2, finished_per_s=10).replicas == 8
 
@@ -23,7 +23,9 @@ def test_a_replica_without_the_cache_metric_is_not_an_empty_cache(build):
     clock = build.clock(4)
     old, new = ReplicaSample(clock.now, 2, 0, None), ReplicaSample(clock.now, 2, 0, 0.95)
     samples = Samples(4, (new, new, old, old))
-    assert recommend(clock.policy, samples, clock.history, clock.now).signals.by_memory == pytest.approx(4.75)
+    assert recommend(clock.policy, samples, clock.history, clock.now).signals.by_kv_cache == pytest.approx(
+        4.75
+    )
 
 
 def test_the_mean_per_replica_is_multiplied_by_replicas(build):
@@ -84,7 +86,7 @@ def test_at_zero_nothing_needs_metrics_to_wake(build):
     clock = build.clock(1, min_replicas=0)
     clock.tick(400)
     assert clock.replicas == 0
-    assert clock.tick(held=1).replicas == 1
+    assert clock.tick(queued=1).replicas == 1
 
 
 def test_no_flapping_between_nought_and_one(build):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from dragoman_operator.tuning.decision.counters import Counters
-from dragoman_operator.tuning.decision.tally import Tally
+from dragoman_operator.tuning.decision.measurements import Measurements
 
 T0 = 1_767_323_000.0
 TICK_S = 5.0
@@ -92,9 +92,9 @@ class Build:
     t0: float = T0
     tick_s: float = TICK_S
 
-    def watched(self, pod: Pod, loads: list[float]) -> Tally:
+    def watched(self, pod: Pod, loads: list[float]) -> Measurements:
         """What is tallied of a pod under one load after another."""
-        tally = Tally(began=pod.now.at)
+        tally = Measurements(started=pod.now.at)
         for load in loads:
             tally = tally.seen(*pod.look(load))
         return tally

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman_operator.tuning.decision.state import State, adopted, fresh, resumed
-from dragoman_operator.tuning.decision.step import PATIENT_WINDOWS, Facts, Look, next_step, observe
-from dragoman_operator.tuning.decision.tally import Tally
+from dragoman_operator.api.encoding import decode_state, encode_state
+from dragoman_operator.tuning.decision.measurements import Measurements
+from dragoman_operator.tuning.decision.state import FORMER_KEYS, State, Trial, adopted, fresh, resumed
+from dragoman_operator.tuning.decision.step import MAX_WINDOWS, Facts, Observation, next_step, observe
 
 WINDOW_S = 100.0
 STATUS_LIMIT = 32_768
@@ -21,8 +22,8 @@ STATUS_LIMIT = 32_768
 def facts(**changes: Any) -> Facts:
     base: dict[str, Any] = {
         "apply": True,
-        "least": 1,
-        "most": 8192,
+        "minimum": 1,
+        "maximum": 8192,
         "window_s": WINDOW_S,
         "start_s": 600.0,
         "desired": 3,
@@ -68,7 +69,7 @@ class Fleet:
             before = self.now
             self.now += 5.0
             looked = [
-                Look(size, *pod.look(self.load, self.now))
+                Observation(size, *pod.look(self.load, self.now))
                 for (size, _), pod in self._pods.items()
                 if pod.now.at == before
             ]
@@ -81,7 +82,7 @@ class Fleet:
                 apply=self.apply, desired=self.replicas, rested=rested, ready=ready, failure=failure
             )
             state = next_step(observe(self.state, looked), around, self.now)
-            self.state = resumed(state.packed(), "v1", self.start, self.now)
+            self.state = resumed(state.encoded(), "v1", self.start, self.now)
             self.seen.append((self.state.max_num_seqs, state.trial.max_num_seqs if state.trial else None))
 
     def until(self, holds: Callable[[State], bool], looks: int = 400) -> None:
@@ -197,7 +198,7 @@ def test_a_comparison_that_says_nothing_is_given_up(fleet: MakeFleet) -> None:
     pods = fleet()
     pods.until(lambda state: state.trial is not None)
     pods.load = 0.0
-    pods.run(int(PATIENT_WINDOWS * WINDOW_S / 5) + 5)
+    pods.run(int(MAX_WINDOWS * WINDOW_S / 5) + 5)
     assert pods.state.trial is None
     assert pods.state.ended[0].reason.startswith("too little to tell by")
     assert pods.state.max_num_seqs == 16
@@ -210,15 +211,17 @@ def test_nothing_is_tried(build: Any, change: dict[str, Any]) -> None:
     """While pods are replaced or scaled, without any, and before a whole window was seen."""
     pod, state = build.pod(16), fresh("v1", 16, build.t0)
     for _ in range(60):
-        state = observe(state, [Look(16, *pod.look(25.0))])
+        state = observe(state, [Observation(16, *pod.look(25.0))])
         state = next_step(state, facts(**change), pod.now.at)
     assert state.trial is None
 
 
 def test_pods_of_two_sizes_are_not_watched(build: Any) -> None:
     one, other = build.pod(16), build.pod(32)
-    state = observe(fresh("v1", 16, 0.0), [Look(16, *one.look(9.0)), Look(32, *other.look(9.0))])
-    assert state.current == Tally()
+    state = observe(
+        fresh("v1", 16, 0.0), [Observation(16, *one.look(9.0)), Observation(32, *other.look(9.0))]
+    )
+    assert state.current == Measurements()
 
 
 def test_another_spec_ends_a_trial_and_keeps_the_size(fleet: MakeFleet) -> None:
@@ -260,7 +263,7 @@ looks = st.lists(
 @settings(deadline=None)
 @given(looks, st.sampled_from([1, 16, 64, 512]), st.integers(1, 64))
 def test_whatever_happens_the_state_stays_sound_and_small(
-    build: Any, several: list[tuple[float, bool, int, str | None, bool]], size: int, least: int
+    build: Any, several: list[tuple[float, bool, int, str | None, bool]], size: int, minimum: int
 ) -> None:
     now, state = build.t0, fresh("v1", size, build.t0)
     pods: dict[int, Any] = {}
@@ -270,22 +273,34 @@ def test_whatever_happens_the_state_stays_sound_and_small(
             pods.setdefault(each, build.pod(each))
             pods[each].now = replace(pods[each].now, at=now)
         now += 40.0
-        looked = [Look(each, *pods[each].look(load, now)) for each in sizes]
+        looked = [Observation(each, *pods[each].look(load, now)) for each in sizes]
         around = facts(
             apply=apply,
-            least=least,
-            most=512,
+            minimum=minimum,
+            maximum=512,
             desired=desired,
             rested=rested,
             ready=dict.fromkeys(sizes, 1),
             failure=failure,
         )
         state = next_step(observe(state, looked), around, now)
-        assert len(state.packed()) < STATUS_LIMIT
-        again = resumed(state.packed(), "v1", size, now)
+        assert len(state.encoded()) < STATUS_LIMIT
+        again = resumed(state.encoded(), "v1", size, now)
         assert (again.max_num_seqs, again.size_of_pods) == (state.max_num_seqs, state.size_of_pods)
         assert again.ended == state.ended
         assert len(state.ended) <= 5
         assert state.trial is None or (apply and state.trial.max_num_seqs != state.max_num_seqs)
         assert apply or state.max_num_seqs == size
         state = again
+
+
+def test_state_of_an_earlier_operator_is_read() -> None:
+    """A lost state would put every pod back to the spec's size."""
+    trial = Trial(24, 5.0, True, 20.0, "20 requests wait", evaluated_windows=2)
+    state = replace(fresh("v1", 16, 5.0), max_num_seqs=32, trial=trial)
+    stored = decode_state(state.encoded())
+    for former, name in FORMER_KEYS.items():
+        stored = stored.replace(f'"{name}"', f'"{former}"')
+    assert stored != decode_state(state.encoded())
+    # A trial's reason was named otherwise than that of a recommendation.
+    assert resumed(encode_state(stored), "v1", 16, 5.0) == state

@@ -1,7 +1,7 @@
-"""How many replicas there should be, from what their queues say: a pure function and the values it takes.
+"""The scaling decision: a pure function of metrics and history, and its values.
 
-Whoever calls `recommend` at every tick keeps the history that it returns; `dragoman simulate` replays traffic
-against it. `docs/autoscaling.md` tells the rules and what each is worth.
+The caller keeps the history that `recommend` returns and passes it to the next call; `dragoman simulate` replays
+traffic against it. `docs/autoscaling.md` describes the rules and their effect.
 """
 
 from dragoman_operator.autoscaling.decision.history import History

@@ -1,8 +1,7 @@
-"""How much work comes in, told from what stands in line and what leaves.
+"""Estimates the arrival rate and service time.
 
-Requests in flight say how much is in hand, and that is the demand only while nothing queues: behind a queue it
-counts the past. Arrivals say what comes: what finished, and by how much more is in flight than before. Times the
-seconds that a request spends running (Little's law) they are the sequences that must run at once.
+Requests in flight overestimate demand behind a queue. Arrivals are the finished requests plus the increase of
+requests in flight; by Little's law, arrivals × service time is the concurrency needed.
 """
 
 from __future__ import annotations
@@ -13,47 +12,47 @@ from dataclasses import dataclass
 from dragoman_operator.autoscaling.decision.history import Point
 
 RECENT_S = 60.0
-"""Arrivals are averaged over a minute where a moment more or less does not matter."""
+"""Window of the mean arrival rate."""
 
 QUEUED_SERVICE_S = 30.0
-"""Behind a queue the time in the engine is read over this long: full engines are slower than a minute ago."""
+"""Shorter window of the service time while requests wait: full engines are slower than a minute ago."""
 
 ENOUGH_FINISHED = 20
-"""Requests that must have finished before their mean time in the engine means something."""
+"""Minimum number of finished requests for a mean service time."""
 
-SURE = 3.0
-"""Standard deviations of a Poisson count by which arrivals must exceed the capacity before we grow for them."""
+DEVIATIONS = 3.0
+"""Standard deviations of a Poisson count by which arrivals must exceed the capacity for a scale-up."""
 
 TREND_POINTS = 6
 TREND_FIT = 0.85
 TREND_CHANCE = 2.0
-"""Growth is a trend where a straight line explains this share of the arrivals' variation (a step explains 0.75), or
-leaves no more of it than this many times what chance does."""
+"""An increase is a trend if a straight line explains this ratio of the arrivals' variation (a step explains 0.75), or
+leaves at most this multiple of the variation expected by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A line through the arrivals: requests per second at a moment, and their growth per second."""
+    """Linear trend of arrivals: requests per second at a time, and their increase per second."""
 
     per_s: float
     at: float
     growth: float
 
-    def ahead(self, now: float, horizon_s: float) -> float:
-        """Requests per second `horizon_s` from now, but at most twice what the line says for now."""
+    def forecast(self, now: float, horizon_s: float) -> float:
+        """Requests per second `horizon_s` from now, at most twice the value for now."""
         today = max(0.0, self.per_s + self.growth * (now - self.at))
         return today + min(self.growth * horizon_s, today)
 
 
 def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
-    """Seconds that a request spends running: time spent over requests finished, in the last minute.
+    """Service time of a request in seconds: running time by finished requests, over the last minute.
 
     Args:
         points: Ticks, oldest first.
-        queued: Whether anything waits; the last half minute then counts where it says more.
+        queued: Whether requests wait; the last half minute is then used if it gives more.
 
     Returns:
-        None where too few requests have finished to tell, or none was ever seen running.
+        None without enough finished requests, or without any running.
     """
     whole = _service_s(points, RECENT_S)
     if whole is None:
@@ -80,22 +79,22 @@ def arrivals_per_s(points: tuple[Point, ...]) -> float:
     return arrived / span if span else 0.0
 
 
-def sure_arrivals_per_s(points: tuple[Point, ...]) -> float:
-    """Arrivals per second that chance does not explain: of the last tick, the last two, up to a minute, the most.
+def arrivals_lower_bound_per_s(points: tuple[Point, ...]) -> float:
+    """Lower bound of the arrival rate: the maximum over the last tick, the last two, up to a minute.
 
-    Each count is taken `SURE` deviations low, so that a sudden rise counts at once and noise does not.
+    Each count is reduced by `DEVIATIONS` deviations, so that a sudden rise counts at once and noise does not.
     """
     arrived = span = best = 0.0
     for point in reversed(points):
         if span >= RECENT_S - 1e-6:
             break
         arrived, span = arrived + point.arrived, span + point.span_s
-        best = max(best, (arrived - SURE * math.sqrt(max(0.0, arrived))) / span)
+        best = max(best, (arrived - DEVIATIONS * math.sqrt(max(0.0, arrived))) / span)
     return best
 
 
 def trend(points: tuple[Point, ...]) -> Trend | None:
-    """A steady growth of arrivals, by least squares; None where there is none, or where it is no line."""
+    """A steady increase of arrivals, by least squares; None without one, or if it is not linear."""
     count = len(points)
     if count < TREND_POINTS:
         return None
@@ -111,6 +110,6 @@ def trend(points: tuple[Point, ...]) -> Trend | None:
     chance = sum(max(1.0, point.arrived) / point.span_s**2 for point in points) / count
     left = variation - growth * together
     line = left <= (1 - TREND_FIT) * variation or left <= TREND_CHANCE * chance * count
-    if not line or growth < SURE * math.sqrt(chance / across):
+    if not line or growth < DEVIATIONS * math.sqrt(chance / across):
         return None
     return Trend(mean, middle, growth)

@@ -1,7 +1,7 @@
-"""What the autoscaler remembers from one tick to the next: small, and as JSON in the object's status.
+"""State of the autoscaler between two ticks: small, and stored as JSON in the object's status.
 
-An operator that restarts reads it back and goes on. One that finds none, or one too old, only waits longer before
-it shrinks: what was not watched for a whole window is never taken for quiet.
+An operator that restarts continues from it. Without it, or if it is too old, scale-down only waits longer: it needs
+a whole window of observation.
 """
 
 from __future__ import annotations
@@ -12,11 +12,21 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 POINTS_S = 180.0
-"""Arrivals are kept for this long, tick by tick: long enough for a trend over a replica's start."""
+"""Age of the oldest arrivals: long enough for a trend over a replica's startup."""
 
 PEAK_EVERY_S = 30.0
-"""Peaks closer together than this are kept as one, so that half an hour of them is at most sixty. Under a
-window that is set shorter, a tenth of it."""
+"""Peaks closer together than this are stored as one, so that half an hour has at most sixty. With a shorter
+stabilization window, a tenth of it."""
+
+
+FORMER_KEYS = {
+    "asked_at": "last_request_at",
+    "grown": "scale_ups",
+    "shrunk_at": "scaled_down_at",
+    "shrunk_last": "last_scale_down",
+    "watched_since": "observed_since",
+}
+"""Keys that an earlier operator stored."""
 
 
 class Point(NamedTuple):
@@ -25,8 +35,8 @@ class Point(NamedTuple):
     Attributes:
         at: Its end, Unix seconds.
         span_s: Its length.
-        arrived: Requests that came in it.
-        busy_s: Seconds that sequences spent running in it, over all of them.
+        arrived: Requests that arrived in it.
+        busy_s: Running time in it, summed over sequences.
         finished: Requests that finished in it.
     """
 
@@ -38,7 +48,7 @@ class Point(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The replicas that the load asked for at one time, not rounded; no later one asked for more."""
+    """Replicas that the load required at one time, not rounded; no later peak is higher."""
 
     at: float
     replicas: float
@@ -59,36 +69,36 @@ class History:
     """See the module.
 
     Attributes:
-        watched_since: When unbroken watching began; None before the first tick.
-        seen: The last tick, None while metrics are out.
+        observed_since: Start of uninterrupted observation; None before the first tick.
+        seen: The last tick; None while metrics are unavailable.
         points: Arrivals of the last `POINTS_S`, oldest first.
-        peaks: What the load asked for, oldest and highest first.
-        grown: When replicas grew within the last minute, and from how many.
-        window_s: How far back shrinking looks, where experience has made it longer; 0 before.
-        shrunk_at: The last shrink that is not yet known to be right or wrong.
-        shrunk_last: The last shrink.
-        asked_at: When a request was last seen.
-        service_s: Seconds that a request last spent in an engine.
+        peaks: Replicas that the load required, oldest and highest first.
+        scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
+        window_s: Stabilization window for scaling down, if adapted; 0 before.
+        scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
+        last_scale_down: Time of the last scale-down.
+        last_request_at: Time of the last request.
+        service_s: Last service time of a request in seconds.
     """
 
-    watched_since: float | None = None
+    observed_since: float | None = None
     seen: Seen | None = None
     points: tuple[Point, ...] = ()
     peaks: tuple[Peak, ...] = ()
-    grown: tuple[tuple[float, int], ...] = ()
+    scale_ups: tuple[tuple[float, int], ...] = ()
     window_s: float = 0.0
-    shrunk_at: float | None = None
-    shrunk_last: float | None = None
-    asked_at: float | None = None
+    scaled_down_at: float | None = None
+    last_scale_down: float | None = None
+    last_request_at: float | None = None
     service_s: float | None = None
 
     def with_point(self, point: Point) -> History:
-        """Add a tick and forget those too old."""
+        """With one more tick, and without those that are too old."""
         kept = tuple(old for old in self.points if old.at > point.at - POINTS_S)
         return replace(self, points=(*kept, point))
 
     def with_peak(self, at: float, replicas: float, keep_s: float, every_s: float = PEAK_EVERY_S) -> History:
-        """Add what the load asks for now; lower ones before it no longer matter, older than `keep_s` neither."""
+        """With the replicas required now; drops lower peaks before it, and those older than `keep_s`."""
         peaks = [peak for peak in self.peaks if peak.at > at - keep_s and peak.replicas > replicas]
         if peaks and peaks[-1].at // every_s == at // every_s:
             peaks[-1] = Peak(at, peaks[-1].replicas)
@@ -97,28 +107,29 @@ class History:
         return replace(self, peaks=tuple(peaks))
 
     def peak(self, since: float) -> float:
-        """The most replicas that the load has asked for since then; 0 if it was not watched."""
+        """The maximum number of replicas that the load required since then; 0 without observation."""
         return max((peak.replicas for peak in self.peaks if peak.at >= since), default=0.0)
 
     def to_json(self) -> str:
-        """One line, a few kilobytes at most; figures rounded to what they mean."""
+        """One line of at most a few kilobytes; numbers are rounded."""
         return json.dumps(_rounded(asdict(self)), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | None) -> History:
-        """Read it back. What cannot be read is no history, which is safe: see the module."""
+        """Decode it. A malformed one is an empty history, which is safe: see the module."""
         try:
-            fields = json.loads(text or "{}")
+            stored = json.loads(text or "{}")
+            fields = {FORMER_KEYS.get(key, key): value for key, value in stored.items()}
             found = cls(
-                watched_since=_optional(fields.get("watched_since")),
+                observed_since=_optional(fields.get("observed_since")),
                 seen=None if fields.get("seen") is None else _seen(*fields["seen"]),
                 points=tuple(Point(*map(_finite, point)) for point in fields.get("points", ())),
                 peaks=tuple(Peak(*map(_finite, peak)) for peak in fields.get("peaks", ())),
-                grown=tuple((_finite(at), int(count)) for at, count in fields.get("grown", ())),
+                scale_ups=tuple((_finite(at), int(count)) for at, count in fields.get("scale_ups", ())),
                 window_s=_finite(fields.get("window_s", 0.0)),
-                shrunk_at=_optional(fields.get("shrunk_at")),
-                shrunk_last=_optional(fields.get("shrunk_last")),
-                asked_at=_optional(fields.get("asked_at")),
+                scaled_down_at=_optional(fields.get("scaled_down_at")),
+                last_scale_down=_optional(fields.get("last_scale_down")),
+                last_request_at=_optional(fields.get("last_request_at")),
                 service_s=_optional(fields.get("service_s")),
             )
         except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError):
@@ -126,14 +137,16 @@ class History:
         return found if found._is_plausible() else cls()
 
     def begins_after(self, now: float) -> bool:
-        """Whether something in it lies in the future: by a wrong clock, or edited."""
-        times = [self.watched_since, self.shrunk_at, self.shrunk_last, self.asked_at]
-        times += [each[0] for each in (*self.points, *self.peaks, *self.grown, *filter(None, [self.seen]))]
+        """Whether a time in it is in the future: because of a wrong clock, or edited."""
+        times = [self.observed_since, self.scaled_down_at, self.last_scale_down, self.last_request_at]
+        times += [
+            each[0] for each in (*self.points, *self.peaks, *self.scale_ups, *filter(None, [self.seen]))
+        ]
         return any(time is not None and time > now for time in times)
 
     def _is_plausible(self) -> bool:
-        """Whether no figure is one that is never written."""
-        figures = [self.window_s, self.service_s or 0.0, *(count for _, count in self.grown)]
+        """Whether all numbers are in the range that the autoscaler writes."""
+        figures = [self.window_s, self.service_s or 0.0, *(count for _, count in self.scale_ups)]
         figures += [figure for each in (*self.points, *self.peaks) for figure in each[1:]]
         figures += self.seen[1:] if self.seen else ()
         return min(figures) >= 0 and all(point.span_s > 0 for point in self.points)

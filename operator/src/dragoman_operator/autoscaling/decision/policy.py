@@ -1,19 +1,19 @@
-"""What a TranslationDeployment asks of its autoscaler."""
+"""Bounds and targets of the autoscaler."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 DEFAULT_UTILISATION = 0.8
-"""Share of `max_num_seqs` that a replica should have running when nobody said otherwise."""
+"""Default target concurrency, as a ratio of `max_num_seqs`."""
 
-SHORTEST_WINDOW_S = 300.0
-LONGEST_WINDOW_S = 1800.0
-"""Bounds of the window that shrinking looks back over: HPA's five minutes, and what half an hour can teach."""
+MIN_WINDOW_S = 300.0
+MAX_WINDOW_S = 1800.0
+"""Bounds of the stabilization window: HPA's default, and half an hour."""
 
-SHORTEST_IN_STARTS, LONGEST_IN_STARTS = 2.0, 30.0
-"""The window in times to ready: at least two, so that it outlives a replica's start, and by experience up to
-thirty, as keeping a replica for longer than that costs more than the start it saves."""
+MIN_IN_STARTS, MAX_IN_STARTS = 2.0, 30.0
+"""Bounds of the window in startup times: at least two, so that it is longer than a replica's startup, and at most
+thirty, as keeping a replica for longer costs more than the startup it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +21,21 @@ class Policy:
     """Bounds and targets, from `spec.autoscaling` and `spec.engine`.
 
     Attributes:
-        min_replicas: Fewest replicas; 0 allows zero.
-        max_replicas: Most replicas, at least 1 and at least `min_replicas`.
-        max_num_seqs: Sequences that one engine runs at once.
-        target_concurrency: Requests, running and waiting, that one replica should have; None for 0.8 of
+        min_replicas: Minimum number of replicas; 0 allows zero.
+        max_replicas: Maximum number of replicas, at least 1 and at least `min_replicas`.
+        max_num_seqs: Maximum number of sequences that one engine runs at once.
+        target_concurrency: Target number of running and waiting requests per replica; None: 0.8 ×
             `max_num_seqs`, at least 1.
-        target_kv_cache_usage: Share of the KV cache that may be in use on average, 0 to 1.
-        target_wait_s: Seconds a request may wait in a replica's queue; one further behind is not counted on for
-            requests that come now.
-        idle_s: Seconds without a request after which replicas go to zero, where `min_replicas` is 0.
-        scale_down_window_s: How far back shrinking looks, at most `LONGEST_WINDOW_S`; None lets the starts and
-            experience say.
+        target_kv_cache_usage: Target KV cache usage, averaged over replicas, 0 to 1.
+        target_queue_time_s: Maximum queue time of a request in a replica. A replica above it is not counted as
+            capacity for new requests.
+        idle_s: Seconds without requests before scaling to zero, if `min_replicas` is 0.
+        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: adapted to startup times and
+            premature scale-downs.
         tick_s: Seconds between two calls.
 
     Raises:
-        ValueError: The figures contradict each other.
+        ValueError: A value is out of range, or two contradict each other.
     """
 
     min_replicas: int
@@ -43,7 +43,7 @@ class Policy:
     max_num_seqs: int
     target_concurrency: float | None = None
     target_kv_cache_usage: float = 0.8
-    target_wait_s: float = 2.0
+    target_queue_time_s: float = 2.0
     idle_s: float = 900.0
     scale_down_window_s: float | None = None
     tick_s: float = 5.0
@@ -59,23 +59,23 @@ class Policy:
             raise ValueError(
                 f"target_kv_cache_usage {self.target_kv_cache_usage} must be above 0 and at most 1"
             )
-        if self.target_wait_s <= 0 or self.tick_s <= 0 or self.idle_s < 0:
-            raise ValueError("target_wait_s and tick_s must be above 0, and idle_s not below it")
-        if self.scale_down_window_s is not None and not 0 < self.scale_down_window_s <= LONGEST_WINDOW_S:
-            raise ValueError(f"scale_down_window_s must be above 0 and at most {LONGEST_WINDOW_S:g}")
+        if self.target_queue_time_s <= 0 or self.tick_s <= 0 or self.idle_s < 0:
+            raise ValueError("target_queue_time_s and tick_s must be above 0, and idle_s not below it")
+        if self.scale_down_window_s is not None and not 0 < self.scale_down_window_s <= MAX_WINDOW_S:
+            raise ValueError(f"scale_down_window_s must be above 0 and at most {MAX_WINDOW_S:g}")
 
     @property
     def concurrency(self) -> float:
-        """Requests that one replica should have."""
+        """Target number of running and waiting requests per replica."""
         return self.target_concurrency or max(1.0, DEFAULT_UTILISATION * self.max_num_seqs)
 
     def bounded(self, replicas: int) -> int:
-        """Between the minimum and the maximum."""
+        """`replicas`, limited to the minimum and maximum."""
         return min(max(replicas, self.min_replicas), self.max_replicas)
 
     def window_s(self, time_to_ready_s: float) -> tuple[float, float]:
-        """The shortest and the longest time that shrinking looks back over, where a replica starts in this time."""
+        """Minimum and maximum of the stabilization window, for this startup time."""
         if self.scale_down_window_s is not None:
             return self.scale_down_window_s, self.scale_down_window_s
-        shortest = min(max(SHORTEST_WINDOW_S, SHORTEST_IN_STARTS * time_to_ready_s), LONGEST_WINDOW_S)
-        return shortest, min(max(shortest, LONGEST_IN_STARTS * time_to_ready_s), LONGEST_WINDOW_S)
+        shortest = min(max(MIN_WINDOW_S, MIN_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)
+        return shortest, min(max(shortest, MAX_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)

@@ -1,83 +1,86 @@
-"""The rules that keep replicas, and the one that lets them go. Shrinking waits: a start that is not needed again
-costs nothing, one that is costs every request that comes meanwhile."""
+"""Scale-down rules.
+
+Scaling down is delayed: an unnecessary start costs less than missing capacity.
+"""
 
 from __future__ import annotations
 
 from dragoman_operator.autoscaling.decision.samples import Rule
-from dragoman_operator.autoscaling.decision.scale_up import Situation, Wish, ahead, round_up
+from dragoman_operator.autoscaling.decision.scale_up import Context, Proposal, forecast, round_up
 
-SHRINK_EVERY_S = 60.0
-"""At most one shrink a minute, of as many replicas as the window allows."""
+MIN_INTERVAL_S = 60.0
+"""At most one scale-down a minute, by as many replicas as the window allows."""
 
-LEAST_SHARE = 0.03
-"""Fewer than this share of a large fleet is not worth a change."""
+MIN_CHANGE_RATIO = 0.03
+"""Minimum change, as a ratio of the replicas."""
 
 STUCK_STARTS, STUCK_S = 3.0, 600.0
-"""A replica that has been starting for this many times to ready, and for ten minutes, waits for a GPU that is not
-there: it no longer keeps the others from shrinking."""
+"""A replica that has been starting for this many startup times, and for ten minutes, waits for a GPU that the
+cluster does not have: it no longer blocks the scale-down of the others."""
 
 
-def shrink_or_keep(situation: Situation) -> Wish:
-    """Fewer replicas where nothing speaks against it; else as many as there are, with what keeps them."""
-    policy, samples = situation.policy, situation.samples
+def scale_down_or_keep(context: Context) -> Proposal:
+    """Fewer replicas if no rule keeps them; else their number, with the rule that keeps them."""
+    policy, samples = context.policy, context.samples
     kept = policy.bounded(samples.desired)
     if kept != samples.desired:
         bounds = f"minReplicas is {policy.min_replicas} and maxReplicas {policy.max_replicas}"
-        return Wish(kept, Rule.BOUNDS, f"{kept} replicas: {bounds}")
+        return Proposal(kept, Rule.BOUNDS, f"{kept} replicas: {bounds}")
     if not samples.ready:
-        reason = f"held at {kept}: none is ready yet" if kept else "0 replicas: nothing is asked"
-        return Wish(kept, Rule.STARTING if kept else Rule.IDLE, reason)
-    missing = situation.heard.missing
+        reason = f"kept at {kept}: no replica is ready yet" if kept else "0 replicas: no requests"
+        return Proposal(kept, Rule.STARTING if kept else Rule.IDLE, reason)
+    missing = context.scraped.missing
     if missing:
-        reason = f"held at {kept}: {missing} of {samples.ready} replicas give no metrics"
-        return Wish(kept, Rule.METRICS, reason)
+        reason = f"kept at {kept} replicas: {missing} of {samples.ready} report no metrics"
+        return Proposal(kept, Rule.METRICS, reason)
     if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
-        return Wish(kept, Rule.STARTING, f"held at {kept}: {samples.pending} of them are starting")
-    return _idle(situation) or _shrink(situation, kept)
+        return Proposal(kept, Rule.STARTING, f"kept at {kept}: {samples.pending} of them are starting")
+    return _idle(context) or _scale_down(context, kept)
 
 
-def _idle(situation: Situation) -> Wish | None:
-    """To zero, where that is allowed and nothing was asked for long enough."""
-    policy, asked_at = situation.policy, situation.history.asked_at
-    if policy.min_replicas > 0 or asked_at is None:
+def _idle(context: Context) -> Proposal | None:
+    """Zero, if that is allowed and there were no requests for `idle_s`."""
+    policy, last_request_at = context.policy, context.history.last_request_at
+    if policy.min_replicas > 0 or last_request_at is None:
         return None
-    idle_s = situation.now - asked_at
-    if situation.in_flight > 0 or situation.samples.silent_routers or idle_s < policy.idle_s:
+    idle_s = context.now - last_request_at
+    if context.in_flight > 0 or context.samples.routers_not_reporting or idle_s < policy.idle_s:
         return None
-    return Wish(0, Rule.IDLE, f"0 replicas: nothing was asked for {idle_s:.0f} s")
+    return Proposal(0, Rule.IDLE, f"0 replicas: no requests for {idle_s:.0f} s")
 
 
-def _shrink(situation: Situation, kept: int) -> Wish:
-    """Down to the most that the load has asked for within the window, once it was watched for all of it."""
-    policy, history, now = situation.policy, situation.history, situation.now
+def _scale_down(context: Context, kept: int) -> Proposal:
+    """The maximum that the load required within the window, once all of it was observed."""
+    policy, history, now = context.policy, context.history, context.now
     window_s = history.window_s
-    slack_s = policy.tick_s / 2  # ticks are never quite punctual
+    slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
-    asked = f"the load has asked for {peak:.1f} at most in {_in_words(window_s)}"
-    needed = policy.bounded(max(1, round_up(peak), _foreseen(situation, max(1, round_up(peak)))))
-    if kept - needed < max(1.0, LEAST_SHARE * kept):
-        return Wish(kept, Rule.STEADY, f"{kept} replicas: {asked}")
-    watched_s = 0.0 if history.watched_since is None else now - history.watched_since
-    if watched_s < window_s - slack_s:
-        reason = f"held at {kept}: watched for {_in_words(watched_s)} of {_in_words(window_s)}"
-        return Wish(kept, Rule.WINDOW, reason)
-    if history.shrunk_last is not None and now - history.shrunk_last < SHRINK_EVERY_S:
-        return Wish(kept, Rule.WINDOW, f"held at {kept}: it shrank less than a minute ago")
-    return Wish(needed, Rule.SHRINK, f"{needed} replicas: {asked}")
+    required = f"the load required at most {peak:.1f} in the last {_duration(window_s)}"
+    needed = policy.bounded(max(1, round_up(peak), _required_soon(context, max(1, round_up(peak)))))
+    if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
+        return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
+    observed_s = 0.0 if history.observed_since is None else now - history.observed_since
+    if observed_s < window_s - slack_s:
+        of = f"{_duration(observed_s)} of the {_duration(window_s)} stabilization window"
+        reason = f"kept at {kept}: observed for {of}"
+        return Proposal(kept, Rule.STABILIZED, reason)
+    if history.last_scale_down is not None and now - history.last_scale_down < MIN_INTERVAL_S:
+        return Proposal(kept, Rule.STABILIZED, f"kept at {kept}: scaled down less than a minute ago")
+    return Proposal(needed, Rule.SCALE_DOWN, f"{needed} replicas: {required}")
 
 
-def _in_words(time_s: float) -> str:
+def _duration(time_s: float) -> str:
     return f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
 
 
-def _foreseen(situation: Situation, there: int) -> int:
-    """Replicas that would be asked for again at once: for a queue, or for arrivals that already grow."""
-    demand = situation.demand
+def _required_soon(context: Context, there: int) -> int:
+    """Replicas that would be required again immediately: for a queue, or for increasing arrivals."""
+    demand = context.demand
     if demand is None:
         return 0
-    wish = ahead(situation, demand, there)
-    replicas = 0 if wish is None else wish.replicas
+    proposal = forecast(context, demand, there)
+    replicas = 0 if proposal is None else proposal.replicas
     if demand.trend is not None:
-        coming = demand.trend.ahead(situation.now, situation.samples.start_s) * demand.service_s
-        replicas = max(replicas, round_up(coming / situation.policy.concurrency))
+        coming = demand.trend.forecast(context.now, context.samples.start_s) * demand.service_s
+        replicas = max(replicas, round_up(coming / context.policy.concurrency))
     return replicas

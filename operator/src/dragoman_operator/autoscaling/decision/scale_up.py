@@ -1,4 +1,4 @@
-"""The rules that ask for more replicas. Growing is at once: a wait that has begun is not undone."""
+"""Scale-up rules. Scaling up is immediate."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import math
 from dataclasses import dataclass
 
 from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.observe import Demand, Heard
+from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
 from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.samples import Rule, Samples
 
 TOLERANCE = 0.1
-"""A tenth over the target adds nothing: it is within what a replica more or less would change."""
+"""Excess over the target that does not add a replica, as in HPA."""
 
 SURGE_S = 60.0
 SURGE_FACTOR, SURGE_REPLICAS = 10, 16
-"""Within a minute at most to ten times the replicas that were there, or sixteen more: a wrong figure must not ask
-for a thousand GPUs. HPA's default, four doublings a minute, is as wide."""
+"""Maximum within a minute: ten times the replicas before, or sixteen more, so that a wrong measurement cannot request
+a thousand GPUs. HPA's default, four doublings a minute, is similar."""
 
-FULL = 0.95
-"""Share of `max_num_seqs` up to which a replica is reckoned to take new requests without a queue."""
+FULL_RATIO = 0.95
+"""Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Replicas that one rule wants, and why in a sentence."""
+class Proposal:
+    """The number of replicas of one rule, with its reason."""
 
     replicas: int
     rule: Rule
@@ -32,144 +32,147 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """Everything that a rule may look at.
+class Context:
+    """Input of a rule.
 
     Attributes:
         policy: Bounds and targets.
-        samples: The deployment as it is.
-        heard: The replicas that were heard of.
-        demand: What the arrivals ask for; None where that cannot be told.
-        by_memory: Replicas that the KV caches ask for, not rounded; None without that metric.
+        samples: State of the deployment.
+        scraped: Replicas with fresh samples.
+        demand: Estimated demand; None while unknown.
+        by_kv_cache: Replicas required by KV cache usage, not rounded; None without that metric.
         history: With this tick in it.
         now: Unix seconds.
     """
 
     policy: Policy
     samples: Samples
-    heard: Heard
+    scraped: ScrapedReplicas
     demand: Demand | None
-    by_memory: float | None
+    by_kv_cache: float | None
     history: History
     now: float
 
     @property
     def in_flight(self) -> float:
-        """Requests running, waiting or held."""
-        return self.heard.running + self.heard.waiting + self.samples.held
+        """Requests running, waiting or queued at routers."""
+        return self.scraped.running + self.scraped.waiting + self.samples.queued
 
 
-def grow(situation: Situation) -> Wish | None:
-    """The rule that wants most, where it wants more than there are."""
-    samples = situation.samples
+def scale_up(context: Context) -> Proposal | None:
+    """The highest proposal, if it is above the current number of replicas."""
+    samples = context.samples
     there = max(samples.desired, samples.ready + samples.pending)
-    wishes = [_load(situation, there), _memory(situation, there)]
+    proposals = [_load(context, there), _kv_cache(context, there)]
     if not samples.ready:
-        wishes.append(_wake(situation))
-    elif situation.demand is not None:
-        wishes.append(ahead(situation, situation.demand, there))
-    best = max((wish for wish in wishes if wish), key=lambda wish: wish.replicas, default=None)
+        proposals.append(_from_zero(context))
+    elif context.demand is not None:
+        proposals.append(forecast(context, context.demand, there))
+    best = max(
+        (proposal for proposal in proposals if proposal),
+        key=lambda proposal: proposal.replicas,
+        default=None,
+    )
     if best is None or best.replicas <= there:
         return None
-    best = _bounded(situation, best)
+    best = _limited(context, best)
     return best if best.replicas > samples.desired else None
 
 
-def _load(situation: Situation, there: int) -> Wish | None:
-    """Enough replicas for each to have no more than the target concurrency.
-
-    What the arrivals keep running counts, where that is known, and else what is in flight.
-    """
-    policy, demand = situation.policy, situation.demand
+def _load(context: Context, there: int) -> Proposal | None:
+    """Enough replicas for the target concurrency: by the demand, or by requests in flight while it is unknown."""
+    policy, demand = context.policy, context.demand
     if demand is not None:
-        at_once = demand.sure_per_s * demand.service_s
-        what = f"{in_words(demand.sure_per_s, demand.service_s)} are {at_once:.0f} at once"
-    elif situation.samples.ready:
-        at_once = situation.in_flight
+        at_once = demand.lower_bound_per_s * demand.service_s
+        what = f"{describe_arrivals(demand.lower_bound_per_s, demand.service_s)} are {at_once:.0f} at once"
+    elif context.samples.ready:
+        at_once = context.in_flight
         what = f"{at_once:.0f} requests are running or waiting"
     else:
         return None
-    wanted = at_once / policy.concurrency
-    if wanted <= there * (1 + TOLERANCE):
+    required = at_once / policy.concurrency
+    if required <= there * (1 + TOLERANCE):
         return None
-    replicas = round_up(wanted)
-    return Wish(replicas, Rule.LOAD, f"{replicas} replicas: {what}, at {policy.concurrency:g} a replica")
+    replicas = round_up(required)
+    return Proposal(replicas, Rule.LOAD, f"{replicas} replicas: {what}, at {policy.concurrency:g} a replica")
 
 
-def _memory(situation: Situation, there: int) -> Wish | None:
-    """Enough replicas for the KV caches to be no fuller than their target."""
-    wanted = situation.by_memory
-    if wanted is None or wanted <= there * (1 + TOLERANCE):
+def _kv_cache(context: Context, there: int) -> Proposal | None:
+    """Enough replicas for the target KV cache usage."""
+    required = context.by_kv_cache
+    if required is None or required <= there * (1 + TOLERANCE):
         return None
-    replicas = round_up(wanted)
+    replicas = round_up(required)
     reason = (
-        f"{replicas} replicas: the KV caches are {situation.heard.kv_usage:.0%} full, "
-        f"the target is {situation.policy.target_kv_cache_usage:.0%}"
+        f"{replicas} replicas: the KV caches are {context.scraped.kv_usage:.0%} full, "
+        f"the target is {context.policy.target_kv_cache_usage:.0%}"
     )
-    return Wish(replicas, Rule.MEMORY, reason)
+    return Proposal(replicas, Rule.KV_CACHE, reason)
 
 
-def _wake(situation: Situation) -> Wish | None:
-    """From zero: somebody waits at the router.
-
-    As many as those held ask for, but where it is known how long a request takes no more than what comes keeps busy,
-    and one for those who will have waited.
-    """
-    samples, policy, demand = situation.samples, situation.policy, situation.demand
-    if samples.desired or samples.held <= 0:
+def _from_zero(context: Context) -> Proposal | None:
+    """Scale from zero: enough replicas for the queued requests, at most one more than the arrival rate keeps busy."""
+    samples, policy, demand = context.samples, context.policy, context.demand
+    if samples.desired or samples.queued <= 0:
         return None
-    replicas = max(1, round_up(samples.held / policy.concurrency))
+    replicas = max(1, round_up(samples.queued / policy.concurrency))
     if demand is not None:
-        busy = round_up(demand.sure_per_s * demand.service_s / (FULL * policy.max_num_seqs))
+        busy = round_up(demand.lower_bound_per_s * demand.service_s / (FULL_RATIO * policy.max_num_seqs))
         replicas = min(replicas, 1 + busy)
-    return Wish(replicas, Rule.WAKE, f"{replicas} replicas: the router holds {samples.held:.0f} requests")
+    return Proposal(
+        replicas,
+        Rule.FROM_ZERO,
+        f"{replicas} replicas: {samples.queued:.0f} requests are queued at the routers",
+    )
 
 
-def _bounded(situation: Situation, wish: Wish) -> Wish:
-    """No more than the maximum, nor than one minute may add."""
-    highest = situation.policy.max_replicas
-    if wish.replicas > highest:
-        wish = Wish(highest, wish.rule, f"{wish.reason}; maxReplicas is {highest}")
-    began = min([situation.samples.desired, *(count for _, count in situation.history.grown)])
+def _limited(context: Context, proposal: Proposal) -> Proposal:
+    """Limited to the maximum, and to the scale-up limit of one minute."""
+    highest = context.policy.max_replicas
+    if proposal.replicas > highest:
+        proposal = Proposal(highest, proposal.rule, f"{proposal.reason}; maxReplicas is {highest}")
+    began = min([context.samples.desired, *(count for _, count in context.history.scale_ups)])
     surge = max(SURGE_FACTOR * began, began + SURGE_REPLICAS)
-    if wish.replicas > surge:
-        return Wish(
-            surge, Rule.SURGE, f"{wish.reason}; within a minute no further than from {began} to {surge}"
+    if proposal.replicas > surge:
+        return Proposal(
+            surge, Rule.LIMIT, f"{proposal.reason}; limited to {surge} within a minute, from {began}"
         )
-    return wish
+    return proposal
 
 
-def ahead(situation: Situation, demand: Demand, there: int) -> Wish | None:
-    """Replicas for new requests not to queue once more can be ready, if `there` are too few for that.
+def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
+    """Replicas so that new requests are not queued by the time another replica is ready; None if `there` suffice.
 
-    A replica behind with its queue works off the past; it is not counted on. What comes is at least what comes
-    now, and where arrivals grow steadily, what that leads to in the time a replica takes to start.
+    Replicas above the target queue time are not counted as capacity. The arrival rate is the current one, or that of
+    the trend after a startup time.
     """
-    policy, start_s = situation.policy, situation.samples.start_s
-    per_s = demand.sure_per_s
+    policy, start_s = context.policy, context.samples.start_s
+    per_s = demand.lower_bound_per_s
     if demand.trend is not None:
-        per_s = max(per_s, demand.trend.ahead(situation.now, start_s + policy.tick_s))
-    late = policy.target_wait_s * policy.max_num_seqs / demand.service_s
-    behind = sum(1 for sample in situation.heard.samples if sample.waiting > late)
+        per_s = max(per_s, demand.trend.forecast(context.now, start_s + policy.tick_s))
+    late = policy.target_queue_time_s * policy.max_num_seqs / demand.service_s
+    behind = sum(1 for sample in context.scraped.samples if sample.waiting > late)
     at_once = per_s * demand.service_s
-    others = round_up(at_once / (FULL * policy.max_num_seqs))
-    work = in_words(per_s, demand.service_s)
+    others = round_up(at_once / (FULL_RATIO * policy.max_num_seqs))
+    work = describe_arrivals(per_s, demand.service_s)
     if behind:
         reason = (
-            f"{behind + others} replicas: {behind} of {situation.samples.ready} are more than "
-            f"{policy.target_wait_s:g} s behind with their queues, and {work} keep {others} others busy"
+            f"{behind + others} replicas: {behind} of {context.samples.ready} have a queue time above "
+            f"{policy.target_queue_time_s:g} s, and {work} require {others} others"
         )
-        return Wish(behind + others, Rule.BACKLOG, reason)
+        return Proposal(behind + others, Rule.BACKLOG, reason)
     if at_once <= policy.max_num_seqs * there:
         return None
-    return Wish(others, Rule.TREND, f"{others} replicas: arrivals reach {work} by the time another is ready")
+    return Proposal(
+        others, Rule.TREND, f"{others} replicas: arrivals reach {work} by the time another is ready"
+    )
 
 
-def in_words(per_s: float, service_s: float) -> str:
-    """Arrivals for a reason."""
-    return f"{per_s:.3g} requests a second of {service_s:.2g} s each"
+def describe_arrivals(per_s: float, service_s: float) -> str:
+    """Arrivals as text."""
+    return f"{per_s:.3g} requests/s of {service_s:.2g} s each"
 
 
 def round_up(replicas: float) -> int:
-    """The next whole number, forgiving what floating point adds."""
+    """The next integer, tolerating floating-point error."""
     return math.ceil(replicas - 1e-9)

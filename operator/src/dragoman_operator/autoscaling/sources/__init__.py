@@ -1,1 +1,1 @@
-"""Where the autoscaler's figures come from: the pods themselves, a Prometheus, and the routers."""
+"""Sources of metrics: pods, Prometheus, and routers."""

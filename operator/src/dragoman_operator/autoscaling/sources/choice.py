@@ -1,4 +1,4 @@
-"""Finds the source of metrics that an object asks for, and asks it."""
+"""Reads metrics from the source that an object names."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import aiohttp
 from dragoman_operator.api.fields import SecretKey
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.autoscaling.sources.prometheus import Prometheus, shown
-from dragoman_operator.autoscaling.sources.reading import Heard
+from dragoman_operator.autoscaling.sources.prometheus import Prometheus, redacted
+from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.errors import ClusterError, MetricsError, RefusedError
 from dragoman_operator.kube import Kube
 from dragoman_operator.observed.engine_pods import EnginePod
 from dragoman_operator.observed.snapshot import SECRET, Key
 
-TOKEN_KEPT_S = 60.0
-"""A token that is changed in its Secret is used after this long at the latest."""
+TOKEN_MAX_AGE_S = 60.0
+"""Maximum age of a cached token."""
 
 PODS = "the pods' own /metrics"
 
 
 class MetricSources:
-    """The pods themselves, and one Prometheus for each address and token.
+    """The pods, and one Prometheus per URL and token.
 
     Args:
         kube: The API server, for tokens in Secrets.
         http: The session.
         pods: Reads from the pods.
-        prometheus_url: The operator's own Prometheus; empty where there is none.
-        prometheus_token: Its bearer token, read anew each time; None where it asks for none.
-        timeout_s: Longest wait for an answer.
+        prometheus_url: The operator's Prometheus; may be empty.
+        prometheus_token: Reads its bearer token; None without authentication.
+        timeout_s: Timeout of a request.
         clock: Unix seconds.
     """
 
@@ -56,31 +56,31 @@ class MetricSources:
         self._timeout_s = timeout_s
         self._clock = clock
         self._prometheis: dict[tuple[str, str | None], Prometheus] = {}
-        self._asked: set[tuple[str, str | None]] = set()
+        self._requested: set[tuple[str, str | None]] = set()
         self._tokens: dict[tuple[str, SecretKey], tuple[float, str]] = {}
         self._namespaces: frozenset[str] = frozenset()
 
     def begin(self, keys: Iterable[Key], uids: Container[str]) -> None:
-        """A tick begins: these deployments will ask, these pods exist."""
+        """Start of a tick, with the deployments that will read and the pods that exist."""
         self._namespaces = frozenset(key.namespace for key in keys)
         self._pods.keep(uids)
-        self._prometheis = {key: self._prometheis[key] for key in self._asked if key in self._prometheis}
-        self._asked.clear()
+        self._prometheis = {key: self._prometheis[key] for key in self._requested if key in self._prometheis}
+        self._requested.clear()
 
     def named(self, td: TranslationDeployment) -> str:
-        """The source that an object asks for, for a person."""
+        """The source that an object names, as text."""
         chosen = td.spec.autoscaling.prometheus if td.spec.autoscaling else None
-        return PODS if chosen is None else shown(chosen.url or self._own_url)
+        return PODS if chosen is None else redacted(chosen.url or self._own_url)
 
-    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> Heard:
-        """What the source says of the pods of one object; no failure is raised, it is part of the answer."""
+    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> SamplesResult:
+        """Samples of the pods of one object; errors are part of the result."""
         chosen = td.spec.autoscaling.prometheus if td.spec.autoscaling else None
         if chosen is None:
             return await self._pods.read(pods)
         url = chosen.url or self._own_url
         if not url:
-            return Heard(
-                failure="autoscaling.prometheus has no url and the operator has none either (--prometheus-url)"
+            return SamplesResult(
+                failure="autoscaling.prometheus has no url, and the operator has no Prometheus (--prometheus-url)"
             )
         try:
             if chosen.url is None:
@@ -94,18 +94,18 @@ class MetricSources:
                 source = Prometheus(self._http, url, token, self._timeout_s, self._clock)
                 self._prometheis[url, token] = source
         except (MetricsError, ValueError, OSError) as error:
-            return Heard(failure=f"{shown(url)}: {error}")
-        self._asked.add((url, token))
+            return SamplesResult(failure=f"{redacted(url)}: {error}")
+        self._requested.add((url, token))
         return await source.read(pods, self._namespaces | {td.namespace})
 
     async def _token(self, namespace: str, ref: SecretKey) -> str:
         """A token from a Secret.
 
         Raises:
-            MetricsError: It cannot be had.
+            MetricsError: It cannot be read.
         """
         read_at, token = self._tokens.get((namespace, ref), (float("-inf"), ""))
-        if self._clock() - read_at < TOKEN_KEPT_S:
+        if self._clock() - read_at < TOKEN_MAX_AGE_S:
             return token
         what = f"the Secret {ref.name} with the token"
         try:

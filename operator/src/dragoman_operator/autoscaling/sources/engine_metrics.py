@@ -1,7 +1,6 @@
-"""What vLLM's metrics say of one engine, under their names of today and of before.
+"""vLLM's metrics of one engine, under their current and former names.
 
-A name that is absent is missing, never zero: an exposition without the running or the waiting requests says
-nothing at all.
+A missing metric is treated as missing, never as zero. A page without running or waiting requests is an error.
 
 Source: https://docs.vllm.ai/en/latest/usage/metrics/
 """
@@ -21,27 +20,27 @@ RUNNING = ("vllm:num_requests_running",)
 WAITING = ("vllm:num_requests_waiting",)
 KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
 FINISHED = ("vllm:request_success_total",)
-"""Names of a metric, the current one first; of several that are there the first counts."""
+"""Names of a metric, the current one first; the first that exists is used."""
 
 NAMES = (*RUNNING, *WAITING, *KV_USAGE, *FINISHED)
 
-MOST = 1e15
-"""Counters of an engine that ran for years are below; NaN, infinity and negative figures are no reading."""
+MAX_COUNTER = 1e15
+"""Maximum of a plausible counter; NaN, infinity and negative values are ignored."""
 
 Value = tuple[str, float]
-"""The name of a series, and what it says; its labels do not matter here."""
+"""Name and value of a series, without its labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One engine pod's metrics at one moment.
+    """One engine pod's metrics at one time.
 
     Attributes:
-        at: When they were read, Unix seconds.
-        running: Sequences in its engines.
+        at: Time of the scrape, Unix seconds.
+        running: Running sequences in its engines.
         waiting: Requests in their queues.
-        kv_usage: Mean share of their KV caches in use, 0 to 1; None where there is no such metric.
-        finished: Requests finished since the pod began; None where there is no such metric.
+        kv_usage: Mean KV cache usage, 0 to 1; None without this metric.
+        finished: Requests finished since the pod started; None without this metric.
     """
 
     at: float
@@ -55,20 +54,20 @@ def parse_exposition(text: str) -> list[Value]:
     """The values of the metrics in `NAMES` from a /metrics page.
 
     Raises:
-        MetricsError: One of these lines is none of Prometheus' text format.
+        MetricsError: A line is not in Prometheus' text format.
     """
     return [(sample.name, sample.value) for sample in series(text, NAMES)]
 
 
 def series(text: str, names: tuple[str, ...]) -> list[Sample]:
-    """The series of some metrics from a /metrics page; all other lines are not even parsed.
+    """The series of some metrics from a /metrics page; other lines are not parsed.
 
     Args:
         text: The page.
-        names: What a line begins with.
+        names: Prefixes of the lines.
 
     Raises:
-        MetricsError: One of these lines is none of Prometheus' text format.
+        MetricsError: A line is not in Prometheus' text format.
     """
     ours = "\n".join(line for line in text.splitlines() if line.startswith(names))
     try:
@@ -78,18 +77,18 @@ def series(text: str, names: tuple[str, ...]) -> list[Sample]:
 
 
 def reading(values: Iterable[Value], at: float) -> Reading:
-    """Put the series of one pod together: there is one of each kind per engine, of finished requests one per cause.
+    """Combine the series of one pod: one per engine, and for finished requests one per reason.
 
     Args:
         values: Their names and values, in any order.
-        at: When they were read, Unix seconds.
+        at: Time of the scrape, Unix seconds.
 
     Raises:
-        MetricsError: The pod does not say how many requests run and wait.
+        MetricsError: Running or waiting requests are missing.
     """
     found: dict[str, list[float]] = {}
     for name, value in values:
-        if 0 <= value <= MOST:
+        if 0 <= value <= MAX_COUNTER:
             found.setdefault(name, []).append(value)
     running, waiting = _first(found, RUNNING), _first(found, WAITING)
     if running is None or waiting is None:
@@ -106,12 +105,12 @@ def reading(values: Iterable[Value], at: float) -> Reading:
 
 
 def replica_sample(now: Reading, before: Reading | None) -> ReplicaSample:
-    """What the autoscaler is shown of a pod.
+    """A pod's sample for the autoscaler.
 
     Args:
         now: The latest reading.
-        before: The one before it, None at the first. A counter that fell since is that of a restarted engine,
-            and tells no rate.
+        before: The reading before it; None for the first. After a counter reset, by a restarted engine, there is no
+            rate.
     """
     rate = None
     if before is not None and now.finished is not None and before.finished is not None:

@@ -1,4 +1,4 @@
-"""Reads the metrics of engine pods from the pods themselves."""
+"""Scrapes engine pods."""
 
 from __future__ import annotations
 
@@ -17,63 +17,62 @@ from dragoman_operator.autoscaling.sources.engine_metrics import (
     reading,
     replica_sample,
 )
-from dragoman_operator.autoscaling.sources.reading import Heard, body_of, in_words
+from dragoman_operator.autoscaling.sources.samples import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
 
 T = TypeVar("T")
 
-AT_ONCE = 256
-"""Pods that are read at the same time."""
-PAGE_LIMIT_BYTES = 8 << 20
-"""vLLM's page has some 100 KiB."""
+MAX_CONCURRENT = 256
+"""Maximum number of concurrent requests."""
+MAX_PAGE_BYTES = 8 << 20
+"""vLLM's page has about 100 KiB."""
 
 
 class PodPages:
-    """Asks pods for their metrics, many at once.
+    """Reads /metrics pages of pods concurrently.
 
-    Pods that did not answer last time wait in a line of their own: however many and slow they are, those that
-    answer are read at once.
+    Pods that did not respond last time have separate slots, so that they do not delay the others.
 
     Args:
         http: The session; its connections are kept.
-        timeout_s: Longest wait for one pod, and for its turn before that. Less than half a tick.
+        timeout_s: Timeout per pod, and for a slot before that. Less than half a tick.
     """
 
     def __init__(self, http: aiohttp.ClientSession, timeout_s: float) -> None:
         self._http = http
         self._timeout_s = timeout_s
-        self._silent: set[str] = set()
-        self._line = asyncio.Semaphore(AT_ONCE)
-        self._line_of_the_silent = asyncio.Semaphore(AT_ONCE // 4)
+        self._unresponsive: set[str] = set()
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
+        self._slots_of_unresponsive = asyncio.Semaphore(MAX_CONCURRENT // 4)
 
     def keep(self, uids: Container[str]) -> None:
         """Forget all other pods."""
-        self._silent = {uid for uid in self._silent if uid in uids}
+        self._unresponsive = {uid for uid in self._unresponsive if uid in uids}
 
-    async def read(self, uid: str, address: str, understand: Callable[[str], T]) -> T:
-        """What `understand` makes of a pod's page.
+    async def read(self, uid: str, address: str, parse: Callable[[str], T]) -> T:
+        """The result of `parse` for a pod's page.
 
         Raises:
-            MetricsError: There is no page, or it was not understood; says why, for a person.
+            MetricsError: The page cannot be read or parsed.
         """
-        line = self._line_of_the_silent if uid in self._silent else self._line
+        slots = self._slots_of_unresponsive if uid in self._unresponsive else self._slots
         try:
             async with asyncio.timeout(self._timeout_s):
-                await line.acquire()
+                await slots.acquire()
         except TimeoutError:
-            raise MetricsError("not asked: too many others do not answer") from None
+            raise MetricsError("not scraped: too many other pods do not respond") from None
         try:
             async with asyncio.timeout(self._timeout_s):
                 page = await self._page(address)
-            found = understand(page)
+            found = parse(page)
         except Exception as error:
-            # Whatever is on the page of one pod, the others are read.
-            self._silent.add(uid)
-            raise MetricsError(in_words(error, self._timeout_s)) from error
+            # One malformed page must not affect the other pods.
+            self._unresponsive.add(uid)
+            raise MetricsError(describe_error(error, self._timeout_s)) from error
         finally:
-            line.release()
-        self._silent.discard(uid)
+            slots.release()
+        self._unresponsive.discard(uid)
         return found
 
     async def _page(self, address: str) -> str:
@@ -82,15 +81,15 @@ class PodPages:
         async with self._http.get(url, allow_redirects=False) as response:
             if response.status != 200:
                 raise MetricsError(f"{METRICS_PATH} answers {response.status}")
-            return (await body_of(response, PAGE_LIMIT_BYTES)).decode("utf-8", "replace")
+            return (await read_body(response, MAX_PAGE_BYTES)).decode("utf-8", "replace")
 
 
 class PodMetrics:
-    """Remembers the last reading of each pod, so that two of them tell a rate.
+    """Samples of pods, with rates from the last two readings.
 
     Args:
         http: The session; its connections are kept.
-        timeout_s: Longest wait for one pod, and for its turn before that. Less than half a tick.
+        timeout_s: Timeout per pod, and for a slot before that. Less than half a tick.
         clock: Unix seconds.
     """
 
@@ -101,11 +100,11 @@ class PodMetrics:
         self._clock = clock
         self._last: dict[str, tuple[Reading, ReplicaSample]] = {}
 
-    async def read(self, pods: Iterable[EnginePod]) -> Heard:
-        """Read those that are ready, side by side; no failure is raised, it is part of the answer."""
+    async def read(self, pods: Iterable[EnginePod]) -> SamplesResult:
+        """Scrape the ready pods concurrently; errors are part of the result."""
         ready = [pod for pod in pods if pod.ready and pod.address]
         problems = await asyncio.gather(*map(self._read, ready))
-        return Heard(
+        return SamplesResult(
             samples={pod.uid: self._last[pod.uid][1] for pod in ready if pod.uid in self._last},
             problems={
                 pod.name: problem for pod, problem in zip(ready, problems, strict=True) if problem is not None

@@ -1,4 +1,4 @@
-"""Reads the metrics of engine pods from a Prometheus: one query for all of them."""
+"""Reads metrics of engine pods from Prometheus, with one query for all of them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from dragoman_operator.autoscaling.sources.engine_metrics import (
     reading,
     replica_sample,
 )
-from dragoman_operator.autoscaling.sources.reading import Heard, body_of, in_words
+from dragoman_operator.autoscaling.sources.samples import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
 
-ANSWER_LIMIT_BYTES = 64 << 20
+MAX_RESPONSE_BYTES = 64 << 20
 
-LOOK_BACK = "2m"
-"""Two scrapes of a pod lie in it where they are a minute apart."""
+LOOKBACK = "2m"
+"""Contains two scrapes of a pod at an interval of one minute."""
 
 PodName = tuple[str, str]
 """Namespace and name."""
@@ -37,11 +37,11 @@ PodName = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PodSamples:
-    """What was scraped of one pod.
+    """Samples of one pod.
 
     Attributes:
-        sample: The latest, with the rate since the one before it.
-        interval_s: Seconds between the two; 0 where there is only one.
+        sample: The latest, with the rate since the previous one.
+        interval_s: Seconds between the two; 0 for a single one.
     """
 
     sample: ReplicaSample
@@ -49,16 +49,16 @@ class PodSamples:
 
 
 class Prometheus:
-    """One Prometheus, as one bearer of a token sees it.
+    """One Prometheus, with one token.
 
-    Samples carry the time at which the Prometheus scraped them, so that one that no longer scrapes is found out
-    even while it answers.
+    Samples have the time of their scrape, so that a Prometheus that no longer scrapes is detected although it
+    responds.
 
     Args:
         http: The session.
-        url: Its address; what stands before an ``@`` in it is sent and never shown.
+        url: Its URL; credentials before an ``@`` are sent and never shown.
         token: Bearer token; None sends none.
-        timeout_s: Longest wait for an answer. Shorter than a tick.
+        timeout_s: Timeout of a query. Shorter than a tick.
         clock: Unix seconds.
     """
 
@@ -76,43 +76,43 @@ class Prometheus:
         self._timeout_s = timeout_s
         self._clock = clock
         self._lock = asyncio.Lock()
-        self._asked_for: frozenset[str] = frozenset()
-        self._asked_at = float("-inf")
-        self._answer: dict[PodName, PodSamples] = {}
+        self._queried: frozenset[str] = frozenset()
+        self._queried_at = float("-inf")
+        self._response: dict[PodName, PodSamples] = {}
         self._failure: str | None = None
-        self.shown_url = shown(url)
+        self.redacted_url = redacted(url)
 
-    async def read(self, pods: Iterable[EnginePod], namespaces: frozenset[str]) -> Heard:
-        """What it says of the pods that are ready; no failure is raised, it is part of the answer.
+    async def read(self, pods: Iterable[EnginePod], namespaces: frozenset[str]) -> SamplesResult:
+        """Samples of the ready pods; errors are part of the result.
 
         Args:
             pods: One deployment's.
-            namespaces: Those of all deployments that ask this Prometheus in this tick: the first that asks
-                asks for all.
+            namespaces: Those of all deployments that read from this Prometheus in this tick: the first query is
+                for all of them.
         """
         async with self._lock:
-            old = self._clock() - self._asked_at >= self._timeout_s
-            if old or not namespaces <= self._asked_for:
-                await self._ask(namespaces)
-                self._asked_at, self._asked_for = self._clock(), namespaces
+            old = self._clock() - self._queried_at >= self._timeout_s
+            if old or not namespaces <= self._queried:
+                await self._refresh(namespaces)
+                self._queried_at, self._queried = self._clock(), namespaces
         samples: dict[str, ReplicaSample] = {}
         problems: dict[str, str] = {}
         interval_s = 0.0
         for pod in pods:
             if not pod.ready:
                 continue
-            found = self._answer.get((pod.namespace, pod.name))
+            found = self._response.get((pod.namespace, pod.name))
             if found is not None:
                 samples[pod.uid] = found.sample
-                # The least: a pod that was not scraped for a while shows a gap, and no interval.
+                # The minimum: a missed scrape is not the interval.
                 interval_s = min(interval_s or found.interval_s, found.interval_s or interval_s)
             elif self._failure is None:
                 problems[pod.name] = (
                     f'no series of vLLM\'s with namespace="{pod.namespace}", pod="{pod.name}": is it scraped?'
                 )
-        return Heard(samples, problems, self._failure, interval_s)
+        return SamplesResult(samples, problems, self._failure, interval_s)
 
-    async def _ask(self, namespaces: frozenset[str]) -> None:
+    async def _refresh(self, namespaces: frozenset[str]) -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
                 try:
@@ -120,26 +120,26 @@ class Prometheus:
                 except aiohttp.ClientConnectorError:
                     raise
                 except aiohttp.ClientConnectionError:
-                    # A connection that was kept, of a Prometheus that has been restarted since.
+                    # A keep-alive connection to a Prometheus that was restarted.
                     answer = await self._post(query(namespaces))
-            self._answer, self._failure = pod_samples(answer), None
+            self._response, self._failure = pod_samples(answer), None
         except (MetricsError, aiohttp.ClientError, OSError, ValueError) as error:
-            # What it said before stays, with its times: it is as good as it is young.
-            self._failure = f"{self.shown_url}: {in_words(error, self._timeout_s)}"
+            # The last samples remain, with their times.
+            self._failure = f"{self.redacted_url}: {describe_error(error, self._timeout_s)}"
 
     async def _post(self, question: str) -> object:
-        # POST, because a query that names many namespaces is too long for an address.
+        # POST, because a query with many namespaces is too long for a URL.
         async with self._http.post(
             f"{self._url}/api/v1/query",
             data={"query": question},
             headers=self._headers,
             allow_redirects=False,
         ) as response:
-            return _result(response.status, await body_of(response, ANSWER_LIMIT_BYTES))
+            return _result(response.status, await read_body(response, MAX_RESPONSE_BYTES))
 
 
 def _result(status: int, body: bytes) -> object:
-    """The data of an answer; of a page that is none of Prometheus' nothing is repeated.
+    """The data of a response; the body of another server is not repeated in the error.
 
     Source: https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview
     """
@@ -148,40 +148,40 @@ def _result(status: int, body: bytes) -> object:
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or answer.get("status") not in ("success", "error"):
-        raise MetricsError(f"answers {status} and is no Prometheus; is the address right?")
+        raise MetricsError(f"answers {status} and is not a Prometheus; check the URL")
     if answer["status"] == "error" or status != 200:
         raise MetricsError(f"answers {status}: {str(answer.get('error'))[:300]}")
     return answer.get("data")
 
 
-def shown(url: str) -> str:
-    """The address without what may be secret in it."""
+def redacted(url: str) -> str:
+    """The URL without credentials, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return "a Prometheus whose url is none"
+        return "a Prometheus with an invalid URL"
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
 
 
 def query(namespaces: Iterable[str]) -> str:
     """PromQL for the raw samples of the last minutes, each with the time of its scrape.
 
-    An instant query would give one value with the time of asking: a Prometheus that stopped scraping minutes ago
-    would look alive.
+    The values of an instant query have the time of the query: a Prometheus that stopped scraping would not be
+    detected.
     """
     names, spaces = "|".join(map(re.escape, NAMES)), "|".join(sorted(map(re.escape, namespaces)))
     names, spaces = names.replace("\\", "\\\\"), spaces.replace("\\", "\\\\")
-    return f'{{__name__=~"{names}",namespace=~"{spaces}",pod!=""}}[{LOOK_BACK}]'
+    return f'{{__name__=~"{names}",namespace=~"{spaces}",pod!=""}}[{LOOKBACK}]'
 
 
 def pod_samples(data: Any) -> dict[PodName, PodSamples]:
-    """What the answer's series say, by pod.
+    """The samples of a response, by pod.
 
     Args:
-        data: `data` of the answer: a matrix.
+        data: `data` of the response: a matrix.
 
     Raises:
-        MetricsError: It is none.
+        MetricsError: It is malformed.
     """
     scrapes: dict[PodName, dict[float, list[Value]]] = {}
     try:
@@ -193,13 +193,13 @@ def pod_samples(data: Any) -> dict[PodName, PodSamples]:
             for at, value in series["values"]:
                 pod.setdefault(float(at), []).append((labels["__name__"], float(value)))
     except (TypeError, KeyError, ValueError) as error:
-        raise MetricsError(f"answers in a form that is not Prometheus': {error!r}") from error
+        raise MetricsError(f"malformed response: {error!r}") from error
     found = {pod: _latest(times) for pod, times in scrapes.items()}
     return {pod: samples for pod, samples in found.items() if samples is not None}
 
 
 def _latest(scrapes: dict[float, list[Value]]) -> PodSamples | None:
-    """The last two scrapes that say something."""
+    """The samples from the last two valid scrapes."""
     readings: list[Reading] = []
     for at in sorted(scrapes, reverse=True):
         try:

@@ -1,4 +1,4 @@
-"""Follows what every router holds and has in flight, as it changes."""
+"""Streams of load reports from the routers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dragoman_operator.observed.snapshot import Key
 
 log = logging.getLogger(__name__)
 
-SILENCE_S = 4 * HEARTBEAT_S
-"""Without a line for this long a router's load is not known."""
-FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 0.2, 5.0
-LINE_LIMIT_BYTES = 4 << 20
-"""A line of a router that serves ten thousand deployments."""
+REPORT_TIMEOUT_S = 4 * HEARTBEAT_S
+"""A router without a report for this long counts as not reporting."""
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 0.2, 5.0
+MAX_LINE_BYTES = 4 << 20
+"""A report with ten thousand deployments fits."""
 
 
 class Routers:
@@ -29,20 +29,20 @@ class Routers:
 
     Args:
         http: The session.
-        on_held: Told which deployments have held requests, each time a router says so.
+        on_queued: Called for each deployment with queued requests in a report.
         clock: Monotonic seconds.
     """
 
     def __init__(
         self,
         http: aiohttp.ClientSession,
-        on_held: Callable[[Key], None],
+        on_queued: Callable[[Key], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._http = http
-        self._on_held = on_held
+        self._on_queued = on_queued
         self._clock = clock
-        self._heard: dict[tuple[str, str], tuple[float, RouterLoad]] = {}
+        self._reports: dict[tuple[str, str], tuple[float, RouterLoad]] = {}
         self._streams: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def follow(self, addresses: Mapping[str, str]) -> None:
@@ -51,22 +51,22 @@ class Routers:
         Args:
             addresses: IP by the uid of a router's pod.
         """
-        # By both: a pod whose sandbox was created anew has the uid that it had, and another IP.
+        # By both: a pod with a new sandbox has the same uid and another IP.
         routers = addresses.items()
         for router in self._streams.keys() - routers:
             self._streams.pop(router).cancel()
-            self._heard.pop(router, None)
+            self._reports.pop(router, None)
         for router in routers - self._streams.keys():
             self._streams[router] = asyncio.create_task(self._stream(router))
 
     def load(self, key: Key) -> TotalLoad:
-        """What all of them say of one deployment now."""
-        oldest = self._clock() - SILENCE_S
-        heard = map(self._heard.get, self._streams)
-        return total_load((last[1] if last and last[0] >= oldest else None for last in heard), str(key))
+        """The current load of one deployment."""
+        oldest = self._clock() - REPORT_TIMEOUT_S
+        reports = map(self._reports.get, self._streams)
+        return total_load((last[1] if last and last[0] >= oldest else None for last in reports), str(key))
 
     async def aclose(self) -> None:
-        """Follow none any more."""
+        """Stop all streams."""
         streams = list(self._streams.values())
         self.follow({})
         await asyncio.gather(*streams, return_exceptions=True)
@@ -84,53 +84,53 @@ class Routers:
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 problem = "no heartbeat" if isinstance(error, TimeoutError) else type(error).__name__
             except Exception:
-                log.exception("unexpected failure while a router was followed")
-                problem = "unexpected failure"
-            if self._heard.get(router, (0.0, None))[0] >= began:
+                log.exception("unexpected error while following a router")
+                problem = "unexpected error"
+            if self._reports.get(router, (0.0, None))[0] >= began:
                 backoff_s = FIRST_BACKOFF_S
-            log.debug("router at %s: %s; again in %.1f s", address, problem, backoff_s)
+            log.debug("router at %s: %s; reconnecting in %.1f s", address, problem, backoff_s)
             await asyncio.sleep(backoff_s)
-            backoff_s = min(LONGEST_BACKOFF_S, backoff_s * 2)
+            backoff_s = min(MAX_BACKOFF_S, backoff_s * 2)
 
     async def _lines(self, router: tuple[str, str], url: str) -> None:
-        """Take in line after line.
+        """Read reports until the stream ends.
 
         Raises:
             ValueError: A line is too long.
-            TimeoutError: Nothing came for `SILENCE_S`.
+            TimeoutError: No line for `REPORT_TIMEOUT_S`.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=SILENCE_S, sock_read=SILENCE_S)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=REPORT_TIMEOUT_S, sock_read=REPORT_TIMEOUT_S)
         async with self._http.get(
-            url, timeout=timeout, allow_redirects=False, read_bufsize=LINE_LIMIT_BYTES
+            url, timeout=timeout, allow_redirects=False, read_bufsize=MAX_LINE_BYTES
         ) as response:
             response.raise_for_status()
             async for line in response.content:
                 try:
                     load = RouterLoad.model_validate_json(line)
                 except ValidationError:
-                    raise ValueError("a line is no load") from None
-                self._heard[router] = self._clock(), load
+                    raise ValueError("a line is not a load report") from None
+                self._reports[router] = self._clock(), load
                 for name, own in load.deployments.items():
                     namespace, _, deployment = name.partition("/")
                     if own.held and deployment:
-                        self._on_held(Key(namespace, deployment))
+                        self._on_queued(Key(namespace, deployment))
 
 
 def total_load(loads: Iterable[RouterLoad | None], name: str) -> TotalLoad:
-    """Add up what the routers say.
+    """Sum the reports of the routers.
 
     Args:
-        loads: One for each router; None for one that is silent.
+        loads: One per router; None for one that does not report.
         name: The deployment as `namespace/name`.
     """
-    held = in_flight = routers = silent = 0
+    queued = in_flight = routers = not_reporting = 0
     oldest_s = 0.0
     for load in loads:
         if load is None:
-            silent += 1
+            not_reporting += 1
             continue
         routers += 1
         if own := load.deployments.get(name):
-            held, in_flight = held + own.held, in_flight + own.in_flight
+            queued, in_flight = queued + own.held, in_flight + own.in_flight
             oldest_s = max(oldest_s, own.oldest_held_s)
-    return TotalLoad(held, oldest_s, in_flight, routers, silent)
+    return TotalLoad(queued, oldest_s, in_flight, routers, not_reporting)

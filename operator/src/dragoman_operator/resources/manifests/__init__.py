@@ -1,4 +1,4 @@
-"""The children of a TranslationDeployment, one builder each: the same input twice gives equal output."""
+"""Builders of the children: pure functions, one per kind."""
 
 from __future__ import annotations
 

@@ -11,20 +11,20 @@ from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.resources.manifests.pod import START_PERIOD_S, pod_template, start_attempts
 
-HOLD_S = 86_400
-"""For which a rollout that is to be looked at first stops at its first pod, which serves but does not count as
-available: longer than any comparison, so that it does not go on unlooked at while no operator runs."""
+PAUSE_S = 86_400
+"""minReadySeconds of a rollout that pauses after its first pod, which serves but does not count as available. Longer
+than any comparison, so that the rollout does not continue without evaluation while no operator runs."""
 
 
 @dataclass(frozen=True)
 class Images:
-    """Engine images where the spec names none."""
+    """Default engine images."""
 
     cuda: str
     cpu: str
 
     def of(self, td: TranslationDeployment) -> str:
-        """The image that runs `td`."""
+        """The image for `td`."""
         return td.spec.image or getattr(self, td.spec.engine.device)
 
 
@@ -35,9 +35,9 @@ def deployment(
     strategy: Mapping[str, object],
     template: Mapping[str, Any] | None = None,
     *,
-    holds: bool = False,
+    paused_after_first_pod: bool = False,
 ) -> dict[str, Any]:
-    """The Deployment: so many pods, replaced as `strategy` says.
+    """The Deployment.
 
     Args:
         td: What should run.
@@ -45,9 +45,9 @@ def deployment(
         replicas: Pods that there should be.
         strategy: How they are replaced.
         template: A former version's, which runs instead of the one that `td` asks for.
-        holds: Whether a rollout stops at its first pod.
+        paused_after_first_pod: Whether a rollout stops at its first pod.
     """
-    hold_s = HOLD_S if holds else 0
+    hold_s = PAUSE_S if paused_after_first_pod else 0
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -13,7 +13,7 @@ HTTPS_PORT = 443
 
 
 def network_policy(td: TranslationDeployment) -> dict[str, Any]:
-    """Requests in on one port; out only what a download and a collector of traces need.
+    """Ingress on the http port; egress for downloads and traces only.
 
     Without `spec.networkPolicy.from` every peer may come in: who the clients and the Prometheus are is not
     known here. Kubelets reach their own node's pods whatever a policy says, so probes need no rule.

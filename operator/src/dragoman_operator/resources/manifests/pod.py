@@ -1,4 +1,4 @@
-"""The engine pod: one container, fenced in as far as vLLM lets itself be."""
+"""The engine pod: one container, with the strictest security context that vLLM supports."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from dragoman_operator.resources.model_source import MODEL_MOUNT, model_source
 ENGINE_USER = 65532
 """The user `nonroot` of distroless images; also the group that owns mounted volumes."""
 START_PERIOD_S = 2
-"""Between startup probes: short, because a pod serves only after one has passed."""
+"""Period of the startup probe: short, because a pod is ready only after it has passed."""
 STOP_MARGIN_S = 15
-"""Between the end of the drain and SIGKILL: the engine frees its GPU in it."""
+"""Time between the end of the drain and SIGKILL, in which the engine frees its GPU."""
 GLOSSARY_VOLUME = "glossary"
 LAME_DUCK_S = 5
-"""For which a pod that is to leave goes on serving: until then every node's proxy has heard of it. An exec hook,
-because `sleep` as a hook of its own came with Kubernetes 1.30."""
+"""Time for which a terminating pod keeps serving, until every node's proxy has removed it. An exec hook, because
+Kubernetes has the hook `sleep` only from 1.30."""
 
 
 def start_attempts(td: TranslationDeployment) -> int:
-    """Startup probes that may fail before the kubelet restarts the container."""
+    """failureThreshold of the startup probe."""
     return math.ceil(seconds(td.spec.rollout.start_timeout) / START_PERIOD_S)
 
 
 def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
-    """The Deployment's `template`; any difference in it replaces the pods.
+    """The Deployment's `template`; any change of it replaces the pods.
 
     Args:
         td: What should run.
@@ -99,7 +99,7 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
             STARTUP_PATH, periodSeconds=START_PERIOD_S, timeoutSeconds=2, failureThreshold=start_attempts(td)
         ),
         "readinessProbe": _probe(READY_PATH, periodSeconds=5, timeoutSeconds=3, failureThreshold=2),
-        # A minute of silence: a long prefill must not look like a dead engine.
+        # A minute: a long prefill must not fail the probe.
         "livenessProbe": _probe(LIVE_PATH, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(LAME_DUCK_S)]}}},
         "terminationMessagePath": TERMINATION_LOG,
@@ -168,9 +168,9 @@ def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
     if model := model_source(td.spec.model.uri).volume:
         volumes.append(model)
     if glossary := td.spec.glossary:
-        # The engine reads it again when it changes. A hash of it among the annotations would replace warm
-        # pods for every term instead, and need the operator to read ConfigMaps.
-        key = glossary.config_map_ref.key
-        source = {"name": glossary.config_map_ref.name, "items": [{"key": key, "path": key}]}
+        # The engine reloads it when it changes. A hash of it among the annotations would replace warm pods for
+        # every term, and require the operator to read ConfigMaps.
+        key = glossary.config_map_key_ref.key
+        source = {"name": glossary.config_map_key_ref.name, "items": [{"key": key, "path": key}]}
         volumes.append({"name": GLOSSARY_VOLUME, "configMap": source})
     return volumes

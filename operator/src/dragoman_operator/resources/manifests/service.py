@@ -10,7 +10,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 
 
 def service(td: TranslationDeployment) -> dict[str, Any]:
-    """The Service; it sends requests to ready pods alone."""
+    """The Service; it routes to ready pods only."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

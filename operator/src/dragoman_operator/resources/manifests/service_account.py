@@ -1,4 +1,4 @@
-"""The ServiceAccount of the engine pods: an identity of their own, without a token."""
+"""The ServiceAccount of the engine pods, without a token."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 
 
 def service_account(td: TranslationDeployment) -> dict[str, Any]:
-    """The ServiceAccount; engine pods never speak to the API, so it carries no token."""
+    """The ServiceAccount; engine pods do not use the Kubernetes API, so they get no token."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",

@@ -1,1 +1,1 @@
-"""How many sequences an engine should run at once, from what running pods measure; docs/tuning.md tells the rules."""
+"""The maxNumSeqs that fits the measured load; docs/tuning.md describes the rules."""

@@ -1,6 +1,6 @@
-"""What one engine pod has counted since it began, as far as its release of vLLM says it.
+"""Counters of one engine pod.
 
-A name that is absent is missing, never zero.
+A missing metric is treated as missing, never as zero.
 
 Source: vllm/v1/metrics/loggers.py of vLLM 0.26 to 0.32
 """
@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dragoman_operator.autoscaling.sources.engine_metrics import KV_USAGE, MOST, RUNNING, WAITING, series
+from dragoman_operator.autoscaling.sources.engine_metrics import (
+    KV_USAGE,
+    MAX_COUNTER,
+    RUNNING,
+    WAITING,
+    series,
+)
 from dragoman_operator.errors import MetricsError
 
 TOKENS = "vllm:generation_tokens_total"
 DECODE = "vllm:request_decode_time_seconds"
-"""Histogram of the time from a sequence's first token to its last. Not that between two tokens: the engine's process
-may tell of an answer's tokens together."""
+"""Histogram of the time from a sequence's first token to its last. The time between two tokens is not used: the
+engine process may report several tokens at once."""
 WRITTEN = "vllm:request_generation_tokens"
-"""Histogram of how many tokens a sequence had, the first among them."""
+"""Histogram of the number of tokens of a sequence, including the first."""
 QUEUE = "vllm:request_queue_time_seconds"
 FINISHED = "vllm:request_success_total"
 PREEMPTIONS = "vllm:num_preemptions_total"
 REFUSED = "dragoman_admission_refusals_total"
-"""Our pod's own: what it did not take on."""
+"""Metric of the pod: requests refused at admission."""
 
 NAMES = (
     *(*RUNNING, *WAITING, *KV_USAGE, TOKENS, FINISHED, PREEMPTIONS, REFUSED),
@@ -32,21 +38,21 @@ NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """One pod at one moment; what is None, it does not say.
+    """Counters of one pod at one time; None: not reported.
 
     Attributes:
-        at: When, Unix seconds.
-        running: Sequences in the batch.
-        waiting: Requests in the queue.
-        kv_usage: Mean share of the KV caches in use, 0 to 1.
-        tokens: Tokens written.
-        decode_s: Seconds between tokens, added up over all sequences that ended.
-        decode_n: How many tokens these were.
-        queue_s: Seconds that requests waited in the queue.
-        queue_n: How many requests these were.
-        finished: Requests that ended, well or not.
-        lost: Requests that ended in an error of the engine, or were refused.
-        preemptions: How often a sequence lost its place in the KV cache.
+        at: Unix seconds.
+        running: Running sequences.
+        waiting: Waiting requests.
+        kv_usage: Mean KV cache usage, 0 to 1.
+        tokens: Output tokens.
+        decode_s: Decode time in seconds, summed over finished sequences.
+        decode_n: Number of tokens in it.
+        queue_s: Queue time in seconds, summed over requests.
+        queue_n: Number of requests in it.
+        finished: Finished requests, failed ones included.
+        lost: Requests that failed in the engine or were refused.
+        preemptions: Preemptions of sequences.
     """
 
     at: float
@@ -67,12 +73,12 @@ def counters(page: str, at: float) -> Counters:
     """Read a /metrics page.
 
     Raises:
-        MetricsError: It is none, or does not say how many requests run and wait.
+        MetricsError: It is malformed, or running or waiting requests are missing.
     """
     found: dict[str, list[float]] = {}
     failed = 0.0
     for sample in series(page, NAMES):
-        if 0 <= sample.value <= MOST:
+        if 0 <= sample.value <= MAX_COUNTER:
             found.setdefault(sample.name, []).append(sample.value)
             if sample.name == FINISHED and sample.labels.get("finished_reason") == "error":
                 failed += sample.value
@@ -98,7 +104,7 @@ def counters(page: str, at: float) -> Counters:
         decode_n=None if written is None or ended is None else written - ended,
         queue_s=total(f"{QUEUE}_sum"),
         queue_n=queue_n,
-        # Each request that leaves the engine has been counted there as well.
+        # The queue time histogram counts every finished request as well.
         finished=queue_n if finished is None else finished,
         lost=None if finished is None and refused is None else failed + (refused or 0.0),
         preemptions=total(PREEMPTIONS),

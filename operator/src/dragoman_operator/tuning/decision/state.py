@@ -1,61 +1,63 @@
-"""What tuning remembers of one object, between two looks and over a restart of the operator: small, in the status."""
+"""State of tuning for one object; stored in the status, so that it survives restarts of the operator."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from dragoman_operator.api.packing import packed, unpacked
+from dragoman_operator.api.encoding import decode_state, encode_state
 from dragoman_operator.tuning.decision.evidence import Evidence
-from dragoman_operator.tuning.decision.size import Recommendation
-from dragoman_operator.tuning.decision.tally import LADDER, Tally
+from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
+from dragoman_operator.tuning.decision.recommendation import Recommendation
 
-NONE = Tally()
-KEPT = 5
-"""Trials that are remembered."""
+NONE = Measurements()
+MAX_TRIALS = 5
+"""Maximum number of stored trials."""
 HOURS = 24
-"""Whose peaks are remembered."""
+"""Number of hours whose peaks are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A size that runs on one replica, or on the only one.
+    """A maxNumSeqs that runs on one replica.
 
     Attributes:
-        max_num_seqs: The size.
-        began: When it was asked for, Unix seconds.
-        side_by_side: Whether replicas of the former size run beside it.
-        load: Requests in flight on a replica at the 95th percentile, for which it was recommended.
-        why: The recommendation's reason.
-        ready: When the first pod of this size was ready; None before.
-        before: What was seen of the former size: before the trial, or side by side since `ready`.
-        after: What is seen of this one since then.
-        judged: Windows after which it was judged: to ask at every look is to wait for chance to say something.
+        max_num_seqs: The value.
+        started: Unix seconds.
+        side_by_side: Whether replicas with the former value run at the same time.
+        load: Requests in flight per replica at the 95th percentile, on which the recommendation is based.
+        reason: The recommendation's reason.
+        ready: Time at which the first pod with this value was ready; None before.
+        before: Measurements of the former value: before the trial, or side by side since `ready`.
+        after: Measurements of this value since `ready`.
+        evaluated_windows: Windows at the last evaluation; evaluating every sample would favour chance results.
     """
 
     max_num_seqs: int
-    began: float
+    started: float
     side_by_side: bool
     load: float
-    why: str
+    reason: str
     ready: float | None = None
-    before: Tally = NONE
-    after: Tally = NONE
-    judged: int = 0
+    before: Measurements = NONE
+    after: Measurements = NONE
+    evaluated_windows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A trial that is over.
+    """A completed trial.
 
     Attributes:
-        at: When, Unix seconds.
-        before: The size that was there.
-        tried: The one that was tried.
-        applied: Whether it is the size since then.
-        load: As in `Trial`; a size that was turned down is not tried again at the same load.
-        reason: Why it came to that.
+        at: Unix seconds.
+        before: The value before.
+        tried: The value of the trial.
+        applied: Whether it was applied.
+        load: As in `Trial`; a rejected value is not tried again at a similar load.
+        reason: Reason of the result.
     """
 
     at: float
@@ -71,16 +73,16 @@ class State:
     """See the module.
 
     Attributes:
-        version: Digest of the spec that the figures belong to, the size left out.
-        spec_size: `spec.engine.maxNumSeqs`, at which tuning began.
-        max_num_seqs: The size of the pods, but for a trial's.
-        current: What is seen of it in the window that is under way.
-        previous: What was seen in the one before; None until there was one.
+        version: Digest of the measured spec, without maxNumSeqs.
+        spec_size: `spec.engine.maxNumSeqs` at the start of tuning.
+        max_num_seqs: The value in use, without that of a trial.
+        current: Measurements of the current window.
+        previous: Measurements of the previous window; None for the first.
         recommendation: The last one.
-        recommended: Since when it is the same size, Unix seconds.
-        evidence: What it rests on.
-        trial: The one that is under way.
-        ended: The last ones, the newest first.
+        recommended: Time since which it has the same value, Unix seconds.
+        evidence: Its measurements.
+        trial: The trial in progress.
+        ended: The last trials, newest first.
         peaks: Requests in flight at the 95th percentile of the busiest window of each hour of the last day, by the hour
             since 1970; the oldest first.
     """
@@ -88,8 +90,8 @@ class State:
     version: str
     spec_size: int
     max_num_seqs: int
-    current: Tally
-    previous: Tally | None = None
+    current: Measurements
+    previous: Measurements | None = None
     recommendation: Recommendation | None = None
     recommended: float = 0.0
     evidence: Evidence | None = None
@@ -99,12 +101,12 @@ class State:
 
     @property
     def size_of_pods(self) -> int:
-        """The size that the Deployment's template has."""
+        """The value in the Deployment's template."""
         return self.trial.max_num_seqs if self.trial else self.max_num_seqs
 
     @property
     def busiest(self) -> float:
-        """The highest of the peaks."""
+        """The maximum of the peaks."""
         return max((load for _, load in self.peaks), default=0.0)
 
     def with_peak(self, load: float, now: float) -> State:
@@ -115,41 +117,59 @@ class State:
         return replace(self, peaks=tuple(sorted(kept.items())))
 
     def unapplied(self, now: float) -> State:
-        """The state where sizes are only recommended: the pods have the spec's own."""
+        """The state if values are only recommended: the pods have the spec's own."""
         if self.trial is None and self.max_num_seqs == self.spec_size:
             return self
-        began = Tally(began=now)
-        return replace(self, max_num_seqs=self.spec_size, trial=None, current=began, previous=None)
+        started = Measurements(started=now)
+        return replace(self, max_num_seqs=self.spec_size, trial=None, current=started, previous=None)
 
-    def packed(self) -> str:
-        """As a word for the status."""
-        return packed(_STATE.dump_json(_rounded(self)).decode())
+    def encoded(self) -> str:
+        """Encoded for the status."""
+        return encode_state(_STATE.dump_json(_rounded(self)).decode())
 
 
 _STATE: TypeAdapter[State] = TypeAdapter(State)
 
+FORMER_KEYS = {
+    "began": "started",
+    "judged": "evaluated_windows",
+    "looks": "samples",
+    "pace": "throughput",
+    "pace_squares": "throughput_squares",
+    "paced": "rated",
+    "why": "reason",
+}
+"""Keys that an earlier operator stored, at any depth."""
+
+
+def _current(value: Any) -> Any:
+    """Stored JSON with the keys of today."""
+    if isinstance(value, dict):
+        return {FORMER_KEYS.get(key, key): _current(inner) for key, inner in value.items()}
+    return [_current(inner) for inner in value] if isinstance(value, list) else value
+
 
 def fresh(version: str, spec_size: int, now: float) -> State:
-    """Nothing seen yet, and the pods as the spec has them."""
-    return State(version, spec_size, spec_size, Tally(began=now))
+    """The initial state."""
+    return State(version, spec_size, spec_size, Measurements(started=now))
 
 
 def resumed(word: object, version: str, spec_size: int, now: float) -> State:
-    """The state that a status has, as far as it is one of this spec.
+    """The state from a status, as far as it applies to this spec.
 
-    Where the spec's own size was changed the user has chosen anew, and tuning begins there. Another model, image or
-    setting has another pace: what was seen is forgotten and a trial ends, but the size stays. What cannot be read
-    is no state.
+    If the user changed `maxNumSeqs`, tuning starts again from that value. After another change of model, image or
+    settings the throughput differs: measurements are discarded and a trial ends, but the value stays. A malformed
+    state is ignored.
 
     Args:
-        word: `State.packed`.
-        version: Digest of the spec as it is now.
-        spec_size: Its size.
+        word: `State.encoded`.
+        version: Digest of the current spec.
+        spec_size: Its maxNumSeqs.
         now: Unix seconds.
     """
     try:
-        found = _STATE.validate_json(unpacked(word))
-    except (ValueError, ValidationError):
+        found = _STATE.validate_python(_current(json.loads(decode_state(word))))
+    except (ValueError, ValidationError, RecursionError):
         return fresh(version, spec_size, now)
     if not all(1 <= size <= LADDER[-1] for size in (found.max_num_seqs, found.size_of_pods)):
         return fresh(version, spec_size, now)
@@ -157,7 +177,7 @@ def resumed(word: object, version: str, spec_size: int, now: float) -> State:
 
 
 def adopted(state: State, version: str, spec_size: int, now: float) -> State:
-    """The state under a spec that may have changed; see `resumed`."""
+    """The state for a spec that may have changed; see `resumed`."""
     if state.spec_size != spec_size or state.max_num_seqs < 1:
         return fresh(version, spec_size, now)
     if state.version != version:

@@ -1,4 +1,4 @@
-"""What happens next: watch, recommend, try on one replica, go on or back. No step needs more than state and facts."""
+"""The next step of tuning: measure, recommend, try on one replica, apply or reject."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dragoman_operator.tuning.decision.comparison import Outcome, compare
 from dragoman_operator.tuning.decision.counters import Counters
 from dragoman_operator.tuning.decision.evidence import Evidence, evidence
-from dragoman_operator.tuning.decision.size import Bounds, Recommendation, recommend_size
-from dragoman_operator.tuning.decision.state import KEPT, Ended, State, Trial
-from dragoman_operator.tuning.decision.tally import Tally
-from dragoman_operator.tuning.decision.verdict import Outcome, judge
+from dragoman_operator.tuning.decision.measurements import Measurements
+from dragoman_operator.tuning.decision.recommendation import Bounds, Recommendation, recommend_max_num_seqs
+from dragoman_operator.tuning.decision.state import MAX_TRIALS, Ended, State, Trial
 
 SIDE_BY_SIDE = 2
-"""Replicas from which on a size is tried beside the former one."""
+"""Minimum number of replicas for a side-by-side trial."""
 
-PATIENT_WINDOWS = 6
-"""Windows after which a comparison that says nothing is given up."""
+MAX_WINDOWS = 6
+"""Windows after which an inconclusive trial is rejected."""
 
 OTHER_LOAD = 1.5
-"""Times the load at which a size was turned down, from which on it may be tried again; as far below, likewise."""
+"""Factor above or below the load of a rejected trial from which the value may be tried again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One look at an object.
+    """State of an object.
 
     Attributes:
-        apply: Whether sizes may be tried, or only recommended.
-        least: Smallest size; see `size.Bounds`.
-        most: Largest size.
+        apply: Whether values may be tried, or only recommended.
+        minimum: Smallest size; see `size.Bounds`.
+        maximum: Largest size.
         window_s: `spec.tuning.window`.
-        start_s: How long a pod may take to become ready.
-        desired: Replicas that there should be.
-        rested: Whether exactly these are ready, all of one template and of the state's size.
-        ready: Ready pods by their size.
-        failure: Why pods of the trial's size will not start; None where they may.
+        start_s: Maximum time for a pod to become ready.
+        desired: Desired replicas.
+        rested: Whether exactly these are ready, all with one template and the state's value.
+        ready: Ready pods by maxNumSeqs.
+        failure: Reason why pods of the trial cannot start; None without one.
     """
 
     apply: bool
-    least: int
-    most: int
+    minimum: int
+    maximum: int
     window_s: float
     start_s: float
     desired: int
@@ -50,49 +50,49 @@ class Facts:
     failure: str | None = None
 
 
-class Look(NamedTuple):
-    """One pod between two readings."""
+class Observation(NamedTuple):
+    """Two readings of one pod."""
 
     max_num_seqs: int
     before: Counters
     now: Counters
 
 
-def observe(state: State, looks: Iterable[Look]) -> State:
-    """The state with what was seen of the pods.
+def observe(state: State, observations: Iterable[Observation]) -> State:
+    """The state with the measurements of the pods.
 
     Args:
         state: Before.
-        looks: Ready pods.
+        observations: Ready pods.
     """
-    current, trial, looks = state.current, state.trial, list(looks)
-    # While pods are replaced the load is not spread as it will be.
-    settled = all(look.max_num_seqs == state.max_num_seqs for look in looks)
-    for look in looks:
+    current, trial, observations = state.current, state.trial, list(observations)
+    # While pods are replaced the load is distributed differently.
+    settled = all(observation.max_num_seqs == state.max_num_seqs for observation in observations)
+    for observation in observations:
         if trial is None:
             if settled:
-                current = current.seen(look.before, look.now)
-        elif trial.ready is not None and look.before.at >= trial.ready:
-            if look.max_num_seqs == trial.max_num_seqs:
-                trial = replace(trial, after=trial.after.seen(look.before, look.now))
-            elif look.max_num_seqs == state.max_num_seqs and trial.side_by_side:
-                trial = replace(trial, before=trial.before.seen(look.before, look.now))
+                current = current.seen(observation.before, observation.now)
+        elif trial.ready is not None and observation.before.at >= trial.ready:
+            if observation.max_num_seqs == trial.max_num_seqs:
+                trial = replace(trial, after=trial.after.seen(observation.before, observation.now))
+            elif observation.max_num_seqs == state.max_num_seqs and trial.side_by_side:
+                trial = replace(trial, before=trial.before.seen(observation.before, observation.now))
     return replace(state, current=current, trial=trial)
 
 
 def next_step(state: State, facts: Facts, now: float) -> State:
-    """The state after a look; its trial and its size say what pods there should be.
+    """The state after a tick; its trial and value determine the pods.
 
     Args:
-        state: With what was seen.
-        facts: The object as it is.
+        state: With the measurements.
+        facts: State of the object.
         now: Unix seconds.
     """
     if not facts.apply:
         state = state.unapplied(now)
     elif state.trial is not None:
         return _tried(state, state.trial, facts, now)
-    if now - state.current.began < facts.window_s:
+    if now - state.current.started < facts.window_s:
         return state
     latest = _recommendation(state, facts, now)
     if latest is not None:
@@ -102,37 +102,37 @@ def next_step(state: State, facts: Facts, now: float) -> State:
         state = replace(state, recommendation=latest, recommended=since, evidence=figures)
         state = state.with_peak(figures.p95, now)
     if latest is not None and (trial := _trial(state, latest, facts, now)) is not None:
-        return replace(state, current=Tally(began=now), previous=None, trial=trial)
-    return replace(state, current=Tally(began=now), previous=state.current)
+        return replace(state, current=Measurements(started=now), previous=None, trial=trial)
+    return replace(state, current=Measurements(started=now), previous=state.current)
 
 
 def seen(state: State, now: float) -> Evidence:
-    """The figures that a recommendation rests on: of the last window and of the one under way."""
+    """Statistics for a recommendation: of the last window and the current one."""
     return evidence(_whole(state), now)
 
 
-def _whole(state: State) -> Tally:
+def _whole(state: State) -> Measurements:
     return state.previous.plus(state.current) if state.previous else state.current
 
 
 def _recommendation(state: State, facts: Facts, now: float) -> Recommendation | None:
-    bounds = Bounds(state.max_num_seqs, facts.least, facts.most, state.busiest)
-    return recommend_size(seen(state, now), bounds)
+    bounds = Bounds(state.max_num_seqs, facts.minimum, facts.maximum, state.busiest)
+    return recommend_max_num_seqs(seen(state, now), bounds)
 
 
 def _trial(state: State, found: Recommendation, facts: Facts, now: float) -> Trial | None:
-    """Try what is recommended, where all is at rest and it was not turned down at such a load."""
+    """A trial of the recommendation, if no pod is changing and it was not rejected at a similar load."""
     if not facts.apply or not facts.rested or not facts.desired or found.max_num_seqs == state.max_num_seqs:
         return None
     load = seen(state, now).p95
-    if any(_turned_down(ended, found, load) for ended in state.ended):
+    if any(_rejected(ended, found, load) for ended in state.ended):
         return None
     beside = facts.desired >= SIDE_BY_SIDE
-    before = Tally(began=now) if beside else _whole(state)
+    before = Measurements(started=now) if beside else _whole(state)
     return Trial(found.max_num_seqs, now, beside, load, found.reason, before=before)
 
 
-def _turned_down(ended: Ended, found: Recommendation, load: float) -> bool:
+def _rejected(ended: Ended, found: Recommendation, load: float) -> bool:
     same = ended.tried == found.max_num_seqs and not ended.applied
     return same and ended.load / OTHER_LOAD < load < ended.load * OTHER_LOAD
 
@@ -141,25 +141,27 @@ def _tried(state: State, trial: Trial, facts: Facts, now: float) -> State:
     if facts.failure is not None:
         return _ended(state, trial, now, False, f"it does not start: {facts.failure}")
     if not facts.desired:
-        # Scaled to zero: there is nothing to compare, and those that come back have the size in force.
-        return replace(state, trial=None, current=Tally(began=now), previous=None)
+        # ScalingView to zero: there is nothing to compare, and those that come back have the size in force.
+        return replace(state, trial=None, current=Measurements(started=now), previous=None)
     if trial.ready is None:
         if facts.ready.get(trial.max_num_seqs, 0):
-            started = replace(trial.after, began=now)
-            before = replace(trial.before, began=now) if trial.side_by_side else trial.before
+            started = replace(trial.after, started=now)
+            before = replace(trial.before, started=now) if trial.side_by_side else trial.before
             return replace(state, trial=replace(trial, ready=now, before=before, after=started))
-        if now - trial.began > facts.start_s:
-            return _ended(state, trial, now, False, f"no pod of it was ready within {facts.start_s:.0f} s")
+        if now - trial.started > facts.start_s:
+            return _ended(
+                state, trial, now, False, f"no pod of the trial was ready within {facts.start_s:.0f} s"
+            )
         return state
     windows = int((now - trial.ready) / facts.window_s)
-    if windows <= trial.judged:
+    if windows <= trial.evaluated_windows:
         return state
-    verdict = judge(trial.before, trial.after, side_by_side=trial.side_by_side)
-    if verdict.outcome is Outcome.UNSURE:
-        if windows < PATIENT_WINDOWS:
-            return replace(state, trial=replace(trial, judged=windows))
-        return _ended(state, trial, now, False, f"too little to tell by: {verdict.reason}")
-    return _ended(state, trial, now, verdict.outcome is not Outcome.WORSE, verdict.reason)
+    comparison = compare(trial.before, trial.after, side_by_side=trial.side_by_side)
+    if comparison.outcome is Outcome.INCONCLUSIVE:
+        if windows < MAX_WINDOWS:
+            return replace(state, trial=replace(trial, evaluated_windows=windows))
+        return _ended(state, trial, now, False, f"too few measurements: {comparison.reason}")
+    return _ended(state, trial, now, comparison.outcome is not Outcome.WORSE, comparison.reason)
 
 
 def _ended(state: State, trial: Trial, now: float, applied: bool, reason: str) -> State:
@@ -167,8 +169,8 @@ def _ended(state: State, trial: Trial, now: float, applied: bool, reason: str) -
     return replace(
         state,
         max_num_seqs=trial.max_num_seqs if applied else state.max_num_seqs,
-        current=Tally(began=now),
+        current=Measurements(started=now),
         previous=None,
         trial=None,
-        ended=(ended, *state.ended)[:KEPT],
+        ended=(ended, *state.ended)[:MAX_TRIALS],
     )

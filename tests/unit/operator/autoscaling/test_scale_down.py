@@ -19,15 +19,15 @@ def test_the_window_keeps_what_the_load_asked_for(build):
     clock = build.clock(5)
     clock.tick(100, running=40, finished_per_s=100)
     assert 295 <= quiet(clock, 1) <= 420
-    shrunk = next(decision for decision in clock.decisions if decision.rule is Rule.SHRINK)
-    assert "for" in shrunk.reason
-    assert "in 5 min" in shrunk.reason
+    shrunk = next(decision for decision in clock.decisions if decision.rule is Rule.SCALE_DOWN)
+    assert "the load required at most" in shrunk.reason
+    assert "in the last 5 min" in shrunk.reason
 
 
 def test_nothing_is_let_go_before_a_window_was_watched(build):
     clock = build.clock(5)
     decision = clock.tick(59, running=2)
-    assert (decision.replicas, decision.rule) == (5, Rule.WINDOW)
+    assert (decision.replicas, decision.rule) == (5, Rule.STABILIZED)
     assert clock.tick(3, running=2).replicas == 1
 
 
@@ -55,7 +55,7 @@ def test_no_shrink_while_replicas_start(build):
     clock = build.clock(3)
     clock.tick(200, running=2, desired=4, pending=1, pending_s=60, follow=False)
     assert clock.decisions[-1].replicas == 4
-    assert clock.decisions[-1].reason == "held at 4: 1 of them are starting"
+    assert clock.decisions[-1].reason == "kept at 4: 1 of them are starting"
 
 
 def test_a_replica_that_will_never_start_does_not_keep_the_others(build):
@@ -68,7 +68,7 @@ def test_no_shrink_while_any_replica_is_silent(build):
     clock = build.clock(5)
     clock.tick(200, running=2, silent=1)
     assert clock.replicas == 5
-    assert clock.decisions[-1].reason == "held at 5: 1 of 5 replicas give no metrics"
+    assert clock.decisions[-1].reason == "kept at 5 replicas: 1 of 5 report no metrics"
 
 
 def test_large_fleets_shrink_in_worthwhile_steps(build):
@@ -86,7 +86,7 @@ def test_to_zero_only_after_silence_and_only_where_allowed(build):
     assert clock.tick(179).replicas == 1
     decision = clock.tick()
     assert (decision.replicas, decision.rule) == (0, Rule.IDLE)
-    assert decision.reason == "0 replicas: nothing was asked for 900 s"
+    assert decision.reason == "0 replicas: no requests for 900 s"
 
     clock = build.clock(1, min_replicas=1)
     assert clock.tick(400).replicas == 1
@@ -112,7 +112,7 @@ def test_one_shrink_a_minute(build):
     clock.tick(100, running=72)
     for step in range(120):
         clock.tick(running=max(8, 72 - step))
-    shrinks = [index for index, decision in enumerate(clock.decisions) if decision.rule is Rule.SHRINK]
+    shrinks = [index for index, decision in enumerate(clock.decisions) if decision.rule is Rule.SCALE_DOWN]
     gaps = [later - earlier for earlier, later in pairwise(shrinks)]
     assert shrinks
     assert all(gap >= 12 for gap in gaps)

@@ -1,7 +1,6 @@
-"""What was seen of the pods of one size over a while: sums by the number of requests in flight, of bounded size.
+"""Measurements of pods with one maxNumSeqs: sums by the number of requests in flight, of bounded size.
 
-A look is one pod between two readings of its metrics. Its requests in flight are the mean of both readings, what was
-done meanwhile is the difference of the counters.
+A sample is the difference of two readings of one pod. Its requests in flight are the mean of both readings.
 """
 
 from __future__ import annotations
@@ -16,67 +15,67 @@ LADDER = (
     *(1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072),
     4096,
 )
-"""Sizes worth choosing between: half as many again or twice, and above eight multiples of it, for which vLLM has
-CUDA graphs. Requests in flight are binned by the same steps."""
+"""Candidates for maxNumSeqs, in factors of 1.5 or 2; above eight they are multiples of it, for which vLLM has CUDA
+graphs. Requests in flight are binned by the same steps."""
 
 KV_BINS = 20
-"""Of five percent of the KV cache each."""
+"""Bins of 5% of the KV cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Looks at pods with about as many requests in flight.
+    """Samples with similar requests in flight.
 
     Attributes:
-        looks: How many.
-        span_s: Their length, added up.
+        samples: Number of samples.
+        span_s: Their total length.
         in_flight_s: Requests in flight × seconds.
-        running_s: Sequences in the batch × seconds.
-        paced: Looks that tell a pace: tokens for each second that a request spent in the pod, its wait included.
-        pace: Its sum over these looks.
-        pace_squares: The sum of its squares.
-        tokens: Tokens written in these looks.
-        token_running_s: Sequences × seconds of these looks.
-        decode_s: Seconds between tokens, over all sequences.
-        decode_n: Tokens that this was measured on.
+        running_s: Running sequences × seconds.
+        rated: Looks that tell a throughput: tokens for each second that a request spent in the pod, its wait included.
+        throughput: Its sum over these samples.
+        throughput_squares: The sum of its squares.
+        tokens: Output tokens.
+        token_running_s: Sequences × seconds of these samples.
+        decode_s: Decode time, summed over sequences.
+        decode_n: Number of tokens in it.
     """
 
-    looks: float = 0.0
+    samples: float = 0.0
     span_s: float = 0.0
     in_flight_s: float = 0.0
     running_s: float = 0.0
-    paced: float = 0.0
-    pace: float = 0.0
-    pace_squares: float = 0.0
+    rated: float = 0.0
+    throughput: float = 0.0
+    throughput_squares: float = 0.0
     tokens: float = 0.0
     token_running_s: float = 0.0
     decode_s: float = 0.0
     decode_n: float = 0.0
 
     def plus(self, other: Bin) -> Bin:
-        """Both together."""
+        """The sum of both."""
         return Bin(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Bin)))
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Measurements:
     """See the module.
 
     Attributes:
-        began: When it was begun, Unix seconds.
-        span_s: Length of all looks together.
-        bins: By the step of the ladder that the requests in flight do not exceed; idle looks have none.
+        started: Unix seconds.
+        span_s: Total length of all samples.
+        bins: By the step of the ladder that the requests in flight do not exceed; idle samples have none.
         kv: Looks by the share of the KV cache in use, `KV_BINS` of them; all 0 where no pod says it.
         kv_s: Share of the KV cache in use × seconds.
-        kv_running_s: Sequences that ran in these looks × seconds.
-        finished: Requests.
-        lost: Requests that failed or were refused; None where no pod says it.
-        queue_s: Seconds that requests waited in queues.
-        queue_n: Requests that this was measured on.
-        preemptions: Sequences that lost their place; None where no pod says it.
+        kv_running_s: Sequences that ran in these samples × seconds.
+        finished: Finished requests.
+        lost: Requests that failed or were refused; None if not reported.
+        queue_s: Queue time, summed over requests.
+        queue_n: Number of requests in it.
+        preemptions: Preempted sequences; None if not reported.
     """
 
-    began: float = 0.0
+    started: float = 0.0
     span_s: float = 0.0
     bins: Mapping[int, Bin] = field(default_factory=dict)
     kv: tuple[float, ...] = (0.0,) * KV_BINS
@@ -88,13 +87,13 @@ class Tally:
     queue_n: float = 0.0
     preemptions: float | None = None
 
-    def plus(self, other: Tally) -> Tally:
-        """Both together."""
+    def plus(self, other: Measurements) -> Measurements:
+        """The sum of both."""
         bins = dict(self.bins)
         for step, one in other.bins.items():
             bins[step] = bins[step].plus(one) if step in bins else one
-        return Tally(
-            began=min(self.began, other.began),
+        return Measurements(
+            started=min(self.started, other.started),
             span_s=self.span_s + other.span_s,
             bins=dict(sorted(bins.items())),
             kv=tuple(map(sum, zip(self.kv, other.kv, strict=True))),
@@ -107,10 +106,10 @@ class Tally:
             preemptions=_added(self.preemptions, other.preemptions),
         )
 
-    def seen(self, before: Counters, now: Counters) -> Tally:
+    def seen(self, before: Counters, now: Counters) -> Measurements:
         """With one look more; a counter that fell is that of a restarted engine, and the look tells nothing."""
         span_s = now.at - before.at
-        grown = {
+        increases = {
             name: _difference(getattr(before, name), getattr(now, name))
             for name in (
                 "tokens",
@@ -123,32 +122,32 @@ class Tally:
                 "preemptions",
             )
         }
-        if span_s <= 0 or any(more is not None and more < 0 for more in grown.values()):
+        if span_s <= 0 or any(more is not None and more < 0 for more in increases.values()):
             return self
-        look = Tally(
-            began=self.began,
+        sample = Measurements(
+            started=self.started,
             span_s=span_s,
-            bins=_binned(before, now, span_s, grown),
+            bins=_binned(before, now, span_s, increases),
             kv=_kv_binned(now.kv_usage),
             kv_s=(now.kv_usage or 0.0) * span_s,
             kv_running_s=0.0 if now.kv_usage is None else now.running * span_s,
-            finished=grown["finished"] or 0.0,
-            lost=grown["lost"],
-            queue_s=(grown["queue_s"] or 0.0) if grown["queue_n"] else 0.0,
-            queue_n=grown["queue_n"] or 0.0,
-            preemptions=grown["preemptions"],
+            finished=increases["finished"] or 0.0,
+            lost=increases["lost"],
+            queue_s=(increases["queue_s"] or 0.0) if increases["queue_n"] else 0.0,
+            queue_n=increases["queue_n"] or 0.0,
+            preemptions=increases["preemptions"],
         )
-        return self.plus(look)
+        return self.plus(sample)
 
-    def rounded(self) -> Tally:
-        """With figures of six digits: what more they say is noise, and the status has to carry it."""
+    def rounded(self) -> Measurements:
+        """With six significant digits, because the status has a size limit."""
         bins = {
             step: Bin(*(_rounded(getattr(one, each.name)) for each in fields(Bin)))
             for step, one in self.bins.items()
         }
         return replace(
             self,
-            began=round(self.began, 1),
+            started=round(self.started, 1),
             span_s=_rounded(self.span_s),
             bins=bins,
             kv_s=_rounded(self.kv_s),
@@ -157,31 +156,31 @@ class Tally:
         )
 
     @property
-    def looks(self) -> float:
+    def samples(self) -> float:
         """Looks at pods that had requests."""
-        return sum(one.looks for one in self.bins.values())
+        return sum(one.samples for one in self.bins.values())
 
 
 def _binned(
-    before: Counters, now: Counters, span_s: float, grown: Mapping[str, float | None]
+    before: Counters, now: Counters, span_s: float, increases: Mapping[str, float | None]
 ) -> dict[int, Bin]:
     running = (before.running + now.running) / 2
     in_flight = running + (before.waiting + now.waiting) / 2
     if in_flight <= 0:
         return {}
-    tokens, decode_n = grown["tokens"], grown["decode_n"]
-    pace = None if tokens is None else tokens / (in_flight * span_s)
+    tokens, decode_n = increases["tokens"], increases["decode_n"]
+    throughput = None if tokens is None else tokens / (in_flight * span_s)
     one = Bin(
-        looks=1.0,
+        samples=1.0,
         span_s=span_s,
         in_flight_s=in_flight * span_s,
         running_s=running * span_s,
-        paced=0.0 if pace is None else 1.0,
-        pace=pace or 0.0,
-        pace_squares=(pace or 0.0) ** 2,
+        rated=0.0 if throughput is None else 1.0,
+        throughput=throughput or 0.0,
+        throughput_squares=(throughput or 0.0) ** 2,
         tokens=tokens or 0.0,
         token_running_s=0.0 if tokens is None else running * span_s,
-        decode_s=(grown["decode_s"] or 0.0) if decode_n else 0.0,
+        decode_s=(increases["decode_s"] or 0.0) if decode_n else 0.0,
         decode_n=decode_n or 0.0,
     )
     return {LADDER[min(bisect_left(LADDER, in_flight), len(LADDER) - 1)]: one}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.observed.diagnosis import diagnose
-from dragoman_operator.observed.mount_failures import awaits_volumes, mount_failures
+from dragoman_operator.observed.mount_failures import is_waiting_for_volumes, mount_failures
 
 NOT_FOUND = 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'
 NO_KEY = (
@@ -47,7 +47,7 @@ def make_event(message: str, second: int = 0, uid: str = "1", count: int | None 
     ids=["volumes", "status of an old kubelet", "containers", "nothing", "a node", "its end"],
 )
 def test_what_a_pod_waits_for(pod: dict[str, Any], waits: bool) -> None:
-    assert awaits_volumes(pod) == waits
+    assert is_waiting_for_volumes(pod) == waits
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_a_pod_that_goes_on_was_told_does_not_count() -> None:
         (
             NOT_FOUND,
             'pod demo-1 waits for its glossary: configmap "terms" not found; create the ConfigMap of '
-            "spec.glossary.configMapRef in this namespace, with its key, or change spec.glossary",
+            "spec.glossary.configMapKeyRef in this namespace, with its key, or change spec.glossary",
         ),
         (NO_KEY, "references non-existent config key: glossary.yaml; create the ConfigMap"),
         (NO_CLAIM, "pod demo-1 waits for its volume pvc-1: rpc error: code = Internal desc = no path; check"),
@@ -90,7 +90,7 @@ def test_what_a_pod_that_goes_on_was_told_does_not_count() -> None:
 )
 def test_sentence_says_what_to_do(message: str, sentence: str) -> None:
     (finding,) = diagnose(None, [make_pod()], {"1": message})
-    assert finding.reason == "MountFailed"
+    assert finding.reason == "FailedMount"
     assert sentence in finding.message
 
 

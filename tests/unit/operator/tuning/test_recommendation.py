@@ -13,8 +13,13 @@ from hypothesis import strategies as st
 
 from dragoman_operator.tuning.decision.counters import Counters
 from dragoman_operator.tuning.decision.evidence import Evidence, Point, evidence
-from dragoman_operator.tuning.decision.size import HEADROOM, Bounds, Recommendation, recommend_size
-from dragoman_operator.tuning.decision.tally import LADDER, Tally
+from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
+from dragoman_operator.tuning.decision.recommendation import (
+    HEADROOM,
+    Bounds,
+    Recommendation,
+    recommend_max_num_seqs,
+)
 from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.speed import read_speed_table
 from dragoman_simulate.view import Limits
@@ -26,7 +31,7 @@ def seen(**figures: Any) -> Evidence:
     """A window in which a replica of 16 was busy with 20 requests."""
     base: dict[str, Any] = {
         "window_s": 600.0,
-        "looks": 120.0,
+        "samples": 120.0,
         "requests": 10_000.0,
         "p50": 20.0,
         "p95": 20.0,
@@ -44,7 +49,7 @@ def seen(**figures: Any) -> Evidence:
 
 
 def size(bounds: Bounds, **figures: Any) -> int:
-    found = recommend_size(seen(**figures), bounds)
+    found = recommend_max_num_seqs(seen(**figures), bounds)
     assert found is not None
     return found.max_num_seqs
 
@@ -54,7 +59,7 @@ def measured(build: Any, current: int, in_flight: float) -> Recommendation:
     table = read_speed_table()
     pod = build.pod(current, lambda running: 1 / table.tokens_per_s(running))
     tally = build.watched(pod, [in_flight] * 60)
-    found = recommend_size(evidence(tally, pod.now.at), Bounds(current, 1, 4096))
+    found = recommend_max_num_seqs(evidence(tally, pod.now.at), Bounds(current, 1, 4096))
     assert found is not None
     return found
 
@@ -78,12 +83,12 @@ def test_on_the_measured_table_no_throughput_is_lost(build: Any, current: int, i
     assert found <= 4 * HEADROOM * in_flight
 
 
-def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -> tuple[Tally, float]:
+def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -> tuple[Measurements, float]:
     """A replica of one H200 under Poisson arrivals of unequal length; its tally and the mean wait for a place."""
     draw, table = random.Random(seed), read_speed_table()
     limits = Limits(1, 1, max_num_seqs, max_num_seqs, 2.0, 0.0, table.kv_cache_tokens, 900.0, 5.0)
     fleet = ExactFleet(limits, table, 1, seed, spread=0.67)
-    tally, before = Tally(), Counters(0.0, 0, 0, 0, 0, finished=0)
+    tally, before = Measurements(), Counters(0.0, 0, 0, 0, 0, finished=0)
     for second in range(span_s):
         arrived = sum(1 for _ in range(int(4 * rate)) if draw.random() < 0.25)
         fleet.step(second, arrived, 60.0, 85.0)
@@ -106,7 +111,7 @@ def test_replayed_arrivals_find_a_place_and_few_stay_empty(rate: float, current:
     size = current
     for _ in range(4):
         tally, _ = replayed(rate, size)
-        found = recommend_size(evidence(tally, 120.0), Bounds(size, 1, 4096))
+        found = recommend_max_num_seqs(evidence(tally, 120.0), Bounds(size, 1, 4096))
         assert found is not None
         if found.max_num_seqs == size:
             break
@@ -161,7 +166,7 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
     ],
 )
 def test_sizes(current: int, figures: dict[str, Any], wanted: int | None) -> None:
-    found = recommend_size(seen(**figures), Bounds(current, 1, 4096))
+    found = recommend_max_num_seqs(seen(**figures), Bounds(current, 1, 4096))
     assert (found.max_num_seqs if found else None) == wanted
 
 
@@ -174,17 +179,17 @@ def test_bounds_are_kept() -> None:
 def test_what_the_busiest_hour_needed_is_kept() -> None:
     figures = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
     assert size(Bounds(32, 1, 4096), **figures) == 8
-    found = recommend_size(seen(**figures), Bounds(32, 1, 4096, busiest=20.0))
+    found = recommend_max_num_seqs(seen(**figures), Bounds(32, 1, 4096, busiest=20.0))
     assert found is not None
-    assert (found.max_num_seqs, "within a day it was 20" in found.reason) == (32, True)
+    assert (found.max_num_seqs, "the maximum of the last day is 20" in found.reason) == (32, True)
 
 
 def test_reason_says_the_figures() -> None:
-    found = recommend_size(seen(), Bounds(16, 1, 4096))
+    found = recommend_max_num_seqs(seen(), Bounds(16, 1, 4096))
     assert found is not None
     assert found.reason == (
-        "32 instead of 16: 20 requests are in flight on a replica at the 95th percentile, and 20% of them wait for "
-        "one of 16 places"
+        "32 instead of 16: 20 requests are in flight on a replica at the 95th percentile, and 20% of them wait "
+        "because only 16 sequences run at once"
     )
 
 
@@ -215,8 +220,8 @@ def test_whatever_was_seen_the_size_is_within_bounds(
     each: float | None,
     preemptions: float | None,
     curve: tuple[Point, ...],
-    least: int,
-    most: int,
+    minimum: int,
+    maximum: int,
     busiest: float,
 ) -> None:
     figures = {
@@ -227,9 +232,9 @@ def test_whatever_was_seen_the_size_is_within_bounds(
         "preemptions": preemptions,
         "curve": curve,
     }
-    found = recommend_size(seen(**figures), Bounds(current, least, most, busiest))
+    found = recommend_max_num_seqs(seen(**figures), Bounds(current, minimum, maximum, busiest))
     if found is not None:
-        assert found.max_num_seqs == current or least <= found.max_num_seqs <= most
+        assert found.max_num_seqs == current or minimum <= found.max_num_seqs <= maximum
         assert found.reason.startswith(str(found.max_num_seqs))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MOST, Leaving
+from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MAX_COST, DeletionCosts
 
 SEEN_S = 0.1
 
@@ -33,19 +33,19 @@ def pod(name: str, annotations: dict[str, str]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def leaving() -> tuple[Kube, Leaving]:
+def leaving() -> tuple[Kube, DeletionCosts]:
     kube = Kube()
-    return kube, Leaving(kube, None, 1.0, SEEN_S)  # type: ignore[arg-type]
+    return kube, DeletionCosts(kube, None, 1.0, SEEN_S)  # type: ignore[arg-type]
 
 
-async def test_costs_are_seen_before_anything_goes(leaving: tuple[Kube, Leaving]) -> None:
+async def test_costs_are_seen_before_anything_goes(leaving: tuple[Kube, DeletionCosts]) -> None:
     kube, tell = leaving
     await tell([pod("a", {}), pod("b", {})])
-    assert kube.seen == {"a": str(MOST), "b": str(MOST)}
+    assert kube.seen == {"a": str(MAX_COST), "b": str(MAX_COST)}
 
 
-async def test_what_is_written_already_is_not_waited_for(leaving: tuple[Kube, Leaving]) -> None:
+async def test_what_is_written_already_is_not_waited_for(leaving: tuple[Kube, DeletionCosts]) -> None:
     kube, tell = leaving
     async with asyncio.timeout(SEEN_S / 2):
-        await tell([pod("a", {DELETION_COST: str(MOST)})])
+        await tell([pod("a", {DELETION_COST: str(MAX_COST)})])
     assert kube.costs == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.tuning.decision.counters import Counters, counters
 from dragoman_operator.tuning.decision.evidence import evidence
-from dragoman_operator.tuning.decision.tally import LADDER, Tally
+from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
 
 PAGE = """
 # TYPE vllm:num_requests_running gauge
@@ -58,7 +58,7 @@ def test_a_page_without_the_running_requests_is_none() -> None:
 def test_a_look_and_its_figures(build: Any) -> None:
     pod = build.pod(16, noise=0.0)
     found = evidence(build.watched(pod, [20.0] * 10), pod.now.at)
-    assert (found.window_s, found.looks) == (50.0, 10.0)
+    assert (found.window_s, found.samples) == (50.0, 10.0)
     assert (found.p50, found.p95) == (20.0, 20.0)
     assert found.queue_ratio == pytest.approx(0.2)
     assert found.token_s == pytest.approx(0.0033)
@@ -76,7 +76,7 @@ def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
 
 def test_missing_figures_stay_missing() -> None:
     looks = [Counters(at, 4, 0) for at in (0.0, 5.0, 10.0)]
-    tally = Tally()
+    tally = Measurements()
     for before, now in pairwise(looks):
         tally = tally.seen(before, now)
     found = evidence(tally, 10.0)
@@ -86,14 +86,14 @@ def test_missing_figures_stay_missing() -> None:
 
 def test_a_restarted_engine_s_look_tells_nothing(build: Any) -> None:
     before, now = build.pod(16).look(20.0)
-    assert Tally().seen(now, replace(before, at=now.at + 5)) == Tally()
-    assert Tally().seen(now, now) == Tally()
+    assert Measurements().seen(now, replace(before, at=now.at + 5)) == Measurements()
+    assert Measurements().seen(now, now) == Measurements()
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 8, 64]), st.floats(0, 9000)), max_size=40))
 def test_tallies_add_up_and_stay_small(build: Any, looks: list[tuple[int, float]]) -> None:
     pods = {size: build.pod(size, seed=size) for size in (1, 8, 64)}
-    whole = first = second = Tally()
+    whole = first = second = Measurements()
     for at, (size, load) in enumerate(looks):
         look = pods[size].look(load)
         whole = whole.seen(*look)

@@ -1,4 +1,4 @@
-"""What a source of metrics answers, and reading an answer that may be of any size."""
+"""Result of a source of metrics; size limit and error text of its HTTP responses."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dragoman_operator.errors import MetricsError
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """One reading of one deployment's pods.
+class SamplesResult:
+    """Samples of one deployment's pods.
 
     Attributes:
-        samples: By the uid of a pod: the last that was heard of it, which may be old.
-        problems: Why a pod was not heard of this time, by its name.
-        failure: Why none was, where the source as a whole failed; names it.
-        interval_s: Seconds between two samples of a pod, where that is longer than between two readings.
+        samples: The last sample by uid of the pod; it may be old.
+        problems: Errors of this scrape, by name of the pod.
+        failure: Error of the source as a whole; None without one.
+        interval_s: Seconds between two samples of a pod, if longer than between two reads.
     """
 
     samples: Mapping[str, ReplicaSample] = field(default_factory=dict)
@@ -29,28 +29,28 @@ class Heard:
     interval_s: float = 0.0
 
 
-async def body_of(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
-    """The answer's body.
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """The body of a response.
 
     Raises:
-        MetricsError: It is longer than `most_bytes`.
+        MetricsError: It is longer than `max_bytes`.
     """
     parts, size = [], 0
     async for part in response.content.iter_chunked(1 << 16):
         size += len(part)
-        if size > most_bytes:
-            raise MetricsError(f"the answer has more than {most_bytes >> 20} MiB")
+        if size > max_bytes:
+            raise MetricsError(f"the response has more than {max_bytes >> 20} MiB")
         parts.append(part)
     return b"".join(parts)
 
 
-def in_words(error: Exception, timeout_s: float) -> str:
-    """Why an HTTP request failed, for a person."""
+def describe_error(error: Exception, timeout_s: float) -> str:
+    """Error text of a failed HTTP request."""
     if isinstance(error, TimeoutError):
         return f"no answer within {timeout_s:g} s"
     if isinstance(error, aiohttp.ClientConnectorError):
         number = error.os_error.errno
         return f"cannot be reached: {os.strerror(number) if number else error.os_error}"
     if isinstance(error, aiohttp.ClientConnectionError):
-        return "the connection broke off"
+        return "the connection was lost"
     return str(error) or type(error).__name__

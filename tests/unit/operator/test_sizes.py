@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.api.tuning import LONGEST_WINDOW_S
+from dragoman_operator.api.tuning import MAX_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, Key, Kind, Observed
 from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.manifests.deployment import HOLD_S
-from dragoman_operator.resources.plan import Decisions, plan, wanted
+from dragoman_operator.resources.manifests.deployment import PAUSE_S
+from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.rollout.strategy import TEMPLATE_HASH
 from dragoman_operator.status.status import status_of, transitions
-from dragoman_operator.tuning.decision.size import Recommendation
+from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
-from dragoman_operator.tuning.decision.step import PATIENT_WINDOWS
+from dragoman_operator.tuning.decision.step import MAX_WINDOWS
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.sizes import Tuned, facts, size_of, sized, target_follows, version
+from dragoman_operator.tuning.sizes import TuningView, facts, size_of, sized, target_follows, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
@@ -32,10 +32,10 @@ TICK_S = 5.0
 APPLY = {"tuning": {"mode": "Apply", "window": "100s"}}
 
 
-def trying(size: int, *, side_by_side: bool = True, applied: int = 8) -> Tuned:
+def trying(size: int, *, side_by_side: bool = True, applied: int = 8) -> TuningView:
     trial = Trial(size, T0, side_by_side, 20.0, "20 requests wait")
     state = replace(fresh("v1", 8, T0), max_num_seqs=applied, trial=trial)
-    return Tuned("Apply", state, T0)
+    return TuningView("Apply", state, T0)
 
 
 def size_in(manifest: dict[str, Any] | None) -> int:
@@ -44,26 +44,26 @@ def size_in(manifest: dict[str, Any] | None) -> int:
 
 
 def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, images: Images) -> None:
-    assert size_in(wanted(make_td(), images)[DEPLOYMENT]) == 8
-    assert size_in(wanted(sized(make_td(), 24), images)[DEPLOYMENT]) == 24
+    assert size_in(desired_children(make_td(), images)[DEPLOYMENT]) == 8
+    assert size_in(desired_children(sized(make_td(), 24), images)[DEPLOYMENT]) == 24
     assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
 
 
 def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images: Images) -> None:
-    plain = wanted(make_td(**APPLY), images)[DEPLOYMENT]
-    held = wanted(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
+    plain = desired_children(make_td(**APPLY), images)[DEPLOYMENT]
+    held = desired_children(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
     assert plain is not None
     assert held is not None
     assert (size_in(plain), size_in(held)) == (8, 24)
     assert "minReadySeconds" not in plain["spec"]
-    assert held["spec"]["minReadySeconds"] == HOLD_S
+    assert held["spec"]["minReadySeconds"] == PAUSE_S
     # The API server refuses a deadline that is not longer.
-    assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + HOLD_S
+    assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + PAUSE_S
     # The longest comparison ends before it: nothing goes on by itself.
-    assert PATIENT_WINDOWS * LONGEST_WINDOW_S < HOLD_S
-    alone = wanted(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False)))[
-        DEPLOYMENT
-    ]
+    assert MAX_WINDOWS * MAX_WINDOW_S < PAUSE_S
+    alone = desired_children(
+        make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False))
+    )[DEPLOYMENT]
     assert alone is not None
     assert (size_in(alone), "minReadySeconds" in alone["spec"]) == (24, False)
 
@@ -71,8 +71,8 @@ def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images:
 def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, images: Images) -> None:
     td = make_td(**APPLY, autoscaling={"mode": "HPA", "maxReplicas": 4})
 
-    def target(tuned: Tuned | None) -> str:
-        hpa = wanted(td, images, decisions=Decisions(tuned=tuned))[HPA]
+    def target(tuned: TuningView | None) -> str:
+        hpa = desired_children(td, images, decisions=Decisions(tuned=tuned))[HPA]
         assert hpa is not None
         return str(hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
 
@@ -96,7 +96,7 @@ def test_no_less_than_the_spec_where_the_autoscaler_follows(
 ) -> None:
     td = make_td(autoscaling=autoscaling)
     assert target_follows(td.spec) == follows
-    assert facts(td, (), 1, False, None).least == (8 if follows else 1)
+    assert facts(td, (), 1, False, None).minimum == (8 if follows else 1)
 
 
 def test_version_is_of_what_an_engine_s_pace_depends_on(make_td: MakeTd) -> None:
@@ -113,18 +113,18 @@ def test_version_is_of_what_an_engine_s_pace_depends_on(make_td: MakeTd) -> None
 @pytest.mark.parametrize(
     ("change", "status", "reason"),
     [
-        ({}, "False", "Watching"),
-        ({"recommendation": Recommendation(8, "8 fits")}, "False", "SizeFits"),
-        ({"recommendation": Recommendation(24, "24 instead of 8")}, "False", "SizeRecommended"),
-        ({"trial": Trial(24, T0, True, 20.0, "they wait")}, "True", "SizeStarting"),
-        ({"trial": Trial(24, T0, True, 20.0, "they wait", ready=T0)}, "True", "SizeComparing"),
+        ({}, "False", "CollectingMetrics"),
+        ({"recommendation": Recommendation(8, "8 fits")}, "False", "UpToDate"),
+        ({"recommendation": Recommendation(24, "24 instead of 8")}, "False", "RecommendationProvided"),
+        ({"trial": Trial(24, T0, True, 20.0, "they wait")}, "True", "TrialStarting"),
+        ({"trial": Trial(24, T0, True, 20.0, "they wait", ready=T0)}, "True", "TrialComparing"),
         (
             {
                 "recommendation": Recommendation(24, "24 instead of 8"),
                 "ended": (Ended(T0, 8, 24, False, 20.0, "-9%"),),
             },
             "False",
-            "SizeTurnedDown",
+            "TrialRejected",
         ),
         (
             {
@@ -132,7 +132,7 @@ def test_version_is_of_what_an_engine_s_pace_depends_on(make_td: MakeTd) -> None
                 "ended": (Ended(T0, 8, 24, True, 20.0, "+9%"),),
             },
             "False",
-            "SizeApplied",
+            "TrialApplied",
         ),
     ],
 )
@@ -146,7 +146,7 @@ def test_each_step_is_a_condition_and_an_event(
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
-    tuned = Tuned("Apply", replace(fresh("v1", 8, T0), **change), T0)
+    tuned = TuningView("Apply", replace(fresh("v1", 8, T0), **change), T0)
     decisions = Decisions(tuned=tuned)
     written = status_of(
         td, observed, plan(td, images, observed, decisions=decisions), {}, decisions=decisions
@@ -154,10 +154,10 @@ def test_each_step_is_a_condition_and_an_event(
     (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
     assert (condition["status"], condition["reason"]) == (status, reason)
     assert written["tuning"]["maxNumSeqs"] == 8
-    before = Tuned("Apply", fresh("v0", 8, T0), T0)
+    before = TuningView("Apply", fresh("v0", 8, T0), T0)
     old = status_of(td, observed, plan(td, images, observed), {}, decisions=Decisions(tuned=before))
     events = [transition.reason for transition in transitions(old, written)]
-    assert (reason in events) == (reason != "Watching")
+    assert (reason in events) == (reason != "CollectingMetrics")
 
 
 def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
@@ -168,16 +168,18 @@ def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
     observed = make_observed(td, pods, updatedReplicas=1)
     decisions = Decisions(tuned=trying(24))
     # Once the trial is written there is nothing left to write.
-    found = wanted(td, images, observed, decisions=decisions)[DEPLOYMENT]
+    found = desired_children(td, images, observed, decisions=decisions)[DEPLOYMENT]
     deployment = {**observed.children[DEPLOYMENT], **signed(found or {})}
     deployment["metadata"] = {**observed.children[DEPLOYMENT]["metadata"], **deployment["metadata"]}
     seen = replace(observed, children={**observed.children, DEPLOYMENT: deployment})
     planned = plan(td, images, seen, decisions=decisions)
     written = status_of(td, seen, planned, {}, decisions=decisions)
     conditions = {found["type"]: found for found in written["conditions"]}
-    assert conditions["Progressing"]["reason"] == "Trying"
-    message = "1 of 3 replicas try maxNumSeqs 24, the others wait for the verdict"
-    assert conditions["Progressing"]["message"] == written["why"] == message
+    assert conditions["Progressing"]["reason"] == "TuningTrial"
+    message = (
+        "1 of 3 replicas run the trial with maxNumSeqs 24; the others are unchanged until it is evaluated"
+    )
+    assert conditions["Progressing"]["message"] == written["message"] == message
     assert conditions["Degraded"]["status"] == "False"
 
 
@@ -269,7 +271,9 @@ def world() -> World:
     return World()
 
 
-def look(world: World, td: TranslationDeployment, observed: Observed, tuner: Tuner | None = None) -> Tuned:
+def look(
+    world: World, td: TranslationDeployment, observed: Observed, tuner: Tuner | None = None
+) -> TuningView:
     replica_set = {"metadata": {"uid": "rs"}}
     observed = replace(observed, pods=tuple(world.pods()), replica_sets=(replica_set,))
     tuned = (tuner or world.tuner).view(td, observed)
@@ -288,7 +292,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert tuned.state.recommendation is not None
     assert tuned.state.recommendation.max_num_seqs == 32
     assert tuned.state.size_of_pods == 32
-    assert tuned.holds
+    assert tuned.paused_after_first_pod
     assert world.marked[-1] == Key("default", "demo")
     world.sizes = [8, 8, 32]
     await world.ticks(2)
@@ -300,7 +304,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert look(world, td, resumed, again).state.size_of_pods == 32
     await world.ticks(30, again)
     tuned = look(world, td, resumed, again)
-    assert (tuned.state.max_num_seqs, tuned.state.trial, tuned.holds) == (32, None, False)
+    assert (tuned.state.max_num_seqs, tuned.state.trial, tuned.paused_after_first_pod) == (32, None, False)
     assert tuned.state.ended[0].applied
 
 
@@ -312,12 +316,12 @@ async def test_silent_pods_and_gaps_tell_nothing(
     look(world, td, observed)
     world.silent = True
     await world.ticks(30)
-    assert look(world, td, observed).state.current.looks == 0
+    assert look(world, td, observed).state.current.samples == 0
     world.silent = False
     await world.ticks(1)
     world.now += 100 * TICK_S
     await world.ticks(1)
-    assert look(world, td, observed).state.current.looks == 0
+    assert look(world, td, observed).state.current.samples == 0
 
 
 async def test_pod_of_a_trial_that_will_not_start_ends_it_at_the_same_look(
@@ -358,7 +362,7 @@ async def test_rolled_back_deployment_tries_nothing(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
     td = make_td(**APPLY)
-    failed = replace(make_observed(td), status={"rollout": {"failedTemplate": "abc"}})
+    failed = replace(make_observed(td), status={"rollout": {"failedTemplateDigest": "abc"}})
     look(world, td, failed)
     await world.ticks(60)
     assert look(world, td, failed).state.trial is None
@@ -366,9 +370,9 @@ async def test_rolled_back_deployment_tries_nothing(
 
 def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:
     """An operator that learns to tune replaces no pods of objects that do not ask for it."""
-    untuned = wanted(make_td(), images)[DEPLOYMENT]
-    settled = wanted(
-        make_td(**APPLY), images, decisions=Decisions(tuned=Tuned("Apply", fresh("v", 8, T0), T0))
+    untuned = desired_children(make_td(), images)[DEPLOYMENT]
+    settled = desired_children(
+        make_td(**APPLY), images, decisions=Decisions(tuned=TuningView("Apply", fresh("v", 8, T0), T0))
     )
     assert untuned is not None
     assert signed(untuned) == signed(settled[DEPLOYMENT] or {})
