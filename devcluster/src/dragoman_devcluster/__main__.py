@@ -17,6 +17,7 @@ from dragoman_devcluster.options import DEFAULT_DIR, ClusterOptions
 from dragoman_devcluster.state import READY, read_supervisor
 from dragoman_devcluster.status import describe
 from dragoman_devcluster.supervisor import supervise
+from dragoman_kube.errors import ClusterError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail("needs Linux, where all of 127.0.0.0/8 is this machine")
     try:
         return int(options.run(options))
-    except LocalClusterError as error:
+    except (ClusterError, LocalClusterError) as error:
         return _fail(str(error))
     except KeyboardInterrupt:
         return 130

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
-from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient
 
 from dragoman_devcluster.controllers import Controller
@@ -23,9 +22,7 @@ from dragoman_devcluster.controllers.namespaces import NamespaceController
 from dragoman_devcluster.controllers.replica_sets import ReplicaSetController
 from dragoman_devcluster.controllers.scheduler import Scheduler
 from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.kube.client import KubeClient
-from dragoman_devcluster.kube.events import EventLog, EventRecorder
-from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.context import Addresses, Devices, NodeContext
 from dragoman_devcluster.node.credentials import Credentials, current_cluster
 from dragoman_devcluster.node.directories import Directories
@@ -36,6 +33,9 @@ from dragoman_devcluster.proxy import ServiceProxy
 from dragoman_devcluster.servers.choice import choose_server
 from dragoman_devcluster.servers.keeping import keep
 from dragoman_devcluster.servers.server import HOST, ApiServer
+from dragoman_kube.client import connect
+from dragoman_kube.config import configuration
+from dragoman_kube.events import EventRecorder, EventWriter
 
 logger = logging.getLogger(__name__)
 
@@ -80,10 +80,7 @@ class LocalCluster:
 
     async def client(self) -> ApiClient:
         """A client of the package `kubernetes.aio` with the administrator's rights; close it after use."""
-        client: ApiClient = await config.new_client_from_config(
-            config_file=str(self.kubeconfig), persist_config=False
-        )
-        return client
+        return ApiClient(await configuration(self.kubeconfig))
 
     async def __aenter__(self) -> Self:
         self.options.dir.mkdir(parents=True, exist_ok=True)
@@ -111,9 +108,8 @@ class LocalCluster:
         if self._guardian is None or self._server is None:
             raise RuntimeError("the cluster is not up: enter its context first")
         async with AsyncExitStack() as stack:
-            client = await KubeClient.from_kubeconfig(self.kubeconfig)
-            stack.push_async_callback(client.aclose)
-            mirror, events, proxy = Mirror(client), EventLog(client), ServiceProxy()
+            client = await stack.enter_async_context(connect(await configuration(self.kubeconfig)))
+            mirror, events, proxy = Mirror(client), EventWriter(client), ServiceProxy()
             stack.push_async_callback(mirror.aclose)
             session = await stack.enter_async_context(
                 aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
@@ -125,7 +121,7 @@ class LocalCluster:
                 name=NODE_NAME,
                 address=HOST,
                 mirror=mirror,
-                events=EventRecorder(events, "kubelet", NODE_NAME),
+                events=EventRecorder(events, "kubelet", host=NODE_NAME),
                 directories=directories,
                 credentials=Credentials.like(self.kubeconfig, client),
                 backoff=self.options.backoff,
@@ -151,7 +147,10 @@ class LocalCluster:
             await node.register()
             node.start()
             stack.push_async_callback(node.stop, self.options.stop_grace_s)
-            loops = [(type(controller).__name__, controller.queue.run()) for controller in controllers]
+            loops = [
+                (type(controller).__name__, controller.queue.run(controller.reconcile))
+                for controller in controllers
+            ]
             for name, loop in [*loops, ("proxy", proxy.run()), ("heartbeat", node.keep_alive())]:
                 _run(stack, loop, name)
             self._running = stack.pop_all()

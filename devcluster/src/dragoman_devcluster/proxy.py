@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dragoman_devcluster.decisions.endpoints import Endpoint
-from dragoman_devcluster.objects import Key, Manifest
+from dragoman_kube.objects import Key, Manifest
 
 logger = logging.getLogger(__name__)
 

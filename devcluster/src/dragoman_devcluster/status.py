@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dragoman_devcluster.kube.client import KubeClient
-from dragoman_devcluster.kube.resources import PODS
-from dragoman_devcluster.objects import Manifest, is_deleting
 from dragoman_devcluster.state import READY, Supervisor
+from dragoman_kube.client import connect
+from dragoman_kube.config import configuration
+from dragoman_kube.kinds import POD
+from dragoman_kube.objects import Manifest, is_deleting
 
 
 async def describe(supervisor: Supervisor, kubeconfig: Path) -> str:
@@ -25,11 +26,8 @@ async def describe(supervisor: Supervisor, kubeconfig: Path) -> str:
     ]
     if supervisor.phase != READY:
         return "\n".join(lines)
-    client = await KubeClient.from_kubeconfig(kubeconfig)
-    try:
-        pods = (await client.list(PODS)).get("items") or ()
-    finally:
-        await client.aclose()
+    async with connect(await configuration(kubeconfig)) as client:
+        pods = (await client.list(POD)).items
     return "\n".join([*lines, "", *table(pods)])
 
 

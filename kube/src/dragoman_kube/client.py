@@ -193,7 +193,8 @@ class KubeClient:
             ConflictError: It exists.
             ClusterError: The request failed.
         """
-        key = key_of(manifest)
+        metadata = manifest["metadata"]
+        key = Key(metadata.get("namespace") or "", metadata.get("name") or metadata["generateName"])
         return await self.request(
             "POST", kind.path(key.namespace), f"create {kind.name} {key}", body=manifest, query=self._manager
         )

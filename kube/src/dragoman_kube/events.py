@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dragoman_kube.client import KubeClient
-from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError
+from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, RefusedError
 from dragoman_kube.kinds import EVENT
 from dragoman_kube.objects import Key, Manifest, key_of, uid_of
 from dragoman_kube.times import timestamp
@@ -117,7 +117,8 @@ class EventWriter:
             try:
                 await self.write(event)
             except ClusterError as error:
-                log.warning("%s", error)
+                level = logging.WARNING if isinstance(error, RefusedError) else logging.INFO
+                log.log(level, "%s", error)
 
     async def write(self, event: Manifest) -> None:
         """Create an event, or count up the one that has its name.

@@ -26,6 +26,7 @@ class WorkQueue(Generic[K]):
     """Keys that wait for their reconciliation.
 
     Args:
+        name: Prefix of keys in the log.
         workers: Number of keys that are reconciled at once.
         settle_s: Delay of a key that is added: one change of a Deployment causes several events at once.
         backoff: Delays after failures.
@@ -37,11 +38,13 @@ class WorkQueue(Generic[K]):
         self,
         workers: int = 1,
         *,
+        name: str = "",
         settle_s: float = 0.05,
         backoff: Backoff = BACKOFF,
         expected: tuple[type[Exception], ...] = (ClusterError,),
         quiet: tuple[type[Exception], ...] = (ConflictError,),
     ) -> None:
+        self._name = name
         self._workers = workers
         self._settle_s = settle_s
         self._backoff = backoff
@@ -121,11 +124,12 @@ class WorkQueue(Generic[K]):
 
     def _log(self, key: K, error: Exception, delay_s: float) -> None:
         extra = {"key": str(key)}
+        target = f"{self._name} {key}".strip()
         if isinstance(error, self._expected):
             level = logging.DEBUG if isinstance(error, self._quiet) else logging.WARNING
-            log.log(level, "%s: %s; retry in %.2f s", key, error, delay_s, extra=extra)
+            log.log(level, "%s: %s; retry in %.2f s", target, error, delay_s, extra=extra)
         else:
-            log.error("%s: unexpected failure; retry in %.2f s", key, delay_s, exc_info=error, extra=extra)
+            log.error("%s: unexpected failure; retry in %.2f s", target, delay_s, exc_info=error, extra=extra)
 
     def _after(self, delay_s: float, key: K) -> None:
         loop = asyncio.get_running_loop()

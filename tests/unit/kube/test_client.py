@@ -118,6 +118,12 @@ async def test_writes(api: Any, kube: KubeClient) -> None:
     ]
 
 
+async def test_an_object_that_the_server_names(api: Any, kube: KubeClient) -> None:
+    api.responses = [(403, '{"message": "no"}')]
+    with pytest.raises(RefusedError, match=r"^create Pod n/web-: no \(403\)$"):
+        await kube.create(POD, {"metadata": {"namespace": "n", "generateName": "web-"}})
+
+
 async def test_deleting_what_is_gone_is_no_error(api: Any, kube: KubeClient) -> None:
     api.responses = [(404, "{}")]
     assert await kube.delete(POD, KEY, "u") is None

@@ -10,7 +10,8 @@ from dragoman_devcluster.api.builtin_schema import model_schema
 from dragoman_devcluster.api.crd_schema import definition_causes
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.kinds import BUILT_IN, Column, Kind, ScalePaths
-from dragoman_devcluster.api.objects import Object, get, timestamp
+from dragoman_devcluster.api.objects import Object, get
+from dragoman_kube.times import timestamp
 
 CRDS = next(kind for kind in BUILT_IN if kind.plural == "customresourcedefinitions")
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"

@@ -24,8 +24,9 @@ from dragoman_devcluster.api.errors import (
 )
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.names import name_cause
-from dragoman_devcluster.api.objects import Object, copied, get, metadata, timestamp
+from dragoman_devcluster.api.objects import Object, copied, get, metadata
 from dragoman_devcluster.api.request import Target
+from dragoman_kube.times import timestamp
 
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels, so that no words form. Source: k8s.io/apimachinery util/rand."""

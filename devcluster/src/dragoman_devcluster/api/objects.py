@@ -6,6 +6,8 @@ import copy
 import datetime
 from typing import Any, TypeAlias, cast
 
+from dragoman_kube.times import parse_time
+
 Json: TypeAlias = Any
 """Any JSON value; its schema decides what it is."""
 
@@ -32,14 +34,9 @@ def metadata(obj: Object) -> Object:
     return cast(Object, obj.setdefault("metadata", {}))
 
 
-def timestamp(now: datetime.datetime) -> str:
-    """A time as Kubernetes writes it: UTC, whole seconds."""
-    return now.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def parse_timestamp(text: str | None) -> datetime.datetime | None:
     """A Kubernetes time, with or without fractions of a second; None for anything else."""
     try:
-        return datetime.datetime.fromisoformat(text) if text else None
+        return parse_time(text) if text else None
     except ValueError:
         return None

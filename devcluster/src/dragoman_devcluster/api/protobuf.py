@@ -13,7 +13,8 @@ import json
 from collections.abc import Iterator
 
 from dragoman_devcluster.api.errors import BadRequestError, UnsupportedMediaTypeError
-from dragoman_devcluster.api.objects import Json, Object, timestamp
+from dragoman_devcluster.api.objects import Json, Object
+from dragoman_kube.times import timestamp
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\x00"

@@ -22,10 +22,11 @@ from dragoman_devcluster.api.errors import (
     qualified,
 )
 from dragoman_devcluster.api.kinds import Kind
-from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp, timestamp
+from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.store import Key, Store
 from dragoman_devcluster.api.strategic import strategic_patch
+from dragoman_kube.times import timestamp
 
 Clock = Callable[[], datetime.datetime]
 

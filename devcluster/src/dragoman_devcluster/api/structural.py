@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 
 from dragoman_devcluster.api.objects import Json, Object
-from dragoman_devcluster.api.quantity import canonical
+from dragoman_kube.quantity import canonical
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"

@@ -17,9 +17,9 @@ import jsonschema
 from jsonschema import Draft4Validator, FormatChecker
 from jsonschema.validators import extend
 
-from dragoman_devcluster.api import quantity
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.objects import Json, Object
+from dragoman_kube import quantity
 
 _FORMATS = FormatChecker(formats=())
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")

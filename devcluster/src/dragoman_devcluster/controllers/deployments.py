@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
+from dragoman_devcluster.controllers.queue import work_queue
 from dragoman_devcluster.decisions.deployment_status import deadline_in_s, deployment_status
 from dragoman_devcluster.decisions.replicas import phase_of
 from dragoman_devcluster.decisions.rollout import (
@@ -14,13 +15,12 @@ from dragoman_devcluster.decisions.rollout import (
     name_of,
     plan_rollout,
 )
-from dragoman_devcluster.errors import ConflictError
-from dragoman_devcluster.kube.events import EventLog, EventRecorder
-from dragoman_devcluster.kube.mirror import Mirror
-from dragoman_devcluster.kube.queue import Reconciler
-from dragoman_devcluster.kube.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from dragoman_devcluster.kube.status import differs
-from dragoman_devcluster.objects import (
+from dragoman_devcluster.mirror import Mirror
+from dragoman_devcluster.status_changes import differs
+from dragoman_kube.errors import ConflictError
+from dragoman_kube.events import EventRecorder, EventWriter
+from dragoman_kube.kinds import DEPLOYMENT, POD, REPLICA_SET
+from dragoman_kube.objects import (
     Key,
     Manifest,
     annotations_of,
@@ -42,20 +42,20 @@ class DeploymentController:
         events: Where to report.
     """
 
-    def __init__(self, mirror: Mirror, events: EventLog) -> None:
+    def __init__(self, mirror: Mirror, events: EventWriter) -> None:
         self._mirror = mirror
         self._events = EventRecorder(events, "deployment-controller")
-        self.queue = Reconciler("deployment", self.reconcile)
+        self.queue = work_queue("deployment")
 
     def start(self) -> None:
         """Hear of every change that concerns a Deployment."""
-        self._mirror.follow(DEPLOYMENTS, lambda _, new: self.queue.enqueue(key_of(new)) if new else None)
-        self._mirror.follow(REPLICA_SETS, self._enqueue_owner)
-        self._mirror.follow(PODS, self._enqueue_on_end)
+        self._mirror.follow(DEPLOYMENT, lambda _, new: self.queue.add(key_of(new)) if new else None)
+        self._mirror.follow(REPLICA_SET, self._enqueue_owner)
+        self._mirror.follow(POD, self._enqueue_on_end)
 
     async def reconcile(self, key: Key) -> float | None:
         """Take the next step of one Deployment's rollout."""
-        deployment = self._mirror.get(DEPLOYMENTS, key)
+        deployment = self._mirror.get(DEPLOYMENT, key)
         if deployment is None or is_deleting(deployment):
             return None
         owned = self._owned(deployment)
@@ -65,23 +65,23 @@ class DeploymentController:
         current = current_replica_set(deployment, owned)
         if plan.revision is not None and current is not None:
             revision = {"metadata": {"annotations": {REVISION: plan.revision}}}
-            await self._mirror.patch(REPLICA_SETS, key_of(current), revision)
+            await self._mirror.merge(REPLICA_SET, key_of(current), revision)
         if plan.min_ready_s is not None and current is not None:
-            await self._mirror.patch(
-                REPLICA_SETS, key_of(current), {"spec": {"minReadySeconds": plan.min_ready_s}}
+            await self._mirror.merge(
+                REPLICA_SET, key_of(current), {"spec": {"minReadySeconds": plan.min_ready_s}}
             )
         for replica_set in owned:
             if (size := plan.scale.get(name_of(replica_set))) is not None:
                 await self._scale(deployment, replica_set, size)
             elif name_of(replica_set) in plan.remove:
-                await self._mirror.delete(REPLICA_SETS, replica_set)
+                await self._mirror.delete(REPLICA_SET, replica_set)
         return await self._report(key)
 
     async def _create(self, deployment: Manifest, replica_set: Manifest) -> None:
         try:
-            await self._mirror.create(REPLICA_SETS, replica_set)
+            await self._mirror.create(REPLICA_SET, replica_set)
         except ConflictError as error:
-            message = f'Failed to create new replica set "{name_of(replica_set)}": {error.message}'
+            message = f'Failed to create new replica set "{name_of(replica_set)}": {error.reason}'
             self._events.record(deployment, "ReplicaSetCreateError", message, warning=True)
             raise
         message = f"Scaled up replica set {name_of(replica_set)} from 0 to {desired_of(replica_set)}"
@@ -94,16 +94,16 @@ class DeploymentController:
             "metadata": {"resourceVersion": replica_set["metadata"]["resourceVersion"]},
             "spec": {"replicas": size},
         }
-        latest = self._mirror.get(REPLICA_SETS, key_of(replica_set))
+        latest = self._mirror.get(REPLICA_SET, key_of(replica_set))
         if latest is not None:
             patch["metadata"]["resourceVersion"] = latest["metadata"]["resourceVersion"]
-        await self._mirror.patch(REPLICA_SETS, key_of(replica_set), patch)
+        await self._mirror.merge(REPLICA_SET, key_of(replica_set), patch)
         direction = "up" if size > before else "down"
         message = f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {size}"
         self._events.record(deployment, "ScalingReplicaSet", message)
 
     async def _report(self, key: Key) -> float | None:
-        deployment = self._mirror.get(DEPLOYMENTS, key)
+        deployment = self._mirror.get(DEPLOYMENT, key)
         if deployment is None:
             return None
         owned = self._owned(deployment)
@@ -111,23 +111,22 @@ class DeploymentController:
         revision = annotations_of(current).get(REVISION) if current else None
         if revision is not None and annotations_of(deployment).get(REVISION) != revision:
             annotate = {"metadata": {"annotations": {REVISION: revision}}}
-            deployment = await self._mirror.patch(DEPLOYMENTS, key, annotate)
+            deployment = await self._mirror.merge(DEPLOYMENT, key, annotate)
         now = datetime.now(UTC)
         status = deployment_status(deployment, owned, now)
         if differs(deployment, status):
-            await self._mirror.patch(DEPLOYMENTS, key, {"status": status}, "status")
+            await self._mirror.merge(DEPLOYMENT, key, {"status": status}, "status")
         due_s = deadline_in_s(deployment, status, now)
         return None if due_s is None else due_s + 1
 
     def _owned(self, deployment: Manifest) -> list[Manifest]:
-        namespace, _ = key_of(deployment)
-        found = self._mirror.list(REPLICA_SETS, namespace)
+        found = self._mirror.list(REPLICA_SET, key_of(deployment).namespace)
         return [replica_set for replica_set in found if is_controlled_by(replica_set, deployment)]
 
     def _old_pods_exist(self, deployment: Manifest, owned: list[Manifest]) -> bool:
         current = current_replica_set(deployment, owned)
         old = {uid_of(replica_set) for replica_set in owned if replica_set is not current}
-        for pod in self._mirror.list(PODS, key_of(deployment)[0]):
+        for pod in self._mirror.list(POD, key_of(deployment)[0]):
             owner = controller_of(pod)
             if owner is not None and owner["uid"] in old and phase_of(pod) not in ("Succeeded", "Failed"):
                 return True
@@ -137,12 +136,14 @@ class DeploymentController:
         replica_set = new or old
         owner = controller_of(replica_set) if replica_set else None
         if replica_set and owner and owner["kind"] == "Deployment":
-            self.queue.enqueue((key_of(replica_set)[0], owner["name"]))
+            self.queue.add(Key(key_of(replica_set).namespace, owner["name"]))
 
     def _enqueue_on_end(self, old: Manifest | None, new: Manifest | None) -> None:
         if new is not None or old is None:
             return
         owner = controller_of(old)
-        replica_set = self._mirror.get(REPLICA_SETS, (key_of(old)[0], owner["name"])) if owner else None
+        replica_set = (
+            self._mirror.get(REPLICA_SET, Key(key_of(old).namespace, owner["name"])) if owner else None
+        )
         if replica_set is not None:
             self._enqueue_owner(None, replica_set)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
+from dragoman_devcluster.controllers.queue import work_queue
 from dragoman_devcluster.decisions.endpoints import SERVICE_NAME as SLICE_SERVICE
 from dragoman_devcluster.decisions.endpoints import Endpoint, endpoint_slices, endpoints_of
-from dragoman_devcluster.kube.mirror import Mirror
-from dragoman_devcluster.kube.queue import Reconciler
-from dragoman_devcluster.kube.resources import ENDPOINT_SLICES, PODS, SERVICES
-from dragoman_devcluster.objects import (
+from dragoman_devcluster.mirror import Mirror
+from dragoman_kube.kinds import ENDPOINT_SLICE, POD, SERVICE
+from dragoman_kube.objects import (
     Key,
     Manifest,
     annotations_of,
@@ -38,59 +38,59 @@ class EndpointController:
     ) -> None:
         self._mirror = mirror
         self._on_service = on_service
-        self.queue = Reconciler("endpoints", self.reconcile)
+        self.queue = work_queue("endpoints")
 
     def start(self) -> None:
         """Hear of every change that concerns a Service."""
-        self._mirror.follow(SERVICES, self._service_changed)
-        self._mirror.follow(PODS, self._pod_changed)
-        self._mirror.follow(ENDPOINT_SLICES, self._slice_changed)
+        self._mirror.follow(SERVICE, self._service_changed)
+        self._mirror.follow(POD, self._pod_changed)
+        self._mirror.follow(ENDPOINT_SLICE, self._slice_changed)
 
     async def reconcile(self, key: Key) -> float | None:
         """Bring one Service's slices, annotation and table entry up to date."""
-        service = self._mirror.get(SERVICES, key)
+        service = self._mirror.get(SERVICE, key)
         if service is None or is_deleting(service):
             self._on_service(key, None, "", [])
             return None
-        endpoints = endpoints_of(service, self._mirror.list(PODS, key[0]))
+        endpoints = endpoints_of(service, self._mirror.list(POD, key[0]))
         address = local_address(service["spec"].get("clusterIP") or "")
         self._on_service(key, service, address, endpoints)
         if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
-            await self._mirror.patch(SERVICES, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
+            await self._mirror.merge(SERVICE, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
         if service["spec"].get("selector"):
             await self._publish(key, endpoint_slices(service, endpoints))
         return None
 
     async def _publish(self, key: Key, wanted: list[Manifest]) -> None:
         names = {item["metadata"]["name"] for item in wanted}
-        for item in self._mirror.list(ENDPOINT_SLICES, key[0]):
+        for item in self._mirror.list(ENDPOINT_SLICE, key[0]):
             if labels_of(item).get(SLICE_SERVICE) == key[1] and item["metadata"]["name"] not in names:
-                await self._mirror.delete(ENDPOINT_SLICES, item)
+                await self._mirror.delete(ENDPOINT_SLICE, item)
         for item in wanted:
-            known = self._mirror.get(ENDPOINT_SLICES, key_of(item))
+            known = self._mirror.get(ENDPOINT_SLICE, key_of(item))
             if known is None:
-                await self._mirror.create(ENDPOINT_SLICES, item)
+                await self._mirror.create(ENDPOINT_SLICE, item)
             # A server that keeps objects as protobuf gives an empty list back as null.
             elif any((known.get(part) or []) != item[part] for part in ("ports", "endpoints")):
                 patch = {part: item[part] for part in ("ports", "endpoints")}
-                await self._mirror.patch(ENDPOINT_SLICES, key_of(item), patch)
+                await self._mirror.merge(ENDPOINT_SLICE, key_of(item), patch)
 
     def _service_changed(self, old: Manifest | None, new: Manifest | None) -> None:
         service = new or old
         if service is not None:
-            self.queue.enqueue(key_of(service))
+            self.queue.add(key_of(service))
 
     def _slice_changed(self, old: Manifest | None, new: Manifest | None) -> None:
         item = new or old
         if item is not None and (name := labels_of(item).get(SLICE_SERVICE)):
-            self.queue.enqueue((key_of(item)[0], name))
+            self.queue.add(Key(key_of(item).namespace, name))
 
     def _pod_changed(self, old: Manifest | None, new: Manifest | None) -> None:
         pods = [pod for pod in (old, new) if pod is not None]
-        for service in self._mirror.list(SERVICES, key_of(pods[0])[0]):
+        for service in self._mirror.list(SERVICE, key_of(pods[0])[0]):
             selector = service["spec"].get("selector")
             if selector and any(selects({"matchLabels": selector}, labels_of(pod)) for pod in pods):
-                self.queue.enqueue(key_of(service))
+                self.queue.add(key_of(service))
 
 
 def local_address(cluster_ip: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from dragoman_devcluster.controllers.queue import work_queue
 from dragoman_devcluster.decisions.garbage import (
     Collect,
     Orphan,
@@ -14,12 +15,11 @@ from dragoman_devcluster.decisions.garbage import (
     plan_garbage,
     references_of,
 )
-from dragoman_devcluster.errors import LocalClusterError, NotFoundError
-from dragoman_devcluster.kube.discovery import discover
-from dragoman_devcluster.kube.mirror import Mirror
-from dragoman_devcluster.kube.queue import Reconciler
-from dragoman_devcluster.kube.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, Resource
-from dragoman_devcluster.objects import Key, Manifest, is_deleting, key_of
+from dragoman_devcluster.discovery import discover
+from dragoman_devcluster.mirror import Mirror
+from dragoman_kube.errors import ClusterError, NotFoundError
+from dragoman_kube.kinds import CRD, EVENT, Kind
+from dragoman_kube.objects import Key, Manifest, is_deleting, key_of, uid_of
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +27,9 @@ SETTLE_S = 0.05
 """How long changes are gathered before everything is looked at again."""
 
 DISCOVER_S = 60.0
-_IGNORED = frozenset({EVENTS.plural, "leases", "apiservices"})
-_EVERYTHING: Key = ("", "")
+_IGNORED = frozenset({EVENT.plural, "leases", "apiservices"})
+_EVERYTHING = Key("", "")
+_KINDS = Key("", "kinds")
 
 
 class GarbageCollector:
@@ -40,79 +41,74 @@ class GarbageCollector:
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
-        self._resources: dict[tuple[str, str], Resource] = {}
-        self.queue = Reconciler("garbage", self.reconcile)
+        self._kinds: dict[tuple[str, str], Kind] = {}
+        self.queue = work_queue("garbage")
 
     def start(self) -> None:
         """Hear of new and removed kinds."""
-        self._mirror.follow(
-            CUSTOM_RESOURCE_DEFINITIONS, lambda _old, _new: self.queue.enqueue(("", "kinds"), 0.5)
-        )
-        self.queue.enqueue(("", "kinds"))
+        self._mirror.follow(CRD, lambda _old, _new: self.queue.add(_KINDS, 0.5))
+        self.queue.add(_KINDS)
 
     async def reconcile(self, key: Key) -> float | None:
         """Look for garbage, or (key ``kinds``) for changes in which kinds there are."""
         if key != _EVERYTHING:
             await self._discover()
-            self.queue.enqueue(_EVERYTHING)
+            self.queue.add(_EVERYTHING)
             return DISCOVER_S
-        manifests = [item for resource in self._resources.values() for item in self._mirror.list(resource)]
+        manifests = [item for kind in self._kinds.values() for item in self._mirror.list(kind)]
         named = {(owner.api_version, owner.kind) for item in manifests for owner in references_of(item)}
-        await asyncio.gather(*map(self._carry_out, plan_garbage(manifests, named - set(self._resources))))
+        await asyncio.gather(*map(self._carry_out, plan_garbage(manifests, named - set(self._kinds))))
         return None
 
     async def _discover(self) -> None:
         found = {
-            (resource.group_version, resource.kind): resource
-            for resource in await discover(self._mirror.client)
-            if resource.plural not in _IGNORED
+            (kind.api_version, kind.name): kind
+            for kind in await discover(self._mirror.client)
+            if kind.plural not in _IGNORED
         }
-        for kind in set(self._resources) - set(found):
-            self._mirror.unfollow(self._resources.pop(kind), self._changed)
-        for kind, resource in found.items():
-            if kind not in self._resources:
-                self._mirror.follow(resource, self._changed)
-                self._resources[kind] = resource
+        for name in set(self._kinds) - set(found):
+            self._mirror.unfollow(self._kinds.pop(name), self._changed)
+        for name, kind in found.items():
+            if name not in self._kinds:
+                self._mirror.follow(kind, self._changed)
+                self._kinds[name] = kind
         await self._mirror.synced()
 
     def _changed(self, old: Manifest | None, new: Manifest | None) -> None:
         owners_changed = new is None or references_of(new) != (references_of(old) if old else ())
         if new is None or owners_changed or is_deleting(new):
-            self.queue.enqueue(_EVERYTHING, SETTLE_S)
+            self.queue.add(_EVERYTHING, SETTLE_S)
 
     async def _carry_out(self, step: Step) -> None:
         manifest = step.manifest
-        resource = self._resources[manifest["apiVersion"], manifest["kind"]]
+        kind = self._kinds[manifest["apiVersion"], manifest["kind"]]
         try:
             match step:
                 case Collect(owners=owners, foreground=foreground):
                     if not await self._any_exists(owners, key_of(manifest)[0]):
                         propagation = "Foreground" if foreground else "Background"
-                        await self._mirror.delete(resource, manifest, propagation=propagation)
+                        await self._mirror.delete(kind, manifest, propagation=propagation)
                 case Release(finalizer=finalizer):
                     finalizers = [item for item in manifest["metadata"]["finalizers"] if item != finalizer]
-                    await self._change(resource, manifest, {"finalizers": finalizers})
+                    await self._change(kind, manifest, {"finalizers": finalizers})
                 case Orphan(owner_uid=uid):
                     left = [item for item in manifest["metadata"]["ownerReferences"] if item["uid"] != uid]
-                    await self._change(resource, manifest, {"ownerReferences": left})
+                    await self._change(kind, manifest, {"ownerReferences": left})
         except NotFoundError:
             return
-        except LocalClusterError as error:
-            logger.debug("garbage %s %s/%s: %s", manifest["kind"], *key_of(manifest), error)
-            self.queue.enqueue(_EVERYTHING, 1.0)
+        except ClusterError as error:
+            logger.debug("garbage %s %s: %s", manifest["kind"], key_of(manifest), error)
+            self.queue.add(_EVERYTHING, 1.0)
 
-    async def _change(self, resource: Resource, manifest: Manifest, metadata: Manifest) -> None:
+    async def _change(self, kind: Kind, manifest: Manifest, metadata: Manifest) -> None:
         version = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
-        await self._mirror.patch(resource, key_of(manifest), {"metadata": {**version, **metadata}})
+        await self._mirror.merge(kind, key_of(manifest), {"metadata": {**version, **metadata}})
 
     async def _any_exists(self, owners: tuple[Reference, ...], namespace: str) -> bool:
         for owner in owners:
-            resource = self._resources[owner.api_version, owner.kind]
-            try:
-                home = namespace if resource.namespaced else ""
-                live = await self._mirror.client.get(resource, (home, owner.name))
-            except NotFoundError:
-                continue
-            if live["metadata"]["uid"] == owner.uid:
+            kind = self._kinds[owner.api_version, owner.kind]
+            home = namespace if kind.namespaced else ""
+            live = await self._mirror.client.get(kind, Key(home, owner.name))
+            if live is not None and uid_of(live) == owner.uid:
                 return True
         return False

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from dragoman_devcluster.controllers.queue import work_queue
 from dragoman_devcluster.decisions.placement import Unschedulable, place, waits_for_node
-from dragoman_devcluster.kube.events import EventLog, EventRecorder
-from dragoman_devcluster.kube.mirror import Mirror
-from dragoman_devcluster.kube.queue import Reconciler
-from dragoman_devcluster.kube.resources import PODS
-from dragoman_devcluster.objects import Key, Manifest, condition_of, key_of, timestamp
+from dragoman_devcluster.mirror import Mirror
+from dragoman_kube.events import EventRecorder, EventWriter
+from dragoman_kube.kinds import POD
+from dragoman_kube.objects import Key, Manifest, condition_of, key_of
+from dragoman_kube.times import timestamp
 
 
 class Scheduler:
@@ -23,23 +24,23 @@ class Scheduler:
         devices: Extended resources that the node has, by name.
     """
 
-    def __init__(self, mirror: Mirror, events: EventLog, node: str, devices: Mapping[str, int]) -> None:
+    def __init__(self, mirror: Mirror, events: EventWriter, node: str, devices: Mapping[str, int]) -> None:
         self._mirror = mirror
         self._node = node
         self._devices = devices
         self._events = EventRecorder(events, "default-scheduler")
-        self.queue = Reconciler("scheduler", self.reconcile)
+        self.queue = work_queue("scheduler")
 
     def start(self) -> None:
         """Hear of new pods, and of ended ones, which make room."""
-        self._mirror.follow(PODS, self._changed)
+        self._mirror.follow(POD, self._changed)
 
     async def reconcile(self, key: Key) -> float | None:
         """Bind one pod, or report that it does not fit."""
-        pod = self._mirror.get(PODS, key)
+        pod = self._mirror.get(POD, key)
         if pod is None or not waits_for_node(pod):
             return None
-        bound = [other for other in self._mirror.list(PODS) if other["spec"].get("nodeName") == self._node]
+        bound = [other for other in self._mirror.list(POD) if other["spec"].get("nodeName") == self._node]
         decision = place(pod, bound, self._devices)
         if isinstance(decision, Unschedulable):
             await self._report(pod, decision.message)
@@ -55,9 +56,11 @@ class Scheduler:
             "metadata": {"name": name, "namespace": namespace, "uid": pod["metadata"]["uid"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": self._node},
         }
-        await self._mirror.client.request("POST", PODS.path(namespace, name, "binding"), body=body)
+        await self._mirror.client.request("POST", POD.path(namespace, name, "binding"), body=body)
         # The answer to a binding is a Status; the next pod's decision needs this one's place now.
-        self._mirror.learn(PODS, await self._mirror.client.get(PODS, (namespace, name)))
+        bound = await self._mirror.client.get(POD, key_of(pod))
+        if bound is not None:
+            self._mirror.learn(POD, bound)
         message = f"Successfully assigned {namespace}/{name} to {self._node}"
         self._events.record(pod, "Scheduled", message)
 
@@ -73,13 +76,13 @@ class Scheduler:
             "lastTransitionTime": timestamp(datetime.now(UTC)),
         }
         status = {"phase": "Pending", "conditions": [condition]}
-        await self._mirror.patch(PODS, key_of(pod), {"status": status}, "status")
+        await self._mirror.merge(POD, key_of(pod), {"status": status}, "status")
         self._events.record(pod, "FailedScheduling", message, warning=True)
 
     def _changed(self, _old: Manifest | None, new: Manifest | None) -> None:
         if new is not None and waits_for_node(new):
-            self.queue.enqueue(key_of(new))
+            self.queue.add(key_of(new))
         elif new is None or (new.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-            for pod in self._mirror.list(PODS):
+            for pod in self._mirror.list(POD):
                 if waits_for_node(pod):
-                    self.queue.enqueue(key_of(pod))
+                    self.queue.add(key_of(pod))

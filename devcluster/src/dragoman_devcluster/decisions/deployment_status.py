@@ -15,7 +15,8 @@ from dragoman_devcluster.decisions.rollout import (
     name_of,
     surge_and_unavailable,
 )
-from dragoman_devcluster.objects import Manifest, condition_of, created_at, parse_time, timestamp
+from dragoman_kube.objects import Manifest, condition_of, created_at
+from dragoman_kube.times import parse_time, timestamp
 
 COMPLETE = "NewReplicaSetAvailable"
 NO_DEADLINE = 2**31 - 1

@@ -9,15 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from dragoman_devcluster.objects import (
-    Manifest,
-    condition_of,
-    controller_of,
-    is_deleting,
-    is_true,
-    parse_time,
-    timestamp,
-)
+from dragoman_kube.objects import Manifest, condition_of, controller_of, is_deleting, is_true
+from dragoman_kube.times import parse_time, timestamp
 
 Scale = tuple[str, int]
 """The uid of the object that is scaled (the Deployment above a ReplicaSet) and its desired replicas."""

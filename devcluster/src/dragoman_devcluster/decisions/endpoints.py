@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_devcluster.decisions.replicas import phase_of
-from dragoman_devcluster.objects import (
+from dragoman_kube.objects import (
     Manifest,
     is_deleting,
     is_true,

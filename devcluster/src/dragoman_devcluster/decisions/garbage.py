@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from dragoman_devcluster.objects import Manifest, is_deleting, uid_of
+from dragoman_kube.objects import Manifest, is_deleting, uid_of
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman_devcluster.decisions.replicas import phase_of
-from dragoman_devcluster.objects import Manifest, is_deleting
+from dragoman_kube.objects import Manifest, is_deleting
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dragoman_devcluster.objects import (
+from dragoman_kube.objects import (
     Manifest,
     annotations_of,
     condition_of,
@@ -14,9 +14,9 @@ from dragoman_devcluster.objects import (
     is_deleting,
     is_true,
     owner_reference,
-    parse_time,
     selects,
 )
+from dragoman_kube.times import parse_time
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dragoman_devcluster.objects import Manifest, annotations_of, created_at, is_deleting, owner_reference
+from dragoman_kube.objects import Manifest, annotations_of, created_at, is_deleting, owner_reference
 
 REVISION = "deployment.kubernetes.io/revision"
 TEMPLATE_HASH = "pod-template-hash"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from dragoman_devcluster.node.prober import ProbeResult, Target, attempt, results
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.objects import Manifest
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from dragoman_devcluster.errors import PodRefusedError
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.objects import Manifest
 
 _REFERENCE = re.compile(r"\$\$|\$\(([A-Za-z_.\-][A-Za-z0-9_.\-]*)\)")
 

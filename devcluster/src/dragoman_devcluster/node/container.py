@@ -23,8 +23,10 @@ from dragoman_devcluster.node.container_status import (
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.launch import Launch, prepare
 from dragoman_devcluster.node.prober import Target, attempt
-from dragoman_devcluster.objects import Manifest
 from dragoman_devcluster.process import Process
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.objects import Manifest
+from dragoman_kube.times import parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -119,7 +121,7 @@ class Container:
         while not self._stopping.is_set():
             try:
                 return await prepare(self.spec, self._pod(), volumes, self._context)
-            except (LocalClusterError, OSError) as error:
+            except (ClusterError, LocalClusterError, OSError) as error:
                 self._set_state(waiting("CreateContainerConfigError", str(error)))
                 self._event("Failed", f"Error: {error}", warning=True)
                 if isinstance(error, PodRefusedError):
@@ -256,7 +258,7 @@ class Container:
 
     def _event(self, reason: str, message: str, *, warning: bool = False) -> None:
         field = f"spec.containers{{{self.spec['name']}}}"
-        self._context.events.record(self._pod(), reason, message, warning=warning, field=field)
+        self._context.events.record(self._pod(), reason, message, warning=warning, field_path=field)
 
 
 def _lost(before: Manifest) -> Manifest:
@@ -264,6 +266,6 @@ def _lost(before: Manifest) -> Manifest:
     state = before.get("state") or {}
     if "running" not in state:
         return dict(state if "terminated" in state else before.get("lastState") or {})
-    since = datetime.fromisoformat(state["running"]["startedAt"])
+    since = parse_time(state["running"]["startedAt"])
     message = "the node was stopped, and its processes with it"
     return terminated(255, since, datetime.now(UTC), message, before["containerID"], "Unknown")

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from dragoman_devcluster.objects import Manifest, timestamp
+from dragoman_kube.objects import Manifest
+from dragoman_kube.times import timestamp
 
 MESSAGE_BYTES = 4096
 """What of a termination message file is kept."""

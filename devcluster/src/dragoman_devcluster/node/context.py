@@ -10,11 +10,11 @@ import aiohttp
 
 from dragoman_devcluster.errors import PodRefusedError
 from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.kube.events import EventRecorder
-from dragoman_devcluster.kube.mirror import Mirror
+from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.node.credentials import Credentials
 from dragoman_devcluster.node.directories import Directories
+from dragoman_kube.events import EventRecorder
 
 POD_NETWORK = ipaddress.IPv4Network("127.64.0.0/12")
 """Where pods get their addresses. All of 127.0.0.0/8 is this machine on Linux without any set-up."""

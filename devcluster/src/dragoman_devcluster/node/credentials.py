@@ -8,10 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from dragoman_devcluster.errors import NotFoundError
-from dragoman_devcluster.kube.client import KubeClient
-from dragoman_devcluster.kube.resources import SERVICE_ACCOUNTS
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.client import KubeClient
+from dragoman_kube.kinds import SERVICE_ACCOUNT
+from dragoman_kube.objects import Key, Manifest
 
 TOKEN_LASTS_S = 365 * 24 * 3600
 """Tokens are not renewed; a year outlasts any local cluster."""
@@ -43,11 +42,8 @@ class Credentials:
         own = pod["spec"].get("automountServiceAccountToken")
         if own is not None:
             return bool(own)
-        try:
-            account = await self.client.get(SERVICE_ACCOUNTS, _account(pod))
-        except NotFoundError:
-            return False
-        return account.get("automountServiceAccountToken") is not False
+        account = await self.client.get(SERVICE_ACCOUNT, _account(pod))
+        return account is not None and account.get("automountServiceAccountToken") is not False
 
     async def token(self, pod: Manifest) -> str:
         """A new token of the pod's service account, bound to the pod."""
@@ -63,7 +59,7 @@ class Credentials:
             "kind": "TokenRequest",
             "spec": {"audiences": [], "expirationSeconds": TOKEN_LASTS_S, "boundObjectRef": reference},
         }
-        answer = await self.client.request("POST", SERVICE_ACCOUNTS.path(namespace, name, "token"), body=body)
+        answer = await self.client.request("POST", SERVICE_ACCOUNT.path(namespace, name, "token"), body=body)
         return str(answer["status"]["token"])
 
     async def write_kubeconfig(self, pod: Manifest, path: Path) -> None:
@@ -96,5 +92,5 @@ def current_cluster(kubeconfig: Path) -> Manifest:
     return dict(clusters[contexts[content["current-context"]]["cluster"]])
 
 
-def _account(pod: Manifest) -> tuple[str, str]:
-    return pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName") or "default"
+def _account(pod: Manifest) -> Key:
+    return Key(pod["metadata"]["namespace"], pod["spec"].get("serviceAccountName") or "default")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_devcluster.objects import Manifest, key_of, uid_of
 from dragoman_devcluster.state import pods_directory
+from dragoman_kube.objects import Manifest, key_of, uid_of
 
 UID_LENGTH = 13
 """Characters of a uid (52 random bits) that name a pod's directory: paths below it have to stay short."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.command import expand
 from dragoman_devcluster.node.sources import Contents, Source, lookup
-from dragoman_devcluster.objects import Manifest, annotations_of, labels_of
+from dragoman_kube.objects import Manifest, annotations_of, labels_of
 
 _BY_KEY = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 

@@ -14,7 +14,7 @@ from dragoman_devcluster.node.environment import variables_of
 from dragoman_devcluster.node.rewriting import PathMap
 from dragoman_devcluster.node.sources import read, sources_of_variables
 from dragoman_devcluster.node.volumes import TERMINATION_PATH, mounted_at
-from dragoman_devcluster.objects import Manifest, uid_of
+from dragoman_kube.objects import Manifest, uid_of
 
 GPU = "nvidia.com/gpu"
 _NOT_INHERITED = ("KUBECONFIG", "KUBERNETES_", "DRAGOMAN_", "PYTEST_", "HF_TOKEN")

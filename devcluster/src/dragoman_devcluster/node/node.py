@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from importlib import metadata
 
 from dragoman_devcluster.decisions.replicas import phase_of
-from dragoman_devcluster.errors import ConflictError, LocalClusterError
-from dragoman_devcluster.kube.resources import NODES, PODS
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod import REMOVED_GRACE_S, Pod
-from dragoman_devcluster.objects import Manifest, is_deleting, timestamp, uid_of
+from dragoman_kube.errors import ClusterError, ConflictError
+from dragoman_kube.kinds import NODE, POD
+from dragoman_kube.objects import Key, Manifest, is_deleting, uid_of
+from dragoman_kube.times import timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +43,14 @@ class Node:
         name = self._context.name
         body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": node_labels(name)}}
         try:
-            await self._context.mirror.create(NODES, body)
+            await self._context.mirror.create(NODE, body)
         except ConflictError:
-            await self._context.mirror.patch(NODES, ("", name), {"metadata": {"labels": node_labels(name)}})
+            await self._context.mirror.merge(NODE, Key("", name), {"metadata": {"labels": node_labels(name)}})
         await self._beat()
 
     def start(self) -> None:
         """Run the pods that are bound to this node already, and those that will be."""
-        self._context.mirror.follow(PODS, self._changed)
+        self._context.mirror.follow(POD, self._changed)
 
     async def keep_alive(self) -> None:
         """Repeat that the node is ready, until cancelled."""
@@ -57,7 +58,7 @@ class Node:
             await asyncio.sleep(HEARTBEAT_S)
             try:
                 await self._beat()
-            except LocalClusterError as error:
+            except ClusterError as error:
                 logger.debug("heartbeat: %s", error)
 
     async def stop(self, grace_s: float) -> None:
@@ -74,7 +75,7 @@ class Node:
 
     async def _beat(self) -> None:
         status = node_status(self._context.address, self._devices, datetime.now(UTC))
-        await self._context.mirror.patch(NODES, ("", self._context.name), {"status": status}, "status")
+        await self._context.mirror.merge(NODE, Key("", self._context.name), {"status": status}, "status")
 
     def _changed(self, old: Manifest | None, new: Manifest | None) -> None:
         manifest = new or old

@@ -11,15 +11,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dragoman_devcluster.errors import ApiUnreachableError, LocalClusterError, NotFoundError, PodRefusedError
-from dragoman_devcluster.kube.resources import PODS
-from dragoman_devcluster.kube.status import differs
+from dragoman_devcluster.errors import LocalClusterError, PodRefusedError
 from dragoman_devcluster.node.container import Container
 from dragoman_devcluster.node.container_status import waiting
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod_status import PodView, pod_status
 from dragoman_devcluster.node.volumes import can_change, mount, refresh
-from dragoman_devcluster.objects import Manifest, is_deleting, key_of, parse_time, uid_of
+from dragoman_devcluster.status_changes import differs
+from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
+from dragoman_kube.kinds import POD
+from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of
+from dragoman_kube.times import parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +132,7 @@ class Pod:
                 await refresh(
                     self._current(), context.mirror.client, context.directories, context.credentials
                 )
-            except (LocalClusterError, OSError) as error:
+            except (ClusterError, LocalClusterError, OSError) as error:
                 problem = str(error)
                 if problem != before:
                     context.events.record(self._manifest, "FailedMount", problem, warning=True)
@@ -142,7 +144,7 @@ class Pod:
                 volumes = await mount(
                     self._current(), context.mirror.client, context.directories, context.credentials
                 )
-            except (LocalClusterError, OSError) as error:
+            except (ClusterError, LocalClusterError, OSError) as error:
                 refused = isinstance(error, PodRefusedError)
                 reason = "Failed" if refused else "FailedMount"
                 context.events.record(self._manifest, reason, str(error), warning=True)
@@ -211,8 +213,8 @@ class Pod:
                 await self._report()
             except NotFoundError:
                 continue
-            except LocalClusterError as error:
-                logger.debug("status of %s/%s: %s", *key_of(self._manifest), error)
+            except ClusterError as error:
+                logger.debug("status of %s: %s", key_of(self._manifest), error)
                 self._dirty.set()
                 await asyncio.sleep(STATUS_RETRY_S)
 
@@ -221,24 +223,24 @@ class Pod:
         if differs(self._manifest, status):
             # The uid makes the write fail if a namesake has taken the pod's place.
             patch = {"metadata": {"uid": uid_of(self._manifest)}, "status": status}
-            written = await self._context.mirror.patch(PODS, key_of(self._manifest), patch, "status")
+            written = await self._context.mirror.merge(POD, key_of(self._manifest), patch, "status")
             self._manifest = written
 
     async def _take_leave(self) -> None:
         if not is_deleting(self._manifest):
             return
-        with suppress(LocalClusterError):
+        with suppress(ClusterError):
             await self._report()
         while True:
             try:
-                await self._context.mirror.delete(PODS, self._manifest, grace_s=0)
-            except ApiUnreachableError as error:
+                await self._context.mirror.delete(POD, self._manifest, grace_s=0)
+            except UnavailableError as error:
                 if self._grace_s is not None:
                     return
-                logger.debug("removing pod %s/%s: %s", *key_of(self._manifest), error)
+                logger.debug("removing pod %s: %s", key_of(self._manifest), error)
                 await asyncio.sleep(STATUS_RETRY_S)
-            except LocalClusterError as error:
-                logger.warning("removing pod %s/%s: %s", *key_of(self._manifest), error)
+            except ClusterError as error:
+                logger.warning("removing pod %s: %s", key_of(self._manifest), error)
                 return
             else:
                 return

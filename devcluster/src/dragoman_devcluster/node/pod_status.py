@@ -11,7 +11,8 @@ from datetime import datetime
 
 from dragoman_devcluster.node.backoff import should_restart
 from dragoman_devcluster.node.container_status import ContainerView
-from dragoman_devcluster.objects import Manifest, condition_of, is_true, timestamp
+from dragoman_kube.objects import Manifest, condition_of, is_true
+from dragoman_kube.times import timestamp
 
 OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.objects import Manifest
 
 
 @dataclass(frozen=True)

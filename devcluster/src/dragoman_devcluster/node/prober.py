@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from dragoman_devcluster.node.probe import ProbeTiming, Streak
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.objects import Manifest
 
 Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
 """Runs a command in a container's surroundings; returns its exit code and output."""

@@ -6,10 +6,10 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from dragoman_devcluster.errors import MissingReferenceError, NotFoundError
-from dragoman_devcluster.kube.client import KubeClient
-from dragoman_devcluster.kube.resources import CONFIG_MAPS, SECRETS
-from dragoman_devcluster.objects import Manifest
+from dragoman_devcluster.errors import MissingReferenceError
+from dragoman_kube.client import KubeClient
+from dragoman_kube.kinds import CONFIG_MAP, SECRET
+from dragoman_kube.objects import Key, Manifest
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,9 @@ async def read(client: KubeClient, namespace: str, sources: Iterable[Source]) ->
     """Read the sources as they are now."""
     contents: dict[Source, Mapping[str, bytes] | None] = {}
     for source in set(sources):
-        resource = SECRETS if source.kind == "Secret" else CONFIG_MAPS
-        try:
-            contents[source] = data_of(await client.get(resource, (namespace, source.name)))
-        except NotFoundError:
-            contents[source] = None
+        kind = SECRET if source.kind == "Secret" else CONFIG_MAP
+        found = await client.get(kind, Key(namespace, source.name))
+        contents[source] = None if found is None else data_of(found)
     return contents
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dragoman_devcluster.errors import MissingReferenceError, NotFoundError, PodRefusedError
-from dragoman_devcluster.kube.client import KubeClient
-from dragoman_devcluster.kube.resources import CLAIMS
+from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.credentials import Credentials
 from dragoman_devcluster.node.directories import Directories
 from dragoman_devcluster.node.environment import field_of
 from dragoman_devcluster.node.payload import inside, put
 from dragoman_devcluster.node.sources import Contents, Source, lookup, read
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.client import KubeClient
+from dragoman_kube.kinds import CLAIM
+from dragoman_kube.objects import Key, Manifest
 
 TERMINATION_PATH = "/dev/termination-log"
 """Where a container writes why it ended, unless its spec says otherwise."""
@@ -104,10 +104,10 @@ def _host_path(host_path: Manifest) -> Path:
 
 
 async def _bind(client: KubeClient, namespace: str, name: str) -> None:
-    try:
-        claim = await client.get(CLAIMS, (namespace, name))
-    except NotFoundError as error:
-        raise MissingReferenceError(f'persistentvolumeclaim "{name}" not found') from error
+    key = Key(namespace, name)
+    claim = await client.get(CLAIM, key)
+    if claim is None:
+        raise MissingReferenceError(f'persistentvolumeclaim "{name}" not found')
     if (claim.get("status") or {}).get("phase") == "Bound":
         return
     spec = claim["spec"]
@@ -116,7 +116,7 @@ async def _bind(client: KubeClient, namespace: str, name: str) -> None:
         "accessModes": spec.get("accessModes"),
         "capacity": (spec.get("resources") or {}).get("requests"),
     }
-    await client.patch(CLAIMS, (namespace, name), {"status": status}, "status")
+    await client.merge(CLAIM, key, {"status": status}, "status")
 
 
 def _sources(volume: Manifest) -> Iterator[Source]:

@@ -8,9 +8,13 @@ import socket
 from pathlib import Path
 from typing import Protocol
 
-from dragoman_devcluster.errors import LocalClusterError, StartFailedError
-from dragoman_devcluster.kube.client import KubeClient
+from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.process import Process
+from dragoman_kube.client import connect
+from dragoman_kube.config import configuration
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.kinds import NAMESPACE
+from dragoman_kube.objects import Key
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 90.0
@@ -106,14 +110,11 @@ def tail(log: Path) -> str:
 async def _is_ready(kubeconfig: Path) -> bool:
     if not _is_written(kubeconfig):
         return False
-    client = await KubeClient.from_kubeconfig(kubeconfig)
     try:
-        await client.request("GET", "/api/v1/namespaces/default")
-    except LocalClusterError:
+        async with connect(await configuration(kubeconfig)) as client:
+            return await client.get(NAMESPACE, Key("", "default")) is not None
+    except ClusterError:
         return False
-    finally:
-        await client.aclose()
-    return True
 
 
 def _is_written(path: Path) -> bool:

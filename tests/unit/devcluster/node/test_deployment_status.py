@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from dragoman_devcluster.decisions.deployment_status import deadline_in_s, deployment_status
 from dragoman_devcluster.decisions.rollout import new_replica_set
-from dragoman_devcluster.objects import condition_of, timestamp
+from dragoman_kube.objects import condition_of
+from dragoman_kube.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

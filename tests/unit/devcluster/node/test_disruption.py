@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from dragoman_devcluster.decisions.disruption import disruption_status
-from dragoman_devcluster.objects import timestamp
+from dragoman_kube.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

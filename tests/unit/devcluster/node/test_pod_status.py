@@ -8,7 +8,7 @@ import pytest
 
 from dragoman_devcluster.node.container_status import ContainerView, running, terminated, waiting
 from dragoman_devcluster.node.pod_status import PodView, pod_status
-from dragoman_devcluster.objects import timestamp
+from dragoman_kube.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 RUNS = running(NOW)

@@ -13,7 +13,7 @@ from dragoman_devcluster.decisions.replicas import (
     plan_replicas,
     replica_set_status,
 )
-from dragoman_devcluster.objects import timestamp
+from dragoman_kube.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

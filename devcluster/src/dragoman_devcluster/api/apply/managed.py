@@ -19,7 +19,8 @@ from dragoman_devcluster.api.apply.fieldset import (
 from dragoman_devcluster.api.apply.merge import merged, without
 from dragoman_devcluster.api.errors import BadRequestError, Cause, ConflictError
 from dragoman_devcluster.api.kinds import Kind
-from dragoman_devcluster.api.objects import Object, copied, get, timestamp
+from dragoman_devcluster.api.objects import Object, copied, get
+from dragoman_kube.times import timestamp
 
 _NEVER_OWNED = frozenset(
     ("f:metadata", f"f:{name}")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from dragoman_devcluster.api.quantity import parse
+from dragoman_kube.quantity import parse
 
 SIZE = "dragoman_size"
 """What `size` is rewritten to: the package counts a string's bytes, CEL its code points."""

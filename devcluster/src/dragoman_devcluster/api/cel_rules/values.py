@@ -9,13 +9,12 @@ import datetime
 import re
 
 from dragoman_devcluster.api.objects import Json, Object, parse_timestamp
+from dragoman_kube.times import duration_s
 
 _RESERVED = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if",
     "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
 })  # fmt: skip
-_DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def cel_value(schema: Object, value: Json, *, root: bool = False) -> Json:
@@ -65,11 +64,7 @@ def escaped(name: str) -> str:
 
 def parse_duration(text: str) -> datetime.timedelta | None:
     """A Go duration such as `1m30s`; None if it is none."""
-    sign = -1 if text.startswith("-") else 1
-    rest = text.lstrip("+-")
-    if rest == "0":
-        return datetime.timedelta()
-    parts = _DURATION_PART.findall(rest)
-    if not parts or "".join(number + unit for number, unit in parts) != rest:
+    try:
+        return datetime.timedelta(seconds=duration_s(text))
+    except ValueError:
         return None
-    return sign * datetime.timedelta(seconds=sum(float(number) * _UNITS_S[unit] for number, unit in parts))

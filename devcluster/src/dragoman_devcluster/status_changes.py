@@ -1,10 +1,10 @@
-"""Comparing statuses, so that nothing is written that says nothing new."""
+"""Comparison of statuses, so that only changes are written."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dragoman_devcluster.objects import Manifest
+from dragoman_kube.objects import Manifest
 
 
 def differs(manifest: Manifest, status: Manifest) -> bool:

@@ -1,0 +1,24 @@
+"""The work queue of a controller."""
+
+from __future__ import annotations
+
+from dragoman_devcluster.errors import LocalClusterError
+from dragoman_kube.backoff import Backoff
+from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, UnavailableError
+from dragoman_kube.objects import Key
+from dragoman_kube.work_queue import WorkQueue
+
+
+def work_queue(name: str) -> WorkQueue[Key]:
+    """A queue with one worker; failures that are usual in a cluster are logged at level debug.
+
+    Args:
+        name: The controller, for the log.
+    """
+    return WorkQueue(
+        name=name,
+        settle_s=0.0,
+        backoff=Backoff(0.1, 10.0),
+        expected=(ClusterError, LocalClusterError),
+        quiet=(ConflictError, NotFoundError, UnavailableError),
+    )
