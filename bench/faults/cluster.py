@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
-from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient
 
 from dragoman_bench.line import Line
@@ -16,6 +15,7 @@ from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.state import Supervisor
+from dragoman_kube.config import configuration
 
 
 @asynccontextmanager
@@ -38,8 +38,7 @@ async def local_cluster(directory: Path, api: str) -> AsyncIterator[tuple[ApiCli
         document = yaml.safe_load(kubeconfig.read_text())
         server = urlsplit(document["clusters"][0]["cluster"]["server"])
         line = Line(str(server.hostname), int(server.port or 443))
-        client = await config.new_client_from_config(config_file=str(kubeconfig), persist_config=False)
-        async with line.laid() as port, client:
+        async with line.laid() as port, ApiClient(await configuration(kubeconfig)) as client:
             document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
             (directory / "through-the-line").write_text(yaml.safe_dump(document))
             yield client, line, supervisor

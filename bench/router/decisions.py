@@ -70,7 +70,7 @@ async def main() -> None:
             for source in TAGS
         )
         fleet.put(Deployment(f"n/d{at}", languages))
-    sink.replace([slice_of(at) for at in range(DEPLOYMENTS)])
+    sink.replace([slice_of(at) for at in range(DEPLOYMENTS)], "1")
     print(
         f"{sum(len(backend.endpoints) for backend in fleet.backends.values())} replicas, {DEPLOYMENTS} deployments"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from kubernetes.aio import client, config
+from kubernetes.aio import client
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, STARTUP_PATH, TRANSLATE_PATH
 from dragoman_contract.kubernetes import (
@@ -21,6 +21,7 @@ from dragoman_contract.kubernetes import (
     PLURAL,
     VERSION,
 )
+from dragoman_kube.config import configuration
 
 FIELD_MANAGER = "dragoman-demo"
 
@@ -162,7 +163,5 @@ def session() -> aiohttp.ClientSession:
 @asynccontextmanager
 async def connect(kubeconfig: Path) -> AsyncIterator[Cluster]:
     """Open a cluster through the current context of `kubeconfig`."""
-    configuration = client.Configuration()
-    await config.load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
-    async with client.ApiClient(configuration) as api, session() as http:
+    async with client.ApiClient(await configuration(kubeconfig)) as api, session() as http:
         yield Cluster(api, http)

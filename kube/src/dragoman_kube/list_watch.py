@@ -30,13 +30,13 @@ BACKOFF = Backoff(0.2, 10.0)
 class Sink(Protocol):
     """Receives what the collection holds."""
 
-    def replace(self, manifests: list[Manifest], resource_version: str) -> None:
+    def replace(self, manifests: list[Manifest], resource_version: str, /) -> None:
         """The collection holds these objects at this version, and no others."""
 
-    def put(self, manifest: Manifest) -> None:
+    def put(self, manifest: Manifest, /) -> None:
         """An object was added or modified."""
 
-    def remove(self, manifest: Manifest) -> None:
+    def remove(self, manifest: Manifest, /) -> None:
         """An object was deleted."""
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-from pathlib import Path
 
-from kubernetes.aio import client, config
+from kubernetes.aio import client
 
-from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, PLURAL, VERSION
+from dragoman_contract.kubernetes import API_VERSION, KIND, LABEL_DEPLOYMENT, PLURAL
+from dragoman_kube import config, errors
+from dragoman_kube.client import connect
+from dragoman_kube.kinds import ENDPOINT_SLICE, Kind
+from dragoman_kube.list_watch import ListWatch, Sink
+from dragoman_kube.objects import Manifest
 from dragoman_router.errors import ClusterError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.fleet.listwatch import ListWatch, Manifest, Sink
 from dragoman_router.fleet.manifests import (
     deployment,
     key_of,
@@ -24,12 +26,14 @@ from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
 
+TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
+
 
 class Deployments:
-    """What a watch of TranslationDeployments tells, put into the fleet.
+    """Puts TranslationDeployments into the fleet.
 
     Args:
-        fleet: Told.
+        fleet: The fleet.
         scope: Namespace; empty is all of them.
     """
 
@@ -37,8 +41,8 @@ class Deployments:
         self._fleet = fleet
         self._scope = scope
 
-    def replace(self, items: list[Manifest]) -> None:
-        """These are all there are."""
+    def replace(self, items: list[Manifest], _resource_version: str) -> None:
+        """The collection holds these objects, and no others."""
         there = {key_of(item) for item in items}
         for key in [each for each in self._fleet.backends if each not in there and self._in_scope(each)]:
             self._fleet.remove(key)
@@ -46,7 +50,7 @@ class Deployments:
             self.put(item)
 
     def put(self, item: Manifest) -> None:
-        """One is there, as it is now; one that cannot be read keeps what was known of it."""
+        """One was added or modified; one that cannot be read keeps what was known of it."""
         try:
             found = deployment(item)
         except ClusterError as error:
@@ -57,7 +61,7 @@ class Deployments:
             self._fleet.put(found)
 
     def remove(self, item: Manifest) -> None:
-        """One is gone."""
+        """One was deleted."""
         self._fleet.remove(key_of(item))
 
     def _in_scope(self, key: str) -> bool:
@@ -65,34 +69,34 @@ class Deployments:
 
 
 class Replicas:
-    """What a watch of EndpointSlices tells, put into the fleet."""
+    """Puts the replicas of EndpointSlices into the fleet."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._items: dict[str, dict[str, Manifest]] = {}
 
-    def replace(self, items: list[Manifest]) -> None:
-        """These are all there are."""
+    def replace(self, items: list[Manifest], _resource_version: str) -> None:
+        """The collection holds these objects, and no others."""
         before, self._items = set(self._items), {}
         for item in items:
             if owner := owner_of(item):
                 self._items.setdefault(owner, {})[key_of(item)] = item
         for owner in before | set(self._items):
-            self._tell(owner)
+            self._update(owner)
 
     def put(self, item: Manifest) -> None:
-        """One is there, as it is now."""
+        """One was added or modified."""
         if owner := owner_of(item):
             self._items.setdefault(owner, {})[key_of(item)] = item
-            self._tell(owner)
+            self._update(owner)
 
     def remove(self, item: Manifest) -> None:
-        """One is gone."""
+        """One was deleted."""
         if owner := owner_of(item):
             self._items.get(owner, {}).pop(key_of(item), None)
-            self._tell(owner)
+            self._update(owner)
 
-    def _tell(self, owner: str) -> None:
+    def _update(self, owner: str) -> None:
         items = self._items.get(owner, {})
         if not items:
             self._items.pop(owner, None)
@@ -103,14 +107,27 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
     """Keep the fleet as the cluster is, until cancelled.
 
     Raises:
-        ClusterError: No cluster is named, or its credentials cannot be read.
+        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
     """
-    async with client.ApiClient(await configuration()) as api, asyncio.TaskGroup() as group:
+    async with connect(await configuration()) as kube, asyncio.TaskGroup() as group:
         watches: list[ListWatch] = []
         for namespace in settings.namespaces or ("",):
-            for path, labels, sink in _collections(fleet, namespace):
-                broken = metrics.source_errors.labels(path.rpartition("/")[2]).inc
-                watches.append(ListWatch(api, path, labels, sink, settings.resync_s, broken))
+            followed: list[tuple[Kind, str, Sink]] = [
+                (TRANSLATION_DEPLOYMENT, "", Deployments(fleet, namespace)),
+                (ENDPOINT_SLICE, LABEL_DEPLOYMENT, Replicas(fleet)),
+            ]
+            watches += [
+                ListWatch(
+                    kube,
+                    kind,
+                    sink,
+                    namespace=namespace,
+                    labels=labels,
+                    resync_s=settings.resync_s,
+                    broken=metrics.source_errors.labels(kind.plural).inc,
+                )
+                for kind, labels, sink in followed
+            ]
         for watch in watches:
             group.create_task(watch.run())
         for watch in watches:
@@ -123,30 +140,13 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
         )
 
 
-def _collections(fleet: Fleet, namespace: str) -> list[tuple[str, str, Sink]]:
-    place = f"namespaces/{namespace}/" if namespace else ""
-    deployments = (f"/apis/{GROUP}/{VERSION}/{place}{PLURAL}", "", Deployments(fleet, namespace))
-    path = f"/apis/discovery.k8s.io/v1/{place}endpointslices"
-    return [deployments, (path, LABEL_DEPLOYMENT, Replicas(fleet))]
-
-
 async def configuration() -> client.Configuration:
-    """Address and credentials of the cluster: KUBECONFIG, ~/.kube/config, or the pod's own service account.
+    """Address and credentials of the cluster; see `dragoman_kube.config`.
 
     Raises:
-        ClusterError: No cluster is named, or its credentials cannot be read.
+        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
     """
-    loaded = client.Configuration()
-    usual = Path.home() / ".kube" / "config"
-    kubeconfig = os.environ.get("KUBECONFIG") or (str(usual) if usual.exists() else None)
     try:
-        if kubeconfig:
-            await config.load_kube_config(config_file=kubeconfig, client_configuration=loaded)
-        else:
-            config.load_incluster_config(client_configuration=loaded)
-    except (config.ConfigException, OSError, ValueError) as error:
-        where = kubeconfig or "the pod's service account"
-        raise ClusterError(
-            f"read {where}: {str(error).rstrip('.')}; set KUBECONFIG, run inside a cluster, or give --static"
-        ) from error
-    return loaded
+        return await config.configuration()
+    except errors.ClusterError as error:
+        raise ClusterError(f"{error}, or give --static") from error
