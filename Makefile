@@ -25,7 +25,7 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 	$(BIN)/dragoman demo --api $(API) --keep
 
 down: $(VENV)/.run  ## stop the local cluster
-	$(BIN)/dragoman local down
+	$(BIN)/dragoman devcluster down
 
 test: $(VENV)/.test  ## everything that CI runs, in two halves side by side: most tests wait
 	@$(MAKE) --no-print-directory --jobs=2 test-parts test-cluster

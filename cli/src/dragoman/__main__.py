@@ -31,13 +31,16 @@ COMMANDS = {
     "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
     "serve": Command("dragoman-service", "run one engine pod by hand"),
     "router": Command("dragoman-router", "run a router: one address for all deployments"),
-    "local": Command("dragoman-devcluster", "up, down or status of the cluster on this machine"),
+    "devcluster": Command("dragoman-devcluster", "start, stop or show a Kubernetes cluster on this machine"),
     "demo": Command("dragoman[demo]", "apply an example, translate, tear down"),
     "simulate": Command("dragoman-bench", "replay traffic against the autoscaler"),
     "bench": Command("dragoman-bench", "measure the pod against its past and its peers"),
     "tune": Command("dragoman-bench", "find engine settings for a load by measuring"),
     "translate": Command("dragoman", "translate a text through a running service"),
 }
+
+FORMER_NAMES = {"local": "devcluster"}
+"""Commands that were renamed and are still accepted."""
 
 
 def usage() -> str:
@@ -77,6 +80,7 @@ def main(argv: list[str] | None = None) -> int:
         print(usage())
         return 0 if arguments else 2
     name, *rest = arguments
+    name = FORMER_NAMES.get(name, name)
     if name not in COMMANDS:
         print(f"dragoman: no command {name!r}\n\n{usage()}", file=sys.stderr)
         return 2

@@ -77,19 +77,19 @@ def stage(options: argparse.Namespace) -> Iterator[Path]:
     directory = (
         Path(".dragoman").resolve() if options.keep else Path(tempfile.mkdtemp(prefix="dragoman-demo-"))
     )
-    local = [sys.executable, "-m", "dragoman", "local"]
+    devcluster = [sys.executable, "-m", "dragoman", "devcluster"]
     try:
-        run([*local, "up", "--api", options.api, "--dir", str(directory)], quiet=True)
-        up = json.loads(run([*local, "status", "--json", "--dir", str(directory)], quiet=True))
+        run([*devcluster, "up", "--api", options.api, "--dir", str(directory)], quiet=True)
+        up = json.loads(run([*devcluster, "status", "--json", "--dir", str(directory)], quiet=True))
         print(f"a local cluster is up: {up['api']} at {up['url']}", flush=True)
         yield directory / "kubeconfig"
     except BaseException:
         if not options.keep:
             print(f"the local cluster's logs stay in {directory}", file=sys.stderr)
-            run([*local, "down", "--dir", str(directory)], quiet=True)
+            run([*devcluster, "down", "--dir", str(directory)], quiet=True)
         raise
     if not options.keep:
-        run([*local, "down", "--dir", str(directory)], quiet=True)
+        run([*devcluster, "down", "--dir", str(directory)], quiet=True)
         print("the local cluster is down")
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""`dragoman local`: up, down and status of the cluster on this machine."""
+"""`dragoman devcluster`: start, stop or show the cluster on this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dragoman local", description=__doc__)
+    parser = argparse.ArgumentParser(prog="dragoman devcluster", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     up = commands.add_parser("up", help="start the cluster in the background")
     up.set_defaults(run=_up)
@@ -78,9 +78,13 @@ def _up(arguments: argparse.Namespace) -> int:
     running = bring_up(options, _say)
     kubeconfig = options.dir.resolve() / "kubeconfig"
     _say(f"the local cluster {'is already' if was_up else 'is'} up: {running.api} at {running.url}")
-    _say(
-        f"\n  export KUBECONFIG={kubeconfig}\n  kubectl get nodes\n  dragoman local status\n  dragoman local down"
+    commands = (
+        f"export KUBECONFIG={kubeconfig}",
+        "kubectl get nodes",
+        "dragoman devcluster status",
+        "dragoman devcluster down",
     )
+    _say("".join(f"\n  {command}" for command in commands))
     return 0
 
 
@@ -106,7 +110,7 @@ def _say(line: str) -> None:
 
 
 def _fail(why: str) -> int:
-    print(f"dragoman local: {why}", file=sys.stderr)  # noqa: T201 - this is the command line
+    print(f"dragoman devcluster: {why}", file=sys.stderr)  # noqa: T201 - this is the command line
     return 1
 
 

@@ -85,7 +85,7 @@ def _as_asked(running: Supervisor, options: ClusterOptions) -> Supervisor:
     if options.api not in ("auto", running.api):
         raise StartFailedError(
             f"a cluster with the {running.api} API runs in {options.dir} already; stop it first: "
-            f"dragoman local down --dir {options.dir}"
+            f"dragoman devcluster down --dir {options.dir}"
         )
     return running
 

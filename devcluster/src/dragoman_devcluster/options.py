@@ -63,7 +63,7 @@ class ClusterOptions:
     stop_grace_s: float = 10.0
 
     def flags(self) -> list[str]:
-        """The options of ``dragoman local up`` that say the same."""
+        """The options of ``dragoman devcluster up`` that say the same."""
         return [
             *("--dir", str(self.dir)),
             *("--api", self.api),

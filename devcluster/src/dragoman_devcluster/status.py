@@ -1,4 +1,4 @@
-"""`dragoman local status`: what a person wants to know at a glance."""
+"""`dragoman devcluster status`: what a person wants to know at a glance."""
 
 from __future__ import annotations
 

@@ -62,6 +62,6 @@ def _sole_use(directory: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyRunningError(
-                f"a cluster runs in {directory} already: `dragoman local down --dir {directory}` stops it"
+                f"a cluster runs in {directory} already: `dragoman devcluster down --dir {directory}` stops it"
             ) from error
         yield

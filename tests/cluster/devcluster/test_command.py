@@ -1,4 +1,4 @@
-"""`dragoman local`: what a person types, and what is left afterwards."""
+"""`dragoman devcluster`: what a person types, and what is left afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.cluster
 def local(*words, status=0):
     """Run the command; its output."""
     done = subprocess.run(
-        [sys.executable, "-m", "dragoman", "local", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "dragoman", "devcluster", *words], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
@@ -59,7 +59,7 @@ def test_a_failed_start_says_why(tmp_path):
             sys.executable,
             "-m",
             "dragoman",
-            "local",
+            "devcluster",
             "up",
             "--api",
             "kube-apiserver",
