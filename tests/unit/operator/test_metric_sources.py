@@ -76,7 +76,7 @@ async def test_addresses_that_are_none_are_failures(
     [
         (None, None, "the Secret prom with the token does not exist"),
         ({"other": "eA=="}, None, "has no key token"),
-        ({"token": "%%"}, None, "holds no text in token"),
+        ({"token": "%%"}, None, "has no text in token"),
         (None, RefusedError("read Secret", "forbidden (403)"), "prometheus.readSecrets=true"),
         (None, UnavailableError("read Secret", "timeout"), "cannot be read: timeout"),
     ],

@@ -67,7 +67,7 @@ def status_of(
     findings: list[Finding] = []
     if not found.complete:
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
-    verdicts = [
+    values = [
         available(found),
         progressing(found, plan, findings, tuned.trial_size if tuned else None),
         degraded(plan, findings, refusals, td.deprecated),
@@ -83,12 +83,12 @@ def status_of(
         selector=",".join(f"{key}={value}" for key, value in sorted(selector(td.name).items())),
         url=url_of(td, observed),
         languages=languages_column(td.spec.languages),
-        message=_message(verdicts, sized.reason),
+        message=_message(values, sized.reason),
         scaling=_scaling(td, scaled, sized, found.pods, old, observed.now),
         rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
         recommendation=recommendation_status(tuned) if tuned else None,
         tuning=tuning_status(tuned) if tuned else None,
-        conditions=_stamped(verdicts, td.generation, old, observed.now),
+        conditions=_stamped(values, td.generation, old, observed.now),
     )
     return written(status)
 
@@ -101,8 +101,8 @@ def _scaling(
     old: Mapping[str, Any],
     now: datetime,
 ) -> Scaling:
-    told = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
-    return told.model_copy(
+    fields = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
+    return fields.model_copy(
         update={
             "mode": mode_of(td.spec),
             "desired_replicas": sized.replicas,
@@ -123,14 +123,14 @@ def status_of_bad_spec(
         observed: The snapshot.
         old: The stored status.
     """
-    verdict = ConditionValue("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
+    value = ConditionValue("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
     found = progress_of(observed, int(old.get("desiredReplicas") or 0), applied=True)
-    (condition,) = _stamped([verdict], generation, old, observed.now)
+    (condition,) = _stamped([value], generation, old, observed.now)
     changed = Status(
         observed_generation=generation,
         replicas=found.pods,
         ready_replicas=found.ready,
-        message=_shortened(verdict.message, MESSAGE_LIMIT),
+        message=_shortened(value.message, MESSAGE_LIMIT),
         conditions=(condition,),
     )
     # Not parsed: a newer operator may have written fields that the models do not have.
@@ -206,8 +206,8 @@ def languages_column(languages: tuple[Languages, ...]) -> str:
     return _shortened(pairs, LANGUAGES_LIMIT) or "any"
 
 
-def _message(verdicts: list[ConditionValue], scaling: str) -> str:
-    by_type = {verdict.type: verdict for verdict in verdicts}
+def _message(values: list[ConditionValue], scaling: str) -> str:
+    by_type = {value.type: value for value in values}
     for name in ("Degraded", "Progressing"):
         if by_type[name].status:
             return _shortened(by_type[name].message, MESSAGE_LIMIT)
@@ -225,22 +225,22 @@ def _by_type(status: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def _stamped(
-    verdicts: list[ConditionValue], generation: int, old: Mapping[str, Any], now: datetime
+    values: list[ConditionValue], generation: int, old: Mapping[str, Any], now: datetime
 ) -> tuple[Condition, ...]:
     """Conditions with the time of their last transition: that of `old` if the status is unchanged."""
     before = _by_type(old)
     stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     stamped = []
-    for verdict in verdicts:
-        status = "True" if verdict.status else "False"
-        was = before.get(verdict.type, {})
+    for value in values:
+        status = "True" if value.status else "False"
+        was = before.get(value.type, {})
         since = was.get("lastTransitionTime") if was.get("status") == status else None
         stamped.append(
             Condition(
-                type=verdict.type,
+                type=value.type,
                 status=status,
-                reason=verdict.reason,
-                message=verdict.message[:4096],
+                reason=value.reason,
+                message=value.message[:4096],
                 last_transition_time=since or stamp,
                 observed_generation=generation,
             )

@@ -146,10 +146,10 @@ class History:
 
     def _is_plausible(self) -> bool:
         """Whether all numbers are in the range that the autoscaler writes."""
-        figures = [self.window_s, self.service_s or 0.0, *(count for _, count in self.scale_ups)]
-        figures += [figure for each in (*self.points, *self.peaks) for figure in each[1:]]
-        figures += self.seen[1:] if self.seen else ()
-        return min(figures) >= 0 and all(point.span_s > 0 for point in self.points)
+        numbers = [self.window_s, self.service_s or 0.0, *(count for _, count in self.scale_ups)]
+        numbers += [number for each in (*self.points, *self.peaks) for number in each[1:]]
+        numbers += self.seen[1:] if self.seen else ()
+        return min(numbers) >= 0 and all(point.span_s > 0 for point in self.points)
 
 
 def _seen(at: float, in_flight: float, running: float, ready: int, missing: int) -> Seen:

@@ -82,11 +82,11 @@ def _keep_without_metrics(
 
 def _adapt_window(policy: Policy, samples: Samples, history: History, now: float) -> History:
     """Keep the window within its bounds; halve it after a scale-down that was not reverted within the maximum."""
-    shortest, longest = policy.window_s(samples.start_s)
-    window_s = min(max(history.window_s, shortest), longest)
+    minimum, maximum = policy.window_s(samples.start_s)
+    window_s = min(max(history.window_s, minimum), maximum)
     scaled_down_at = history.scaled_down_at
-    if scaled_down_at is not None and now - scaled_down_at > longest:
-        window_s, scaled_down_at = max(shortest, window_s / 2), None
+    if scaled_down_at is not None and now - scaled_down_at > maximum:
+        window_s, scaled_down_at = max(minimum, window_s / 2), None
     scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
     return replace(history, window_s=window_s, scaled_down_at=scaled_down_at, scale_ups=scale_ups)
 

@@ -122,6 +122,6 @@ class MetricSources:
         except KeyError:
             raise MetricsError(f"{what} has no key {ref.key}") from None
         except (binascii.Error, UnicodeDecodeError):
-            raise MetricsError(f"{what} holds no text in {ref.key}") from None
+            raise MetricsError(f"{what} has no text in {ref.key}") from None
         self._tokens[namespace, ref] = self._clock(), token
         return token

@@ -40,11 +40,11 @@ def deployment(
     """The Deployment.
 
     Args:
-        td: What should run.
-        images: What runs where `td` names no image.
-        replicas: Pods that there should be.
-        strategy: How they are replaced.
-        template: A former version's, which runs instead of the one that `td` asks for.
+        td: The object.
+        images: Default engine images.
+        replicas: Desired number of pods.
+        strategy: Strategy of the rolling update.
+        template: That of a former version, if it is kept; None: that of `td`.
         paused_after_first_pod: Whether a rollout stops at its first pod.
     """
     hold_s = PAUSE_S if paused_after_first_pod else 0

@@ -38,7 +38,7 @@ def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
     """The Deployment's `template`; any change of it replaces the pods.
 
     Args:
-        td: What should run.
+        td: The object.
         image: The engine's image.
     """
     extra = td.spec.pod_template

@@ -125,10 +125,10 @@ def _loses(before: Measurements, after: Measurements) -> str | None:
     """The reason if significantly more requests are lost; else None."""
     if before.lost is None or after.lost is None:
         return None
-    asked = before.finished + before.lost, after.finished + after.lost
-    old, new = before.lost / asked[0], after.lost / asked[1]
-    share = (before.lost + after.lost) / sum(asked)
-    error = math.sqrt(share * (1 - share) * (1 / asked[0] + 1 / asked[1]))
+    requests = before.finished + before.lost, after.finished + after.lost
+    old, new = before.lost / requests[0], after.lost / requests[1]
+    share = (before.lost + after.lost) / sum(requests)
+    error = math.sqrt(share * (1 - share) * (1 / requests[0] + 1 / requests[1]))
     if new - old > MAX_EXTRA_LOSS and new - old > DEVIATIONS * error:
         return f"{new:.1%} of its requests are lost, {old:.1%} before"
     return None

@@ -157,7 +157,7 @@ class Measurements:
 
     @property
     def samples(self) -> float:
-        """Looks at pods that had requests."""
+        """Number of samples with requests in flight."""
         return sum(one.samples for one in self.bins.values())
 
 

@@ -98,9 +98,9 @@ def next_step(state: State, facts: Facts, now: float) -> State:
     if latest is not None:
         same = state.recommendation is not None and latest.max_num_seqs == state.recommendation.max_num_seqs
         since = state.recommended if same else now
-        figures = seen(state, now)
-        state = replace(state, recommendation=latest, recommended=since, evidence=figures)
-        state = state.with_peak(figures.p95, now)
+        found = seen(state, now)
+        state = replace(state, recommendation=latest, recommended=since, evidence=found)
+        state = state.with_peak(found.p95, now)
     if latest is not None and (trial := _trial(state, latest, facts, now)) is not None:
         return replace(state, current=Measurements(started=now), previous=None, trial=trial)
     return replace(state, current=Measurements(started=now), previous=state.current)
