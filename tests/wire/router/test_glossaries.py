@@ -248,7 +248,7 @@ async def test_a_replica_is_brought_what_it_lacks_and_is_none_the_worse_for_it(
     one.script = lacking()
     router.serve("a", one.replica())
     router.state.glossaries = Kept()
-    budget = router.state.proxy._budget.balance
+    budget = router.state.proxy._budget._balance
     for asked in (["POST", "PUT", "POST"], ["POST"]):
         one.asked.clear()
         status, body, headers = await router.post("/v2/translate", BODY)
@@ -258,7 +258,7 @@ async def test_a_replica_is_brought_what_it_lacks_and_is_none_the_worse_for_it(
     (endpoint,) = router.state.fleet.backends["default/a"].endpoints.values()
     assert endpoint.health is HEALTHY
     assert endpoint.in_flight == 0
-    assert router.state.proxy._budget.balance >= budget
+    assert router.state.proxy._budget._balance >= budget
 
 
 @pytest.mark.parametrize(("holds", "taken"), [(False, 204), (True, 400)])
@@ -287,7 +287,7 @@ async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ev
     router.serve("a", only.replica())
     router.state.glossaries = Kept()
     status, body, _ = await router.post("/v2/translate", BODY)
-    assert (status, "do not hold the glossary" in body["message"]) == (502, True)
+    assert (status, "do not keep the glossary" in body["message"]) == (502, True)
     assert [exchange.method for exchange in only.asked].count("PUT") == MAX_ATTACHMENTS
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
