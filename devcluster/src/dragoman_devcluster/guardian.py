@@ -18,7 +18,7 @@ from typing import IO
 
 
 class Guardian:
-    """The node's end of the pipe. Starts the guardian process at once, and again should somebody kill it."""
+    """The node's end of the pipe. Starts the guardian process at once, and again if it is killed."""
 
     def __init__(self) -> None:
         self._groups: set[int] = set()

@@ -33,7 +33,7 @@ def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: No
         Its supervisor.
 
     Raises:
-        StartFailedError: It did not come up; the message says why.
+        StartFailedError: The cluster did not start; the message has the reason.
     """
     running = read_supervisor(options.dir)
     if running is not None and running.is_alive and running.phase == STOPPING:

@@ -16,7 +16,7 @@ NODE_NAME = "local"
 def find_checkout() -> Path:
     """The checkout that stands for /opt/dragoman: the nearest parent directory with ``examples``.
 
-    Looked for above this package first, then above the working directory; the working directory if nowhere.
+    Searched above this package first, then above the working directory; default: the working directory.
     """
     for start in (Path(__file__).resolve(), Path.cwd() / "here"):
         for parent in start.parents:
@@ -63,7 +63,7 @@ class ClusterOptions:
     stop_grace_s: float = 10.0
 
     def flags(self) -> list[str]:
-        """The options of ``dragoman devcluster up`` that say the same."""
+        """The equivalent options of ``dragoman devcluster up``."""
         return [
             *("--dir", str(self.dir)),
             *("--api", self.api),

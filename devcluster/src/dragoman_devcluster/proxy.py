@@ -61,7 +61,7 @@ class PortForward:
         try:
             backend = await self._dial()
             if backend is None:
-                # A reset tells the client at once that nobody is there, as a kube-proxy's REJECT does.
+                # A reset refuses the connection at once, as a kube-proxy's REJECT does.
                 writer.transport.abort()
                 return
             there, back = backend

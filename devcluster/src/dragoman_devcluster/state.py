@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 KEPT = ("logs", "volumes")
-"""What outlives a cluster: what it said, and the claims that somebody filled (models are large)."""
+"""What is kept when a cluster ends: its logs, and the directories of claims (models are large)."""
 
 STARTING, READY, STOPPING = "starting", "ready", "stopping"
 
@@ -100,7 +100,7 @@ def read_supervisor(directory: Path) -> Supervisor | None:
 
 
 def write_supervisor(directory: Path, supervisor: Supervisor) -> None:
-    """Write who runs the cluster, in one step, so that nobody reads half of it."""
+    """Write the supervisor's state atomically."""
     directory.mkdir(parents=True, exist_ok=True)
     draft = directory / "cluster.json.new"
     draft.write_text(json.dumps(asdict(supervisor)))

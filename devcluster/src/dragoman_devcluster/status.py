@@ -1,4 +1,4 @@
-"""`dragoman devcluster status`: what a person wants to know at a glance."""
+"""`dragoman devcluster status`: the API, the supervisor and the pods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def describe(supervisor: Supervisor, kubeconfig: Path) -> str:
     """The API's kind and address, and the pods.
 
     Args:
-        supervisor: Who runs the cluster.
+        supervisor: The process that runs the cluster.
         kubeconfig: The administrator's.
     """
     lines = [
@@ -32,7 +32,7 @@ async def describe(supervisor: Supervisor, kubeconfig: Path) -> str:
 
 
 def table(pods: Sequence[Manifest]) -> list[str]:
-    """One line per pod under a heading, or one that says there are none."""
+    """One line per pod under a heading, or ``no pods``."""
     rows = [_row(pod) for pod in pods]
     if not rows:
         return ["no pods"]

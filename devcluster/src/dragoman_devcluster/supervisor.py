@@ -1,4 +1,4 @@
-"""The supervisor: the one process that runs a cluster until it is told to stop."""
+"""The supervisor: the one process that runs a cluster until it gets SIGTERM."""
 
 from __future__ import annotations
 

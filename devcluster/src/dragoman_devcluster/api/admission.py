@@ -213,7 +213,7 @@ def _causes(kind: Kind, obj: Object) -> list[Cause]:
 
 
 def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
-    """A custom resource's replicas are a count, whatever its schema says."""
+    """A custom resource's replicas are a count, independent of its schema."""
     path = kind.scale.replicas if kind.scale else ()
     replicas = get(obj, *path) if path else None
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas >= 0:

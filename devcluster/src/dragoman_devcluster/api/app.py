@@ -122,7 +122,7 @@ class Api:
             return JSONResponse(broken.status(), status_code=500)
 
     def _authenticate(self, request: Request) -> str:
-        """Who asks; UnauthorizedError for a token that is not ours."""
+        """The user of a request; UnauthorizedError for an unknown token."""
         if self._open or request.url.path in _OPEN_PATHS:
             return ADMINISTRATOR
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -282,7 +282,7 @@ class Api:
 
 
 def _agent(request: Request) -> str:
-    """Who writes, when the client does not say: its user agent up to the version."""
+    """Default field manager: the user agent up to the version."""
     return request.headers.get("user-agent", "unknown").partition("/")[0][:128] or "unknown"
 
 

@@ -1,4 +1,4 @@
-"""What the built-in kinds' models do not say: how lists merge, what is defaulted, which strings are numbers.
+"""What the built-in kinds' models do not contain: how lists merge, what is defaulted, which strings are numbers.
 
 Source: the markers (`listType`, `listMapKey`, `default`) on the types of k8s.io/api, as published in
 https://github.com/kubernetes/kubernetes/tree/master/api/openapi-spec, and pkg/apis/*/v1/defaults.go.

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: what they have to say, what the server adds, and the kinds that they define."""
+"""CustomResourceDefinitions: required fields, what the server adds, and the kinds that they define."""
 
 from __future__ import annotations
 

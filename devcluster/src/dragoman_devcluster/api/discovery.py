@@ -27,7 +27,7 @@ REVIEWS: tuple[tuple[str, str, str, str, bool], ...] = (
     ("authorization.k8s.io", "v1", "SubjectAccessReview", "subjectaccessreviews", False),
     ("authorization.k8s.io", "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", True),
 )
-"""Kinds that are only asked, never stored: group, version, kind, plural, namespaced."""
+"""Kinds that are created but never stored: group, version, kind, plural, namespaced."""
 
 
 def subresources(kind: Kind) -> dict[str, tuple[str, str, str, tuple[str, ...]]]:
@@ -50,7 +50,7 @@ def subresources(kind: Kind) -> dict[str, tuple[str, str, str, tuple[str, ...]]]
 
 
 def version_info() -> Object:
-    """What `/version` says."""
+    """The response of `/version`."""
     major, minor = SERVER_VERSION.lstrip("v").split(".")[:2]
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     return {

@@ -63,7 +63,7 @@ class UnauthorizedError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """Understood, and refused whoever asks."""
+    """Refused for every user."""
 
     code, reason = 403, "Forbidden"
 

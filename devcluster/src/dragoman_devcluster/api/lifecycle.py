@@ -211,7 +211,7 @@ class Deletion:
 
 
 _WAITING = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
-"""The finalizers by which the garbage collector is asked to see to the dependents first."""
+"""The finalizers with which the garbage collector handles the dependents first."""
 
 
 def delete(

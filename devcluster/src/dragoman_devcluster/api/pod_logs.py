@@ -15,14 +15,14 @@ from dragoman_devcluster.api.errors import BadRequestError
 from dragoman_devcluster.api.objects import Object, get
 
 _FOLLOW_S = 0.1
-"""How often a followed file is looked at; files cannot be waited for without inotify."""
+"""Interval at which a followed file is read; waiting for a file would need inotify."""
 
 _CHUNK_BYTES = 65_536
 
 
 @dataclass(frozen=True)
 class LogOptions:
-    """What part of a container's output is asked for."""
+    """The requested part of a container's output."""
 
     container: str = ""
     follow: bool = False
@@ -73,7 +73,7 @@ def _waiting_reason(pod: Object, name: str) -> str:
 
 
 def read(path: Path, options: LogOptions) -> bytes:
-    """The output so far, cut to what was asked for."""
+    """The output so far, limited to the requested part."""
     return _cut(path.read_bytes(), options)
 
 
@@ -107,7 +107,7 @@ async def follow(path: Path, options: LogOptions, running: Callable[[], bool]) -
 
 
 def is_running(pod: Object | None, container: str) -> bool:
-    """Whether a container may still write: its pod is there, and its status does not say it has ended."""
+    """Whether a container may still write: its pod exists, and its status does not report its end."""
     if pod is None or get(pod, "status", "phase") in ("Succeeded", "Failed"):
         return False
     for status in get(pod, "status", "containerStatuses") or []:

@@ -1,4 +1,4 @@
-"""How objects are shown: as they are, as metadata only, or as a Table, as `Accept` asks."""
+"""Representation of objects by `Accept`: whole, metadata only, or as a Table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Presentation:
         }
 
     def stream(self) -> Callable[[Object], Object]:
-        """A function that shows the objects of one watch; only its first table says what the columns are."""
+        """A function that renders the objects of one watch; only its first table has the columns' definitions."""
         if self.form != "table":
             return self.single
         first = True
@@ -126,7 +126,7 @@ def _cell(column: Column, obj: Object, now: datetime.datetime) -> Json:
 def presentation(
     accept: str, kind: Kind, include_object: str, clock: Callable[[], datetime.datetime]
 ) -> Presentation:
-    """What an Accept header asks for: the first of its forms that is known here."""
+    """The first form of an Accept header that is supported."""
     for wanted in accept.split(","):
         media_type, *parameters = (part.strip() for part in wanted.split(";"))
         if media_type != "application/json":

@@ -1,4 +1,4 @@
-"""What a path and a query ask for."""
+"""A request's path and query."""
 
 from __future__ import annotations
 

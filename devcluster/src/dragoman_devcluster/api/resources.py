@@ -44,7 +44,7 @@ class Answer:
 
 
 class Resources:
-    """Create, read, update, patch and delete objects of every kind. `clock` gives the time, aware of its zone."""
+    """Create, read, update, patch and delete objects of every kind. `clock` returns the current time, aware."""
 
     def __init__(self, store: Store, admission: Admission, clock: Clock) -> None:
         self.store = store
@@ -91,7 +91,7 @@ class Resources:
         return Answer(stored, 201, tuple(warnings))
 
     def _expire_events(self) -> None:
-        """Forget Events that are too old, once a minute at most."""
+        """Delete Events that are too old, at most once a minute."""
         now = self.clock()
         if now - self._events_expired < datetime.timedelta(minutes=1):
             return
@@ -200,7 +200,7 @@ class Resources:
         return Answer(self.store.put(key, obj), 200, tuple(warnings))
 
     def delete(self, target: Target, options: Options, preconditions: Object) -> Answer:
-        """Delete an object: at once, or marked for its finalizers and its node to let go of."""
+        """Delete an object: at once, or marked as terminating until its finalizers and its node are done."""
         live = self.read(target)
         kind, meta = target.kind, live["metadata"]
         if options.propagation not in ("", "Background", "Foreground", "Orphan"):

@@ -1,4 +1,4 @@
-"""Reviews: kinds that are only asked. Everyone who is let in may do everything, and is told so."""
+"""Reviews: kinds that are created but never stored. Every user may do everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def review_kind(path: str) -> str | None:
 
 
 def review(kind: str, body: Json, user: str | None, tokens: TokenIssuer) -> Object:
-    """The answered review: `user` is who asks."""
+    """The review with its status for `user`."""
     spec = get(body, "spec") or {}
     status: Object
     if kind == "TokenReview":

@@ -71,7 +71,7 @@ def _prepare(settings: ServerSettings) -> tuple[uvicorn.Server, socket.socket, s
     if not ipaddress.ip_address(settings.host).is_loopback:
         raise ValueError(f"{settings.host} is not a loopback address; this API is for one machine")
     state = settings.directory / "api"
-    # Secrets are stored as they are, so nobody else may look in.
+    # Secrets are stored in plain text, so no other user may read the directory.
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     given = credentials(state, settings.host)
     listener = socket.create_server((settings.host, settings.port), backlog=512)

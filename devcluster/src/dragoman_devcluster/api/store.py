@@ -55,7 +55,7 @@ class Event:
 
 
 class Subscription:
-    """A queue of events of one resource; ask `Store.subscribe` for one, and close it with `with`."""
+    """A queue of events of one resource; `Store.subscribe` returns one; close it with `with`."""
 
     def __init__(self, resource: str) -> None:
         self.resource = resource

@@ -40,7 +40,7 @@ def _tolerate_lost_nodes(spec: Object) -> None:
 
 
 def complete_new(resource: str, obj: Object) -> None:
-    """Give a new object what the server itself adds to it, and its first status, in place."""
+    """Add the fields and the first status that the server itself sets on a new object, in place."""
     if resource == "pods":
         obj.setdefault("spec", {})
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
@@ -118,7 +118,7 @@ def _container(container: Object) -> None:
 
 
 def pull_policy(image: str) -> str:
-    """When an image is pulled if nobody says: always for `latest`."""
+    """Default of imagePullPolicy: Always for `latest`."""
     _, _, tag = image.rpartition("/")[2].partition(":")
     return "Always" if "@" not in image and tag in ("", "latest") else "IfNotPresent"
 

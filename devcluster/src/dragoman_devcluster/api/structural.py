@@ -27,7 +27,7 @@ def child_schema(schema: Object, key: str) -> Object | None:
 
 
 def prune(schema: Object, value: Json, path: str = "") -> list[str]:
-    """Remove in place what the schema does not know; returns the paths of what was removed."""
+    """Remove in place what the schema does not have; returns the paths of what was removed."""
     dropped: list[str] = []
     if isinstance(value, dict):
         for key in list(value):
@@ -67,7 +67,7 @@ def apply_defaults(schema: Object, value: Json) -> None:
 
 
 def drop_empty(schema: Object, value: Json) -> None:
-    """Remove empty maps and lists that are not required, in place, as built-in kinds are written back."""
+    """Remove empty maps and lists that are not required, in place, as built-in kinds are stored."""
     if isinstance(value, dict):
         for key in list(value):
             child = child_schema(schema, key) or {}
@@ -81,7 +81,7 @@ def drop_empty(schema: Object, value: Json) -> None:
 
 
 def drop_nulls(schema: Object, value: Json) -> None:
-    """Remove null fields that the schema does not call nullable, in place; free-form ones stay."""
+    """Remove null fields that are not nullable by the schema, in place; free-form ones stay."""
     if isinstance(value, dict):
         for key in list(value):
             child = child_schema(schema, key) or {}

@@ -98,7 +98,7 @@ def schema_causes(schema: Object, value: Json, root: tuple[str | int, ...] = ())
     for error in validator.iter_errors(value):
         found.append(_cause(error, root))
         if error.validator == "oneOf":
-            # A real server tells of the first alternative, too.
+            # A real server reports the first alternative, too.
             found += [_cause(inner, root) for inner in error.context or () if inner.schema_path[0] == 0]
     return found
 

@@ -15,10 +15,10 @@ from dragoman_devcluster.api.selectors import Predicate
 from dragoman_devcluster.api.store import Event, Store
 
 BOOKMARK_S = 60.0
-"""How often a watcher that asked for bookmarks hears where it is. Source: k8s.io/apiserver's cacher."""
+"""Interval of bookmarks, for watches that request them. Source: k8s.io/apiserver's cacher."""
 
 DEFAULT_TIMEOUT_S = 1800.0
-"""How long a watch lasts when the client does not say. Source: kube-apiserver --min-request-timeout."""
+"""Default time of a watch. Source: kube-apiserver --min-request-timeout."""
 
 _DISAPPEARED = "DELETED"
 
@@ -75,7 +75,7 @@ async def lines(store: Store, watch: Watch, options: Options) -> AsyncIterator[b
 
 
 def _backlog(store: Store, watch: Watch, options: Options) -> list[tuple[str, Object]]:
-    """What a watcher is told before anything new: the state, or what it missed since its version."""
+    """The first events of a watch: the state, or the changes since its version."""
     if options.resource_version in ("", "0") or options.send_initial_events:
         found = store.listed(watch.kind.resource, watch.namespace)
         return [("ADDED", obj) for obj in found if watch.selects(obj)]

@@ -1,4 +1,4 @@
-"""Deployments: carries rollout plans out and reports on them."""
+"""Deployments: carries out rollout plans and reports their status."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class DeploymentController:
-    """Keeps every Deployment's ReplicaSets as its plan says.
+    """Reconciles Deployments: their ReplicaSets and their status.
 
     Args:
         mirror: The cluster's objects.
@@ -48,7 +48,7 @@ class DeploymentController:
         self.queue = work_queue("deployment")
 
     def start(self) -> None:
-        """Hear of every change that concerns a Deployment."""
+        """Follow the kinds that concern Deployments."""
         self._mirror.follow(DEPLOYMENT, lambda _, new: self.queue.add(key_of(new)) if new else None)
         self._mirror.follow(REPLICA_SET, self._enqueue_owner)
         self._mirror.follow(POD, self._enqueue_on_end)
@@ -89,7 +89,7 @@ class DeploymentController:
 
     async def _scale(self, deployment: Manifest, replica_set: Manifest, size: int) -> None:
         before = desired_of(replica_set)
-        # The resource version makes the write fail if somebody else has just scaled it.
+        # The resource version makes the write fail if another client has just scaled it.
         patch = {
             "metadata": {"resourceVersion": replica_set["metadata"]["resourceVersion"]},
             "spec": {"replicas": size},

@@ -25,7 +25,7 @@ class DisruptionController:
         self.queue = work_queue("disruption")
 
     def start(self) -> None:
-        """Hear of budgets, and of the pods and scales that they count."""
+        """Follow budgets, and the pods and scales that they count."""
         self._mirror.follow(DISRUPTION_BUDGET, lambda _, new: self.queue.add(key_of(new)) if new else None)
         for kind in (POD, REPLICA_SET, DEPLOYMENT):
             self._mirror.follow(kind, self._changed)

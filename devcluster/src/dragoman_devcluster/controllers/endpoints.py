@@ -22,7 +22,7 @@ from dragoman_kube.objects import (
 
 
 class EndpointController:
-    """Keeps every Service's EndpointSlices, and tells a proxy where the Service leads.
+    """Reconciles the EndpointSlices of Services, and updates the proxy.
 
     Args:
         mirror: The cluster's objects.
@@ -41,7 +41,7 @@ class EndpointController:
         self.queue = work_queue("endpoints")
 
     def start(self) -> None:
-        """Hear of every change that concerns a Service."""
+        """Follow the kinds that concern Services."""
         self._mirror.follow(SERVICE, self._service_changed)
         self._mirror.follow(POD, self._pod_changed)
         self._mirror.follow(ENDPOINT_SLICE, self._slice_changed)
@@ -70,7 +70,7 @@ class EndpointController:
             known = self._mirror.get(ENDPOINT_SLICE, key_of(item))
             if known is None:
                 await self._mirror.create(ENDPOINT_SLICE, item)
-            # A server that keeps objects as protobuf gives an empty list back as null.
+            # A server that stores objects as protobuf returns an empty list as null.
             elif any((known.get(part) or []) != item[part] for part in ("ports", "endpoints")):
                 patch = {part: item[part] for part in ("ports", "endpoints")}
                 await self._mirror.merge(ENDPOINT_SLICE, key_of(item), patch)

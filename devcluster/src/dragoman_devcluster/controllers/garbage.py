@@ -1,4 +1,4 @@
-"""The garbage collector: deletes what has lost its owners, of every kind that the API has."""
+"""The garbage collector: deletes objects of every kind whose owners are gone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dragoman_kube.objects import Key, Manifest, is_deleting, key_of, uid_of
 logger = logging.getLogger(__name__)
 
 SETTLE_S = 0.05
-"""How long changes are gathered before everything is looked at again."""
+"""Delay after a change, so that several changes cause one collection."""
 
 DISCOVER_S = 60.0
 _IGNORED = frozenset({EVENT.plural, "leases", "apiservices"})
@@ -33,7 +33,7 @@ _KINDS = Key("", "kinds")
 
 
 class GarbageCollector:
-    """Follows every resource of the API and carries ownership out.
+    """Follows every kind of the API and enforces ownership.
 
     Args:
         mirror: The cluster's objects.
@@ -45,12 +45,12 @@ class GarbageCollector:
         self.queue = work_queue("garbage")
 
     def start(self) -> None:
-        """Hear of new and removed kinds."""
+        """Follow new and removed kinds."""
         self._mirror.follow(CRD, lambda _old, _new: self.queue.add(_KINDS, 0.5))
         self.queue.add(_KINDS)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Look for garbage, or (key ``kinds``) for changes in which kinds there are."""
+        """Collect garbage, or (key ``kinds``) discover which kinds there are."""
         if key != _EVERYTHING:
             await self._discover()
             self.queue.add(_EVERYTHING)

@@ -1,4 +1,4 @@
-"""Namespaces: gives each its default service account, and empties those that are being deleted."""
+"""Namespaces: creates their default service accounts, and empties those that are being deleted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dragoman_kube.kinds import NAMESPACE, SERVICE_ACCOUNT, Kind
 from dragoman_kube.objects import Key, Manifest, is_deleting, key_of
 
 EMPTYING_S = 0.5
-"""How often a namespace that is being deleted is looked at until nothing is left in it."""
+"""Interval between attempts to empty a namespace that is being deleted."""
 
 
 class NamespaceController:
-    """Looks after namespaces.
+    """Reconciles namespaces.
 
     Args:
         mirror: The cluster's objects.
@@ -28,12 +28,12 @@ class NamespaceController:
         self.queue = work_queue("namespace")
 
     def start(self) -> None:
-        """Hear of namespaces, and of service accounts that go missing."""
+        """Follow namespaces and service accounts."""
         self._mirror.follow(NAMESPACE, lambda _, new: self.queue.add(key_of(new)) if new else None)
         self._mirror.follow(SERVICE_ACCOUNT, self._account_changed)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Bring one namespace a step further."""
+        """Create the service account of one namespace, or continue its deletion."""
         namespace = self._mirror.get(NAMESPACE, key)
         if namespace is None:
             return None

@@ -1,4 +1,4 @@
-"""ReplicaSets: creates and deletes pods until there are as many as wanted."""
+"""ReplicaSets: creates and deletes pods until there are as many as desired."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class ReplicaSetController:
         self.queue = work_queue("replicaset")
 
     def start(self) -> None:
-        """Hear of every change that concerns a ReplicaSet."""
+        """Follow the kinds that concern ReplicaSets."""
         self._mirror.follow(REPLICA_SET, lambda _, new: self.queue.add(key_of(new)) if new else None)
         self._mirror.follow(POD, self._enqueue_owner)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Create what one ReplicaSet lacks or delete what it has too much, and report."""
+        """Create or delete pods of one ReplicaSet, and report its status."""
         replica_set = self._mirror.get(REPLICA_SET, key)
         if replica_set is None or is_deleting(replica_set):
             return None

@@ -1,4 +1,4 @@
-"""The scheduler: binds pods to the one node, or says why not."""
+"""The scheduler: binds pods to the one node, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dragoman_kube.times import timestamp
 
 
 class Scheduler:
-    """Decides about every pod that has no node.
+    """Schedules every pod that has no node.
 
     Args:
         mirror: The cluster's objects.
@@ -32,7 +32,7 @@ class Scheduler:
         self.queue = work_queue("scheduler")
 
     def start(self) -> None:
-        """Hear of new pods, and of ended ones, which make room."""
+        """Follow pods: new ones have to be scheduled, and ended ones free devices."""
         self._mirror.follow(POD, self._changed)
 
     async def reconcile(self, key: Key) -> float | None:
@@ -57,7 +57,7 @@ class Scheduler:
             "target": {"apiVersion": "v1", "kind": "Node", "name": self._node},
         }
         await self._mirror.client.request("POST", POD.path(namespace, name, "binding"), body=body)
-        # The answer to a binding is a Status; the next pod's decision needs this one's place now.
+        # The response to a binding is a Status; the next decision needs the pod with its node.
         bound = await self._mirror.client.get(POD, key_of(pod))
         if bound is not None:
             self._mirror.learn(POD, bound)

@@ -1,4 +1,4 @@
-"""How many pods a PodDisruptionBudget lets go at once.
+"""How many disruptions a PodDisruptionBudget allows at once.
 
 Source: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/controller/disruption/disruption.go
 """

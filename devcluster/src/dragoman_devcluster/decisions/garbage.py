@@ -26,7 +26,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Collect:
-    """Delete an object: every owner that it names is gone, unless a live look finds one of `owners`."""
+    """Delete an object: every owner that it names is gone, unless a live read finds one of `owners`."""
 
     manifest: Manifest
     owners: tuple[Reference, ...]

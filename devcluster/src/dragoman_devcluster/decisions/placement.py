@@ -47,7 +47,7 @@ def place(pod: Manifest, bound: Sequence[Manifest], devices: Mapping[str, int]) 
 
 
 def requested_devices(pod: Manifest) -> dict[str, int]:
-    """Extended resources (names with a domain) that the pod's containers ask for, summed by name.
+    """Extended resources (names with a domain) that the pod's containers request, summed by name.
 
     Limits and requests of an extended resource are equal; one alone may be given.
     """
@@ -59,13 +59,13 @@ def requested_devices(pod: Manifest) -> dict[str, int]:
 
 
 def container_devices(container: Manifest) -> dict[str, int]:
-    """Extended resources that one container asks for."""
+    """Extended resources that one container requests."""
     resources = container.get("resources") or {}
     asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     return {name: int(count) for name, count in asked.items() if "/" in name and int(count)}
 
 
 def waits_for_node(pod: Manifest) -> bool:
-    """Whether the scheduler has to look at the pod."""
+    """Whether the pod waits for the scheduler."""
     spec = pod["spec"]
     return not spec.get("nodeName") and not spec.get("schedulingGates") and not is_deleting(pod)

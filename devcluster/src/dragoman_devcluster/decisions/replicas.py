@@ -1,4 +1,4 @@
-"""How many pods a ReplicaSet lacks, which ones it gives up, and what it reports."""
+"""How many pods a ReplicaSet creates, which ones it deletes, and its status."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReplicaPlan:
 
 
 def is_active(pod: Manifest) -> bool:
-    """Whether a pod counts as a replica: it has neither ended nor is it asked to."""
+    """Whether a pod counts as a replica: it has not ended and is not being deleted."""
     return not is_deleting(pod) and phase_of(pod) not in ("Succeeded", "Failed")
 
 
@@ -46,7 +46,7 @@ def phase_of(pod: Manifest) -> str:
 
 
 def plan_replicas(desired: int, pods: Sequence[Manifest], now: datetime) -> ReplicaPlan:
-    """Create what is missing or give up what is too much.
+    """Which pods to create or delete.
 
     Args:
         desired: ``spec.replicas``.

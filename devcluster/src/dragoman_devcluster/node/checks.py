@@ -1,4 +1,4 @@
-"""Looking after a container while it runs: its postStart hook and its probes."""
+"""Checks of a running container: its postStart hook and its probes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Health:
 
 
 class Patient(Protocol):
-    """Who is looked after."""
+    """The container that is checked."""
 
     def set_health(self, health: Health) -> None:
         """Take in how the container is now."""

@@ -16,7 +16,7 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "python": (sys.executable,),
     "python3": (sys.executable,),
 }
-"""Programs that mean the ones of the running Python, whatever PATH says."""
+"""Programs that are taken from the running Python, not from PATH."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -82,7 +82,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What the node lends to its pods.
+    """What the pods of a node share.
 
     Args:
         name: The node's name.

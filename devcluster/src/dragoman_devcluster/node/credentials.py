@@ -18,7 +18,7 @@ TOKEN_LASTS_S = 365 * 24 * 3600
 
 @dataclass(frozen=True)
 class Credentials:
-    """Gives pods what they need to talk to the API.
+    """Tokens and kubeconfigs with which pods reach the API.
 
     Args:
         client: The API.

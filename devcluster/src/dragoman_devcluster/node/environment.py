@@ -14,7 +14,7 @@ _BY_KEY = re.compile(r"metadata\.(labels|annotations)\['([^']+)'\]")
 
 
 def variables_of(container: Manifest, pod: Manifest, contents: Contents) -> dict[str, str]:
-    """The environment that a container's spec asks for, ``$(NAME)`` expanded, paths not yet rewritten.
+    """The environment of a container's spec, ``$(NAME)`` expanded, paths not yet rewritten.
 
     Args:
         container: The container of the pod's spec.
@@ -68,7 +68,7 @@ def _key(reference: Manifest, source: Source, contents: Contents) -> str | None:
 
 
 def field_of(pod: Manifest, path: str) -> str:
-    """A field of the pod, as the downward API gives it.
+    """A field of the pod, as in the downward API.
 
     Source: https://kubernetes.io/docs/concepts/workloads/pods/downward-api/#available-fields
 

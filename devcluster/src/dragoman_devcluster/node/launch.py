@@ -18,7 +18,7 @@ from dragoman_kube.objects import Manifest, uid_of
 
 GPU = "nvidia.com/gpu"
 _NOT_INHERITED = ("KUBECONFIG", "KUBERNETES_", "DRAGOMAN_", "PYTEST_", "HF_TOKEN")
-"""Variables of the supervisor that say something about it, and not about the machine."""
+"""Variables of the supervisor that describe its own process, not the machine."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Node:
     """Runs the pods of one node.
 
     Args:
-        context: What the node lends to its pods.
+        context: What the pods of the node share.
         devices: Extended resources that the node offers, by name.
     """
 
@@ -49,11 +49,11 @@ class Node:
         await self._beat()
 
     def start(self) -> None:
-        """Run the pods that are bound to this node already, and those that will be."""
+        """Run the pods that are or will be bound to this node."""
         self._context.mirror.follow(POD, self._changed)
 
     async def keep_alive(self) -> None:
-        """Repeat that the node is ready, until cancelled."""
+        """Report periodically that the node is ready, until cancelled."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             try:
@@ -65,7 +65,7 @@ class Node:
         """End all processes; the pods stay in the API, for the next start of the node.
 
         Args:
-            grace_s: The most that any container gets between SIGTERM and SIGKILL.
+            grace_s: Maximum time between SIGTERM and SIGKILL of a container.
         """
         self._stopping = True
         running = list(self._pods.values())

@@ -27,10 +27,10 @@ logger = logging.getLogger(__name__)
 
 MOUNT_RETRY_S = 2.0
 REFRESH_S = 2.0
-"""Until changed ConfigMaps and Secrets are looked for again; a kubelet takes up to a minute or two."""
+"""Interval at which changed ConfigMaps and Secrets are read; a kubelet takes up to a minute or two."""
 STATUS_RETRY_S = 0.5
 REMOVED_GRACE_S = 1.0
-"""What is left to a pod that somebody has removed from the API without waiting for it."""
+"""Grace period of a pod that was removed from the API without one."""
 
 
 class Pod:
@@ -221,7 +221,7 @@ class Pod:
     async def _report(self) -> None:
         status = self._status()
         if differs(self._manifest, status):
-            # The uid makes the write fail if a namesake has taken the pod's place.
+            # The uid makes the write fail if the pod was replaced by another of its name.
             patch = {"metadata": {"uid": uid_of(self._manifest)}, "status": status}
             written = await self._context.mirror.merge(POD, key_of(self._manifest), patch, "status")
             self._manifest = written

@@ -22,7 +22,7 @@ class ProbeTiming:
 
     @classmethod
     def of(cls, probe: Manifest) -> ProbeTiming:
-        """The timing that a probe of a pod's spec asks for; what is left out or 0 takes the default."""
+        """The timing of a probe in a pod's spec; fields that are absent or 0 have their default."""
         default = cls()
         return cls(
             initial_delay_s=float(probe.get("initialDelaySeconds") or 0),

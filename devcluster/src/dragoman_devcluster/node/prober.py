@@ -110,7 +110,7 @@ class ProbeResult:
 
 
 async def results(probe: Manifest, target: Target) -> AsyncIterator[ProbeResult]:
-    """Probe again and again, at the times that the probe asks for."""
+    """Probe repeatedly, at the intervals of the probe."""
     timing = ProbeTiming.of(probe)
     streak = Streak()
     await asyncio.sleep(timing.initial_delay_s)

@@ -1,4 +1,4 @@
-"""Paths inside a container, told as paths of this machine: processes share one file system."""
+"""Paths inside a container, rewritten to paths of this machine: processes share one file system."""
 
 from __future__ import annotations
 

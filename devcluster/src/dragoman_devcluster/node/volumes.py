@@ -16,7 +16,7 @@ from dragoman_kube.kinds import CLAIM
 from dragoman_kube.objects import Key, Manifest
 
 TERMINATION_PATH = "/dev/termination-log"
-"""Where a container writes why it ended, unless its spec says otherwise."""
+"""Default file for a container's termination message."""
 
 
 async def mount(
@@ -53,7 +53,7 @@ async def mount(
 def can_change(volume: Manifest) -> bool:
     """Whether a volume shows what may change in the API while the pod runs.
 
-    One with a token does not, although its ConfigMaps may: each look would sign a new one.
+    One with a token does not, although its ConfigMaps may: each refresh would sign a new token.
     """
     parts = (volume.get("projected") or {}).get("sources")
     if parts is not None:

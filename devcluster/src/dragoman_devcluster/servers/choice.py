@@ -25,10 +25,10 @@ def find_binaries(environment: Mapping[str, str]) -> dict[str, Path]:
 
 
 def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
-    """The server that the options ask for.
+    """The server that the options name.
 
     Raises:
-        StartFailedError: They ask for a real one whose binaries are missing, or for one that is unknown.
+        StartFailedError: The options name a server whose binaries are missing, or an unknown one.
     """
     found = find_binaries(os.environ)
     missing = [name for name in BINARIES if name not in found]

@@ -12,7 +12,7 @@ from dragoman_devcluster.servers.server import ApiServer
 logger = logging.getLogger(__name__)
 
 STARTS = 3
-"""So often in a row it may fail to start, for instance because somebody has its port for a moment."""
+"""Maximum number of failed starts in a row; one may fail because another process has the port for a moment."""
 
 RETRY_S = 1.0
 

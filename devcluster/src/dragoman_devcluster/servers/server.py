@@ -50,7 +50,7 @@ class ApiServer(Protocol):
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on at the moment.
+    """A port of 127.0.0.1 on which no process listens at the moment.
 
     Below those that the kernel gives to outgoing connections, so that none of them has it when a server that has
     ended is started again.

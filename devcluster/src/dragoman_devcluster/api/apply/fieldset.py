@@ -36,7 +36,7 @@ _ALWAYS_THERE = frozenset(
         "f:source",
     }
 )
-"""Containers that every object of a built-in kind has, so that nobody adds them and nobody owns them."""
+"""Containers that every object of a built-in kind has, so that no manager adds or owns them."""
 
 
 def flatten(schema: Object, value: Json) -> dict[Path, Json]:

@@ -98,7 +98,7 @@ def _ownable(paths: Iterable[Path]) -> FieldSet:
 def track_update(
     kind: Kind, live: Object | None, obj: Object, manager: Manager, now: datetime.datetime
 ) -> None:
-    """Give `manager` the fields that an update changed, and take them from everyone else, in place.
+    """Give `manager` the fields that an update changed, and remove them from all other managers, in place.
 
     Entries sent by the client replace the live ones, as on a real server: an empty list resets ownership.
     """

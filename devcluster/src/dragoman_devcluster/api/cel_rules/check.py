@@ -34,7 +34,7 @@ _NOT_CHECKED = (
 
 
 def rule_causes(schema: Object, obj: Object, live: Object | None, found: list[Cause]) -> list[Cause]:
-    """The rules that an object breaks; `live` is what it replaces, `found` what its schema says already."""
+    """The rules that an object breaks; `live` is what it replaces, `found` the violations of its schema."""
     if any(cause.reason in _BLOCKING for cause in found):
         return [Cause("FieldValueInvalid", _NOT_CHECKED, _NOWHERE)] if has_rules(schema) else []
     return list(_walk(schema, obj, live, "", root=True))

@@ -131,4 +131,4 @@ STANDARD = frozenset({
     "getMinutes", "getSeconds", "getMilliseconds", "max", "min", "optional", "hasValue", "value", "orValue",
     "or", "none", "of", "optional.none", "optional.of", "optional.ofNonZeroValue",
 })  # fmt: skip
-"""What the CEL package brings itself."""
+"""Functions of the CEL package itself."""

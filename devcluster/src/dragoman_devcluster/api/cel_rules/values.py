@@ -42,7 +42,7 @@ def _object(schema: Object, value: Object, *, root: bool) -> Object:
     seen = {
         escaped(key): cel_value(child, value[key])
         for key, child in properties.items()
-        # A null is an absent field unless the schema says that it may be null.
+        # A null is an absent field unless the schema makes it nullable.
         if key in value and (value[key] is not None or child.get("nullable")) and key != "metadata"
     }
     if root or schema.get("x-kubernetes-embedded-resource"):
