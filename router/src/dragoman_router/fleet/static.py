@@ -4,7 +4,7 @@ deployments:
 - name: default/european        # NAMESPACE/NAME, or a name alone
   languages: [{source: en, targets: [de, fr]}]
   replicas: [10.0.0.7:8000, "[fd00::8]:8000"]
-  weight: 100                   # optional, as are servedName and maxInFlight
+  weight: 100                   # optional, as are servedModelName and maxInFlight
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
 
 from dragoman_contract.languages import Languages
@@ -38,7 +46,9 @@ class _Entry(BaseModel):
     languages: tuple[Languages, ...] = ()
     replicas: tuple[Annotated[str, StringConstraints(pattern=ADDRESS), AfterValidator(_reachable)], ...] = ()
     weight: Annotated[int, Field(ge=0, le=MAX_WEIGHT)] = DEFAULT_WEIGHT
-    served_name: str = ""
+    served_model_name: Annotated[
+        str, Field(validation_alias=AliasChoices("servedModelName", "servedName"))
+    ] = ""
     max_in_flight: Annotated[int, Field(ge=1)] = DEFAULT_MAX_IN_FLIGHT
 
 
@@ -49,7 +59,7 @@ class _File(BaseModel):
 
 
 def read(path: Path) -> list[tuple[Deployment, list[Replica]]]:
-    """What the file lists.
+    """The deployments and replicas in the file.
 
     Raises:
         SettingsError: It cannot be read or understood.
@@ -76,7 +86,7 @@ def read(path: Path) -> list[tuple[Deployment, list[Replica]]]:
 
 
 def load(path: Path, fleet: Fleet) -> None:
-    """Make the fleet what the file lists.
+    """Apply the file to the fleet.
 
     Raises:
         SettingsError: It cannot be read or understood; the fleet stays as it was.
@@ -99,7 +109,7 @@ def _deployment(entry: _Entry) -> Deployment:
     return Deployment(
         key=_key(entry.name),
         languages=entry.languages,
-        served_name=entry.served_name,
+        served_name=entry.served_model_name,
         weight=entry.weight,
         max_in_flight=entry.max_in_flight,
     )

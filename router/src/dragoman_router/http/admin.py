@@ -1,4 +1,4 @@
-"""What is for the cluster, on a port of its own: probes, metrics, and the load that the autoscaler watches."""
+"""The admin port, for the cluster: probes, metrics, and the load that the autoscaler watches."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, Depl
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.metrics import Metrics
 
-SHORTEST_S = 0.1
+MIN_INTERVAL_S = 0.1
 """Between two lines of a watched load."""
 IDLE = DeploymentLoad()
 
 
 def load_of(fleet: Fleet, draining: bool) -> RouterLoad:
-    """What the autoscaler is told now; deployments with nothing to do are left out."""
+    """The load that is reported to the autoscaler; idle deployments are left out."""
     deployments = {
-        key: backend.load() for key, backend in fleet.backends.items() if backend.in_flight or backend.queue
+        key: backend.load() for key, backend in fleet.backends.items() if backend.in_flight or backend.queued
     }
     return RouterLoad(deployments=deployments, draining=draining)
 
@@ -33,8 +33,8 @@ def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> w
 
     Args:
         fleet: The deployments.
-        metrics: What `/metrics` shows.
-        draining: Whether this router is about to leave.
+        metrics: For `/metrics`.
+        draining: Whether this router drains.
     """
 
     async def live(_: web.Request) -> web.Response:
@@ -61,7 +61,7 @@ def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> w
             async for each in watched(fleet, draining):
                 await lines.write(each.model_dump_json().encode() + b"\n")
         except (ConnectionError, asyncio.CancelledError):
-            pass  # The watcher left.
+            pass  # The watcher disconnected.
         return lines
 
     app = web.Application()
@@ -75,14 +75,14 @@ def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> w
 async def watched(fleet: Fleet, draining: Callable[[], bool]) -> AsyncIterator[RouterLoad]:
     """The load at once, then on every change (at most ten a second), and at least every second."""
     loop = asyncio.get_running_loop()
-    told: RouterLoad | None = None
-    told_s = float("-inf")
+    sent: RouterLoad | None = None
+    sent_s = float("-inf")
     while True:
         now = load_of(fleet, draining())
-        if now != told or loop.time() - told_s >= HEARTBEAT_S:
-            told, told_s = now, loop.time()
+        if now != sent or loop.time() - sent_s >= HEARTBEAT_S:
+            sent, sent_s = now, loop.time()
             yield now
-        await asyncio.sleep(SHORTEST_S)
+        await asyncio.sleep(MIN_INTERVAL_S)
 
 
 @asynccontextmanager
@@ -90,7 +90,7 @@ async def served(app: web.Application, host: str, port: int) -> AsyncIterator[in
     """Serve meanwhile; the port.
 
     Raises:
-        OSError: The address cannot be taken.
+        OSError: The address is not available.
     """
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
     await runner.setup()

@@ -1,4 +1,4 @@
-"""Puts a router together from its settings."""
+"""Builds the application of a router from its settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dragoman_router.access.usage import Calendar, SharedUsage, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
-from dragoman_router.http.detecting import detect
 from dragoman_router.http.placement import Catalogue
 from dragoman_router.http.proxy import Proxy
 from dragoman_router.http.reading import Memory
@@ -52,3 +51,16 @@ def assemble(
     )
     metrics.watch(lambda: state.active, lambda: state.memory.used_bytes)
     return App(state, settings), state
+
+
+def detect(text: str, among: tuple[str, ...]) -> str:
+    """The BCP-47 tag of a text's language; `und` where it cannot be determined.
+
+    Args:
+        text: Up to a thousand characters.
+        among: Possible tags; empty: any.
+    """
+    # Imported on first use: the model takes 90 MB and a second or two of CPU; few routers have to detect.
+    from dragoman_protocols import detection
+
+    return detection.detect(text, among).tag

@@ -1,7 +1,7 @@
-"""Busy polling: the event loop looks for events without sleeping for a while after a request.
+"""Busy polling: after a request, the event loop polls for events without sleeping for a while.
 
-A processor that sleeps between two requests comes back slow: it lowers its clock, its caches go cold, and a virtual
-machine's core is lent to others meanwhile. haproxy has `busy-polling` for the same reason
+Busy polling avoids wake-up latency: a sleeping processor lowers its clock, its caches go cold, and a virtual machine's
+core is given to others meanwhile. haproxy has `busy-polling` for the same reason
 (https://docs.haproxy.org/2.8/configuration.html#3.2-busy-polling).
 """
 
@@ -25,14 +25,14 @@ class BusyPolling:
         self._polling = False
 
     def extend(self) -> None:
-        """A request has come."""
+        """A request arrived."""
         self._until_s = self._loop.time() + self._for_s
         if not self._polling:
             self._polling = True
             self._loop.call_soon(self._turn)
 
     def _turn(self) -> None:
-        # A loop with something to call does not block when it looks for events.
+        # A loop with something to call does not block while it polls for events.
         if self._loop.time() < self._until_s:
             self._loop.call_soon(self._turn)
         else:

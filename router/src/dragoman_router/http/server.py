@@ -1,4 +1,4 @@
-"""Runs one router: the listening socket, TLS, and an orderly end."""
+"""Runs one router: HTTP server, TLS and drain."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_HEADERS = 256
 
 
 class Certificates:
-    """TLS from files.
+    """TLS certificate and key from files.
 
     Args:
-        settings: Where they are.
+        settings: Names the files.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -37,7 +37,7 @@ class Certificates:
         self.load()
 
     def load(self) -> None:
-        """Read the files; connections from now on get what they hold.
+        """Load the files, for new connections.
 
         Raises:
             SettingsError: They cannot be used.
@@ -45,7 +45,7 @@ class Certificates:
         cert, key = self._settings.tls_cert, self._settings.tls_key
         if cert is None or key is None:
             raise SettingsError("tls-cert and tls-key are not set")
-        # Tried on a context of its own first: one that failed half-way would spoil the one in use.
+        # Loaded into a separate context first, because a failure half-way would spoil the one in use.
         for context in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self.context):
             try:
                 context.load_cert_chain(cert, key, password="")
@@ -57,9 +57,9 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
     """The server for clients.
 
     Args:
-        app: What answers.
-        state: Whose metrics count clients that do not read.
-        settings: Bounds.
+        app: The application.
+        state: Counts write timeouts.
+        settings: Limits.
         certificates: TLS, if any.
     """
     limits = RequestLimits(HEAD_BYTES, MAX_HEADERS, HEAD_BYTES, settings.body_timeout_s)
@@ -80,8 +80,8 @@ class Router:
     """One router's HTTP server, from start to end.
 
     Args:
-        app: What answers.
-        state: Told about the drain.
+        app: The application.
+        state: Records the drain.
         settings: Times of the drain.
         certificates: TLS, if any.
     """
@@ -90,14 +90,14 @@ class Router:
         self._state = state
         self._settings = settings
         self._end = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._second_signal = asyncio.Event()
         self._server = http_server(app, state, settings, certificates)
 
     async def run(self, at: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT, then drain; a second signal cuts the drain short.
 
-        Nothing is listened for before the deployments are known: who is refused asks another router, who got in
-        would hear that nothing is served.
+        It listens only once the deployments are known: a refused client connects to another router, an accepted one
+        would get an error.
 
         Args:
             at: A bound socket.
@@ -107,7 +107,7 @@ class Router:
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._end_asked)
+            loop.add_signal_handler(number, self._stop)
         ending = asyncio.create_task(self._end.wait())
         knowing = asyncio.create_task(self._state.fleet.synced.wait())
         try:
@@ -119,7 +119,7 @@ class Router:
             knowing.cancel()
 
     async def _serve(self, at: socket.socket, ending: asyncio.Future[Any]) -> None:
-        # Modules and deployments stay; looking through them for garbage would hold up requests for 50 ms and more.
+        # Modules and deployments stay; a garbage collection through them would delay requests for 50 ms and more.
         gc.collect()
         gc.freeze()
         serving = asyncio.create_task(self._server.serve(sockets=[at]))
@@ -132,26 +132,26 @@ class Router:
             self._server.should_exit = True
             await asyncio.gather(serving, return_exceptions=True)
 
-    def _end_asked(self) -> None:
+    def _stop(self) -> None:
         if self._end.is_set():
-            self._hurry.set()
+            self._second_signal.set()
             self._server.force_exit = True
         self._end.set()
 
     async def _drain(self, listening: socket.socket) -> None:
-        """Unready first; served as before while clients are led elsewhere; then what is left finishes."""
+        """Fail the readiness probe and keep serving; then stop listening and finish in-flight requests."""
         self._state.draining = True
         self._state.metrics.draining.set(1)
-        log.info("draining; %d requests to finish", self._state.active)
+        log.info("draining; %d requests in flight", self._state.active)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.lame_duck_s):
-                await self._hurry.wait()
+                await self._second_signal.wait()
         for server in self._server.servers:
             server.close()
         listening.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.drain_timeout_s):
-                await self._state.idle(self._hurry)
+                await self._state.idle(self._second_signal)
         if self._state.active:
             log.warning("%d requests did not finish in time", self._state.active)
             self._state.drained = True

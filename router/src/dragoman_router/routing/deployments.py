@@ -1,4 +1,4 @@
-"""TranslationDeployments and their replicas, as any source tells of them."""
+"""TranslationDeployments and their replicas, as every source describes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Replica:
         host: IP address.
         port: TCP port.
         ready: Whether it may get requests.
-        terminating: Whether it is about to leave.
+        terminating: Whether it is terminating.
         uid: Tells a pod from a later one of the same name and address.
     """
 
@@ -37,7 +37,7 @@ class Replica:
 
     @property
     def tag(self) -> str:
-        """What the ids of its documents begin with."""
+        """The first digits of the ids of its documents."""
         return replica_tag(self.uid, self.address)
 
 
@@ -48,7 +48,7 @@ class Deployment:
     Args:
         key: `NAMESPACE/NAME`.
         languages: Pairs that it serves; empty means every pair.
-        served_name: What OpenAI's dialect calls it.
+        served_name: Its model name in OpenAI's API.
         weight: Its share among those that serve the same pair, 0 to 1000.
         max_in_flight: Requests that one router has in flight with one replica.
     """
@@ -61,5 +61,5 @@ class Deployment:
 
     @property
     def name(self) -> str:
-        """What OpenAI's dialect calls it."""
+        """Its model name in OpenAI's API."""
         return self.served_name or self.key.partition("/")[2] or self.key

@@ -1,8 +1,7 @@
-"""What a replica's recent answers say about it.
+"""Outlier detection.
 
-A replica that cannot be connected to, or that says itself that it is leaving, is ejected at once; one that errs is
-ejected after a row of errors, unless it is the last. The router then asks its readiness probe until it answers, at
-growing intervals, and lets it back in with a small share: no request of a caller is spent on finding out.
+A replica that cannot be reached or refuses is ejected at once, one with five consecutive errors unless it is the
+last. Its readiness probe, sent at exponentially increasing intervals, readmits it with a small share.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ ERRORS_IN_A_ROW = 5
 FIRST_PROBE_S = 0.1
 MAX_PROBE_S = 10.0
 FORGET_RATIO = 0.1
-"""How much one answer weighs in the recent share of errors."""
+"""Weight of one response in the recent share of errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Health:
     Args:
         error_ratio: Recent share of failed requests, 0 to 1.
         errors_in_a_row: Since the last success.
-        ejected: Whether it gets nothing until a probe succeeds.
+        ejected: Whether it gets no requests until a probe succeeds.
         probes_failed: Since it was ejected.
     """
 
@@ -50,11 +49,11 @@ def after_success(health: Health) -> Health:
 
 
 def after_error(health: Health, *, last: bool) -> Health:
-    """It answered with an error of its own, or broke off.
+    """It responded with an error, or the connection was lost.
 
     Args:
-        health: Until now.
-        last: Whether it is the only one left: an erring replica is better than none.
+        health: Before.
+        last: Whether it is the only available one: a failing replica is better than none.
     """
     in_a_row = health.errors_in_a_row + 1
     return replace(
@@ -66,12 +65,12 @@ def after_error(health: Health, *, last: bool) -> Health:
 
 
 def after_refusal(health: Health) -> Health:
-    """It cannot be connected to, or said that it takes nothing: no request was begun."""
+    """It cannot be reached, or refuses all requests."""
     return replace(health, ejected=True)
 
 
 def after_probe(health: Health, answered: bool) -> Health:
-    """Its readiness probe was asked."""
+    """Its readiness probe was sent."""
     if answered:
         return Health(error_ratio=health.error_ratio * 0.5)
     return replace(health, probes_failed=health.probes_failed + 1)

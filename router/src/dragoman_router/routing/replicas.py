@@ -1,6 +1,6 @@
-"""Which replica of a deployment gets a request, and which of several deployments.
+"""Chooses a replica of a deployment, and one of several deployments.
 
-Randomness comes in as numbers in [0, 1), so that the same input gives the same answer.
+Randomness is passed in as numbers in [0, 1), so that the same input gives the same result.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 FEW = 16
-"""Up to so many replicas all are compared; of more, two by chance (power of two choices), which is nearly as even
-and costs the same however many there are. Mitzenmacher 2001, https://doi.org/10.1109/71.963420"""
+"""Up to this number all replicas are compared; of more, two random ones (power of two choices), which is nearly as
+even at a constant cost. Mitzenmacher 2001, https://doi.org/10.1109/71.963420"""
 
 RAMP_S = 10.0
-"""A replica that has just become ready works up to its full share in this time."""
+"""A replica that became ready reaches its full share in this time."""
 RAMP_FROM = 0.2
 WORST_WEIGHT = 0.05
 
 
 class Choosable(Protocol):
-    """What a choice looks at."""
+    """The fields that a choice compares."""
 
     in_flight: int
     limit: float
@@ -27,7 +27,7 @@ class Choosable(Protocol):
 
 
 def pressure(replica: Choosable) -> float:
-    """How much a replica would have to do, per weight, if it got one more."""
+    """Requests in flight per weight with one more."""
     return (replica.in_flight + 1) / replica.weight
 
 
@@ -37,8 +37,8 @@ def choose(replicas: Sequence[Choosable], max_in_flight: int, first: float, seco
     Args:
         replicas: Those that may get one.
         max_in_flight: Requests that a replica may have in flight.
-        first: Chance in [0, 1): where the comparison begins, so that equals take turns; or the first of two.
-        second: Chance in [0, 1): the second of two.
+        first: Random number in [0, 1): where the comparison begins, so that equals take turns; or the first of two.
+        second: Random number in [0, 1): the second of two.
 
     Returns:
         Its index; None where there is none, or all are full.
@@ -52,19 +52,19 @@ def choose(replicas: Sequence[Choosable], max_in_flight: int, first: float, seco
         better = min(start, other, key=lambda at: pressure(replicas[at]))
         if replicas[better].in_flight < min(max_in_flight, replicas[better].limit):
             return better
-    best, least = None, float("inf")
+    best, lowest = None, float("inf")
     for offset in range(count):
         at = (start + offset) % count
         replica = replicas[at]
         if replica.in_flight < max_in_flight and replica.in_flight < replica.limit:
             found = (replica.in_flight + 1) / replica.weight
-            if found < least:
-                best, least = at, found
+            if found < lowest:
+                best, lowest = at, found
     return best
 
 
 def weight(ready_for_s: float, error_ratio: float) -> float:
-    """A replica's share against a healthy one of long standing: 1 at best.
+    """A replica's share against a healthy one that has been ready for long: 1 at most.
 
     Args:
         ready_for_s: Seconds since it became ready.
@@ -79,9 +79,8 @@ def split(weights: Sequence[int], open_: Sequence[bool], chance: float) -> int |
 
     Args:
         weights: Their shares; 0 gets nothing.
-        open_: Whether each has a replica that may get a request; one that has none yields its share to the others
-            while any of them has.
-        chance: In [0, 1).
+        open_: Whether each has an available replica; one without gives its share to the others while any of them has.
+        chance: Random number in [0, 1).
 
     Returns:
         The index; None where all weights are 0.
