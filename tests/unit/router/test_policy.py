@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages, serves
@@ -37,7 +37,6 @@ def deployment(key: str, *pairs: tuple[str, str]) -> Deployment:
     return Deployment(key, tuple(Languages(source=source, targets=(target,)) for source, target in pairs))
 
 
-@settings(deadline=None)
 @given(st.lists(LISTED, max_size=5), ASKED, st.lists(ASKED, min_size=1, max_size=3).map(tuple))
 def test_a_pair_is_found_exactly_where_the_contract_says_that_it_is_served(
     listed: list[tuple[Languages, ...]], source: str, targets: tuple[str, ...]
@@ -54,7 +53,6 @@ def test_a_pair_is_found_exactly_where_the_contract_says_that_it_is_served(
     assert bool(found.keys) == bool(serving)
 
 
-@settings(deadline=None)
 @given(st.lists(LISTED, min_size=1, max_size=4), st.data())
 def test_an_index_that_changed_is_as_one_made_anew(
     listed: list[tuple[Languages, ...]], data: st.DataObject
@@ -122,7 +120,6 @@ LOADS = st.lists(
 CHANCE = st.floats(0, 0.9999999)
 
 
-@settings(deadline=None)
 @given(LOADS, st.integers(1, 20), CHANCE, CHANCE)
 def test_a_replica_is_found_exactly_while_one_is_not_full(
     loads: list[Load], most: int, a: float, b: float
@@ -133,7 +130,6 @@ def test_a_replica_is_found_exactly_while_one_is_not_full(
         assert loads[at].in_flight < most
 
 
-@settings(deadline=None)
 @given(LOADS.filter(lambda loads: len(loads) <= 16), CHANCE, CHANCE)
 def test_of_few_replicas_the_least_pressed_is_chosen(loads: list[Load], a: float, b: float) -> None:
     at = choose(loads, 1000, a, b)
@@ -151,7 +147,6 @@ def test_two_choices_keep_many_replicas_even() -> None:
     assert max(each.in_flight for each in loads) - min(each.in_flight for each in loads) <= 12
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1000), st.booleans()), min_size=1, max_size=6), CHANCE)
 def test_a_share_goes_to_who_can_take_it(shares: list[tuple[int, bool]], chance: float) -> None:
     weights, able = [each[0] for each in shares], [each[1] for each in shares]
@@ -192,7 +187,6 @@ def test_errors_in_a_row_eject_unless_it_is_the_last() -> None:
     assert not health.after_probe(found, answered=True).ejected
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.booleans(), max_size=300))
 def test_retries_of_real_work_stay_within_their_share(requests: list[bool]) -> None:
     budget, retried = RetryBudget(0), 0
@@ -214,7 +208,6 @@ def test_what_costs_no_work_is_free_of_the_budget() -> None:
     assert may_retry(Failure.CONNECTION_LOST, 1, budget, 0, 1, 2), "it fills with time"
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=80))
 def test_a_trace_is_always_valid(given: bytes) -> None:
     assert FORM.fullmatch(traceparent(given, random.Random(1)))

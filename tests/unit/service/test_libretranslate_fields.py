@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.requests import Request
 
@@ -163,7 +163,6 @@ def read(media: str, body: bytes, query: str = "") -> None:
         assert all(text.strip() for text in dialect.read(asked, body).texts)
 
 
-@settings(deadline=None)
 @given(LIKELY)
 @example({"q": "a", "source": "en", "target": "de", "alternatives": 10**4000})
 @example({"q": "a", "source": "en", "target": "de", "alternatives": "9" * 5000})
@@ -172,7 +171,6 @@ def test_any_json_is_read_or_refused(said: dict[str, Any]) -> None:
     read(JSON, json.dumps(said).encode())
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(NAMES, st.text()), max_size=8))
 def test_any_form_or_query_is_read_or_refused(said: list[tuple[str, str]]) -> None:
     encodable = [(name, value.encode("utf-8", "replace").decode()) for name, value in said]
@@ -180,7 +178,6 @@ def test_any_form_or_query_is_read_or_refused(said: list[tuple[str, str]]) -> No
     read("", b"", urlencode(encodable))
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(
         [
@@ -220,7 +217,6 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PIECES, max_size=25))
 def test_any_multipart_is_read_or_refused(pieces: list[bytes]) -> None:
     read(MULTIPART, b"".join(pieces))

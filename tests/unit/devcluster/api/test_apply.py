@@ -4,7 +4,7 @@ import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_devcluster.api.apply.fieldset import dotted, from_fields_v1, leaves, to_fields_v1
@@ -189,7 +189,6 @@ def is_within(part: Any, whole: Any) -> bool:
     return bool(part == whole)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["us", "them"]), patches), max_size=4), patches)
 def test_what_is_applied_last_holds_and_holds_again(history: list[tuple[str, Any]], last: Any) -> None:
     live: Any = None
@@ -202,7 +201,6 @@ def test_what_is_applied_last_holds_and_holds_again(history: list[tuple[str, Any
     assert applied(result, last) == result
 
 
-@settings(max_examples=50, deadline=None)
 @given(patches, patches)
 def test_whoever_applies_nothing_leaves_what_others_applied(ours: Any, theirs: Any) -> None:
     alone = applied(None, theirs, "them")
@@ -212,7 +210,6 @@ def test_whoever_applies_nothing_leaves_what_others_applied(ours: Any, theirs: A
     assert owners(left) == owners(alone)
 
 
-@settings(max_examples=50, deadline=None)
 @given(patches)
 def test_fields_v1_reads_back(patch: Any) -> None:
     fields = leaves(DEPLOYMENT.schema, patch)

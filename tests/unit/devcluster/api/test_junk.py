@@ -72,9 +72,6 @@ def broken(draw: st.DrawFn, whole: Any) -> Any:
 
 
 RELAXED = settings(
-    max_examples=50,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_operator.autoscaling.decision import History, Policy, ReplicaSample, Rule, Samples, recommend
@@ -95,7 +95,6 @@ def test_always_between_the_bounds_and_with_a_reason(policy, ticks):
 
 
 @given(policies(), runs(), st.floats(0, 2000), st.integers(0, 5), st.booleans())
-@settings(max_examples=200, deadline=None)
 def test_more_work_never_asks_for_fewer(policy, ticks, more, index, held):
     *past, (now, samples) = ticks
     history = history_after(policy, past)
@@ -129,7 +128,6 @@ def test_the_order_of_samples_does_not_matter(policy, ticks, random):
 
 
 @given(policies(), runs(longest=12))
-@settings(deadline=None)
 def test_a_restart_changes_nothing(policy, ticks):
     history = restarted = History()
     for now, samples in ticks:
@@ -157,7 +155,6 @@ def test_a_lost_history_never_shrinks_at_once(policy, ticks, later):
     replicas=st.integers(1, 30),
     service_s=st.floats(0.1, 20),
 )
-@settings(max_examples=60, deadline=None)
 def test_what_is_settled_stays(seqs, per_replica, replicas, service_s):
     """Constant work that is followed comes to rest, and then nothing is ever changed again."""
     policy = Policy(min_replicas=1, max_replicas=40, max_num_seqs=seqs, tick_s=TICK_S)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_operator.api.encoding import decode_state, encode_state
@@ -260,7 +260,6 @@ looks = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(looks, st.sampled_from([1, 16, 64, 512]), st.integers(1, 64))
 def test_whatever_happens_the_state_stays_sound_and_small(
     build: Any, several: list[tuple[float, bool, int, str | None, bool]], size: int, minimum: int

@@ -1,15 +1,11 @@
-"""Markup, placeholders and white space through the whole core, with a model that copies, spoils, or says nothing.
+"""Markup, placeholders and white space through the whole core, with a model that copies, spoils, or says nothing."""
 
-`ROUND_TRIP_EXAMPLES=2500` makes 10,000 examples of these properties together; an everyday run makes few.
-"""
-
-import os
 import random
 from collections import Counter
 from contextlib import suppress
 
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
@@ -21,9 +17,6 @@ from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
 from dragoman_service.text.pieces import MARKER_PATTERN
-
-EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "25"))
-thoroughly = settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)
 
 PARTS = [
     "Hello", "world.", "Dr. Who? ", "你好。", "नमस्ते। ", "مرحبا؟", "3.5", "1,000", "👩‍👩‍👧",
@@ -94,19 +87,16 @@ async def translated(text: str, form: Format, split: Split | None, model: Model)
     return result.text
 
 
-@thoroughly
 @given(plain, splits.filter(lambda split: split is not Split.NONE))
 async def test_plain_text_comes_back(text: str, split: Split | None) -> None:
     assert await translated(text, Format.PLAIN, split, Model()) in (text, None)
 
 
-@thoroughly
 @given(soup, st.sampled_from([Format.HTML, Format.XML]))
 async def test_any_markup_comes_back(text: str, form: Format) -> None:
     assert await translated(text, form, None, Model()) in (text, None)
 
 
-@thoroughly
 @given(well_formed, st.integers(0, 2**32))
 async def test_no_answer_breaks_a_document(text: str, seed: int) -> None:
     with suppress(TruncatedOutputError, EmptyOutputError):
@@ -114,7 +104,6 @@ async def test_no_answer_breaks_a_document(text: str, seed: int) -> None:
         assert result is None or tags(result) == tags(text)
 
 
-@thoroughly
 @given(plain, st.integers(0, 2**32))
 async def test_blanks_and_lines_stay_where_they_were(text: str, seed: int) -> None:
     breaks = r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+"

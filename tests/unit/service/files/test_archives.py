@@ -2,7 +2,7 @@ import io
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import BrokenFileError
@@ -47,7 +47,6 @@ def test_what_is_no_document_is_refused(ending: str, content: bytes) -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_a_damaged_archive_is_refused_or_read(data: st.DataObject) -> None:
     content = bytearray(zipped(**{"content.xml": b"<a>text</a>" * 9, "META-INF/container.xml": b"<a/>"}))
     for _ in range(data.draw(st.integers(1, 4))):

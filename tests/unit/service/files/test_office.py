@@ -11,7 +11,7 @@ import docx
 import pytest
 from docx.oxml import OxmlElement, parse_xml
 from docx.oxml.ns import nsdecls, qn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -224,7 +224,6 @@ RUNS = st.lists(
 
 
 @given(RUNS)
-@settings(max_examples=25, deadline=None)
 def test_untranslated_every_paragraph_reads_and_looks_the_same(runs: list[tuple[str, bool, str]]) -> None:
     document = docx.Document()
     paragraph = document.add_paragraph()

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import BrokenFileError
@@ -94,7 +94,6 @@ LINES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(LINES)
 def test_untranslated_every_file_keeps_its_words_and_its_times(lines: list[str]) -> None:
     source = "\n".join(lines)

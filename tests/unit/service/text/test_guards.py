@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_service.text.guards import Expectation, Guard, changed_placeholders, check, cleaned
@@ -218,7 +218,6 @@ odd = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, database=None)
 @given(odd, odd, st.sampled_from(["de", "zh-Hant", "ja", "ne", "tlh"]))
 def test_no_text_makes_a_guard_fail(source: str, output: str, target_lang: str) -> None:
     findings = check(source, cleaned(output), Expectation("en", target_lang))

@@ -1,16 +1,13 @@
 """Cutting texts into segments, and putting them together again."""
 
-import os
 import time
 
 import pytest
 import regex
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_service.text.segments import Segments, sentences, split
-
-EXAMPLES = int(os.environ.get("ROUND_TRIP_EXAMPLES", "60"))
 
 LINE_ENDS = ["\n", "\r\n", "\r", "\n\n", "\t", "\u00a0", "\u2028", "\x85", " "]
 WORDS = [
@@ -37,7 +34,6 @@ def characters(text: str) -> int:
     return len(text)
 
 
-@settings(max_examples=EXAMPLES, derandomize=True, deadline=None, database=None)
 @given(
     texts, st.integers(1, 60), st.booleans(), st.booleans(), st.sampled_from(["en", "zh-Hans", "ne", "xx"])
 )
