@@ -1,7 +1,7 @@
 """What a tick of the autoscaler costs: 300 deployments of 3 pods, each pod with a metrics page as long as vLLM's.
 
-Everything that a tick does is real, from the JSON of the list of pods over HTTP to every page to the decisions; the
-API server is a string. Pages are served by a second process, each pod's at a loopback address of its own.
+Everything that a tick does is real, from the cached pods over HTTP to every page to the decisions. Pages are served by
+a second process, each pod's at a loopback address of its own.
 
     python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5] [--json]
 """
@@ -14,7 +14,6 @@ import json
 import multiprocessing
 import resource
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from multiprocessing.synchronize import Event
 from typing import Any
@@ -22,12 +21,12 @@ from typing import Any
 import aiohttp
 
 from dragoman_contract.http import ENGINE_PORT
+from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.routers import Routers
-from dragoman_operator.observed.snapshot import Key, Kind
 
 TICK_S = 5.0
 TIMEOUT_S = 2.0
@@ -106,23 +105,6 @@ def pod(deployment: int, number: int) -> dict[str, Any]:
     }
 
 
-class ApiServer:
-    """Lists pods, from JSON."""
-
-    def __init__(self, pods: list[dict[str, Any]]) -> None:
-        self._pods = json.dumps({"items": pods})
-
-    async def select(
-        self,
-        kind: Kind,  # noqa: ARG002
-        namespace: str | None,
-        labels: Mapping[str, str],  # noqa: ARG002
-    ) -> list[dict[str, Any]]:
-        """All pods; there are no routers, which are asked for in one namespace."""
-        items: list[dict[str, Any]] = [] if namespace else json.loads(self._pods)["items"]
-        return items
-
-
 def deployment(number: int) -> dict[str, Any]:
     """A TranslationDeployment in mode Internal."""
     return {
@@ -138,18 +120,20 @@ def deployment(number: int) -> dict[str, Any]:
 
 async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
     """CPU and wall time of so many ticks."""
-    api = ApiServer([pod(number // each, number) for number in range(deployments * each)])
+    pods = {
+        Key("default", f"td-{number}"): [pod(number, number * each + index) for index in range(each)]
+        for number in range(deployments)
+    }
     marked: list[Key] = []
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-        sources = MetricSources(api, http, PodMetrics(http, TIMEOUT_S), "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
+        sources = MetricSources(None, http, PodMetrics(http, TIMEOUT_S), "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
         routers = Routers(http, marked.append)
         autoscaler = Autoscaler(
-            api,  # type: ignore[arg-type]
+            pods.get,
+            tuple,
             sources,
             routers,
             marked.append,
-            (),
-            "system",
             TICK_S,
             lambda *_: None,
         )

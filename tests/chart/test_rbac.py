@@ -7,7 +7,10 @@ READ = {"get", "list", "watch"}
 APPLY = {"create", "patch"}  # server-side apply needs both where the object may not exist
 
 REASONS = {
-    ("dragoman.io", TD): (READ, "watched; its spec belongs to its users, and no finalizer is set"),
+    ("dragoman.io", TD): (
+        {"list", "watch"},
+        "watched; its spec belongs to its users, and no finalizer is set",
+    ),
     ("dragoman.io", f"{TD}/status"): ({"patch"}, "conditions, counts, url"),
     ("dragoman.io", f"{TD}/finalizers"): (
         {"update"},
@@ -15,7 +18,7 @@ REASONS = {
         "default in OpenShift, asks for this",
     ),
     ("apps", "deployments"): (READ | APPLY, "the engine pods; goes with its owner"),
-    ("apps", "replicasets"): ({"list"}, "the version that worked, to go back to; never written"),
+    ("apps", "replicasets"): ({"list", "watch"}, "the version that worked, to go back to; never written"),
     ("", "services"): (READ | APPLY, "goes with its owner"),
     ("", "serviceaccounts"): (READ | APPLY, "without a token; goes with its owner"),
     ("policy", "poddisruptionbudgets"): (READ | APPLY, "goes with its owner"),

@@ -2,7 +2,7 @@
 {{- define "dragoman.rules" -}}
 - apiGroups: [dragoman.io]
   resources: [translationdeployments]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [dragoman.io]
   resources: [translationdeployments/status]
   verbs: [patch]
@@ -14,7 +14,7 @@
   verbs: [get, list, watch, create, patch]
 - apiGroups: [apps]
   resources: [replicasets]
-  verbs: [list]
+  verbs: [list, watch]
 - apiGroups: [""]
   resources: [services, serviceaccounts]
   verbs: [get, list, watch, create, patch]

@@ -11,11 +11,14 @@ import kopf
 from pydantic import ValidationError
 from pydantic_settings import CliApp
 
+from dragoman_contract.kubernetes import FIELD_MANAGER
+from dragoman_kube.client import connect
+from dragoman_kube.config import configuration
+from dragoman_kube.errors import ClusterError
 from dragoman_operator import logs
 from dragoman_operator.controller import handlers
 from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.errors import OperatorError
-from dragoman_operator.kube import connect
 from dragoman_operator.metrics import Metrics
 from dragoman_operator.settings import Settings, unknown_variables
 
@@ -37,7 +40,7 @@ def main(argv: list[str]) -> int:
     logs.set_up(settings.log_format, settings.log_level)
     try:
         asyncio.run(operate(settings))
-    except (OperatorError, OSError) as error:
+    except (OperatorError, ClusterError, OSError) as error:
         log.error("%s", error)
         return 1
     except Exception:
@@ -50,19 +53,23 @@ async def operate(settings: Settings) -> None:
     """Run until a signal comes; kopf takes the signals.
 
     Raises:
-        OperatorError: The cluster cannot be named, or its credentials cannot be read.
+        ClusterError: The cluster cannot be named, or its credentials cannot be read.
         OSError: A port is taken.
         Exception: kopf, or a part that runs beside it, failed. The process is to be started again.
     """
-    async with connect(settings.request_timeout_s) as kube:
+    async with connect(
+        await configuration(), timeout_s=settings.request_timeout_s, field_manager=FIELD_MANAGER
+    ) as kube:
         runtime = Runtime(settings, kube, Metrics())
         try:
             await runtime.serve()
             await kopf.operator(
-                registry=handlers.registry(runtime.enqueue, runtime.start, runtime.stop),
+                registry=handlers.registry(
+                    runtime.cache, runtime.enqueue, runtime.relisted, runtime.start, runtime.stop
+                ),
                 settings=handlers.settings(),
                 clusterwide=not settings.namespaces,
-                namespaces=settings.namespaces,
+                namespaces=runtime.namespaces,
                 stop_flag=runtime.stopping,
             )
         except Exception as error:

@@ -4,13 +4,9 @@
 
     OperatorError
     ├── SpecError            invalid spec
-    ├── MetricsError         metrics unavailable or malformed
-    └── ClusterError         request to the API server failed
-        ├── NotFoundError
-        ├── ConflictError    modified concurrently, reconcile again
-        ├── RefusedError     forbidden or invalid
-        ├── UnavailableError not reachable, overloaded or failing
-        └── NotLeaderError   the Lease is not held, writes are not allowed
+    └── MetricsError         metrics unavailable or malformed
+
+Errors of the Kubernetes API are those of `dragoman_kube.errors`.
 """
 
 from __future__ import annotations
@@ -26,37 +22,3 @@ class SpecError(OperatorError):
 
 class MetricsError(OperatorError):
     """Metrics are unavailable or malformed."""
-
-
-class ClusterError(OperatorError):
-    """A request to the API server failed.
-
-    Args:
-        attempted: The operation, such as ``apply Deployment default/demo``.
-        reason: The server's message.
-    """
-
-    def __init__(self, attempted: str, reason: str) -> None:
-        super().__init__(f"{attempted}: {reason}")
-        self.attempted = attempted
-        self.reason = reason
-
-
-class NotFoundError(ClusterError):
-    """The object, or its kind, does not exist."""
-
-
-class ConflictError(ClusterError):
-    """The object was changed or created concurrently."""
-
-
-class RefusedError(ClusterError):
-    """The server rejected the request: forbidden, invalid, over quota."""
-
-
-class UnavailableError(ClusterError):
-    """The server cannot be reached, or failed."""
-
-
-class NotLeaderError(ClusterError):
-    """The Lease is not held, so nothing may be written."""

@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision import TotalLoad
 from dragoman_operator.autoscaling.manifests import REQUESTS_METRIC
 from dragoman_operator.autoscaling.status import ScalingView
-from dragoman_operator.observed.snapshot import Key
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""

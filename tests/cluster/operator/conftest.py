@@ -19,11 +19,13 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsApi
 
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.kinds import DEPLOYMENT, EVENT, POD, Kind
+from dragoman_kube.objects import Key
 from dragoman_operator.api.crd import custom_resource_definition
 from dragoman_operator.api.labels import selector
-from dragoman_operator.errors import ClusterError
-from dragoman_operator.kube import Kube
-from dragoman_operator.observed.snapshot import DEPLOYMENT, POD, TRANSLATION_DEPLOYMENT, Kind
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 
 T = TypeVar("T")
 PLACE = ("dragoman.io", "v1alpha1")
@@ -190,7 +192,7 @@ class World:
 
     def __init__(self, api: ApiClient, kubeconfig: Path, namespace: str, logs: Path) -> None:
         self.namespace, self.kubeconfig, self._logs = namespace, kubeconfig, logs
-        self.kube = Kube(api, 10)
+        self.kube = KubeClient(api, 10)
         self.objects = CustomObjectsApi(api)
         self.operators: list[Operator] = []
 
@@ -241,7 +243,7 @@ class World:
 
     async def get(self, kind: Kind, name: str = "demo") -> dict[str, Any]:
         """The object; empty where there is none."""
-        return await self.kube.get(kind, self.namespace, name) or {}
+        return await self.kube.get(kind, Key(self.namespace, name)) or {}
 
     async def change(self, kind: Kind, fields: dict[str, Any], name: str = "demo") -> None:
         """What somebody with kubectl does to a child."""
@@ -260,12 +262,13 @@ class World:
     async def remove(self, kind: Kind, name: str = "demo") -> str:
         """Delete a child; the uid it had."""
         uid = str((await self.get(kind, name))["metadata"]["uid"])
-        await self.kube.delete(kind, self.namespace, name, uid)
+        await self.kube.delete(kind, Key(self.namespace, name), uid)
         return uid
 
     async def pods(self, name: str = "demo") -> list[dict[str, Any]]:
         """Engine pods that are not being deleted."""
-        found = await self.kube.select(POD, self.namespace, selector(name))
+        labels = ",".join(f"{label}={value}" for label, value in selector(name).items())
+        found = (await self.kube.list(POD, self.namespace, labels=labels)).items
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
     async def status(self, name: str = "demo") -> dict[str, Any]:
@@ -277,7 +280,7 @@ class World:
 
     async def events(self) -> list[tuple[str, str, int]]:
         """The operator's events: type, reason and count."""
-        found = await self.kube.select(Kind("v1", "Event", "events"), self.namespace, {})
+        found = (await self.kube.list(EVENT, self.namespace)).items
         ours = [event for event in found if event["source"].get("component") == "dragoman-operator"]
         return sorted((event["type"], event["reason"], event["count"]) for event in ours)
 
@@ -358,7 +361,7 @@ async def crd(api: ApiClient) -> None:
         force=True,
         _content_type="application/apply-patch+yaml",
     )
-    kube = Kube(api, 10)
+    kube = KubeClient(api, 10)
     async with asyncio.timeout(20):
         while True:
             if await kube.serves(TRANSLATION_DEPLOYMENT):

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
+from dragoman_kube.kinds import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
     HPA,
     NETWORK_POLICY,
     SERVICE,
     SERVICE_ACCOUNT,
-    TRANSLATION_DEPLOYMENT,
     Kind,
 )
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
 pytestmark = pytest.mark.cluster
 

@@ -9,16 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
-    DEPLOYMENT,
-    HPA,
-    NETWORK_POLICY,
-    SERVICE,
-    SERVICE_ACCOUNT,
-    TRANSLATION_DEPLOYMENT,
-    Kind,
-)
+from dragoman_kube.kinds import DEPLOYMENT, HPA, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT, Kind
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
 pytestmark = pytest.mark.cluster
 

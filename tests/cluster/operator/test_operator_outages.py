@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from dragoman_bench.line import Line
-from dragoman_operator.observed.snapshot import CHILD_KINDS, DEPLOYMENT, HPA, LEASE, SERVICE
+from dragoman_kube.kinds import DEPLOYMENT, HPA, LEASE, SERVICE
+from dragoman_operator.observed.snapshot import CHILD_KINDS
 
 pytestmark = pytest.mark.cluster
 

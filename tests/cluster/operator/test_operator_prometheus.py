@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 
 from faults.prometheus import PROMETHEUS, Prometheus
 
-from dragoman_operator.observed.snapshot import DEPLOYMENT
+from dragoman_kube.kinds import DEPLOYMENT
 
 pytestmark = [
     pytest.mark.cluster,

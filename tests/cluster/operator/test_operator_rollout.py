@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.observed.snapshot import DEPLOYMENT, POD
+from dragoman_kube.kinds import DEPLOYMENT, POD
 
 pytestmark = pytest.mark.cluster
 
@@ -28,7 +28,7 @@ def cluster(start_cluster: Any) -> Iterator[Any]:
 @pytest.fixture(autouse=True)
 async def _free_gpus(world: Any) -> None:
     """The former test's pods hold theirs for as long as they take to end."""
-    await world.until(lambda: world.kube.select(POD, None, {}), lambda found: not found)
+    await world.until(lambda: world.kube.list(POD), lambda found: not found.items)
 
 
 async def fewest_ready(world: Any, until: asyncio.Task[None]) -> int:

@@ -14,8 +14,9 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
 
+from dragoman_kube.kinds import DEPLOYMENT, HPA, POD, SCALED_OBJECT
 from dragoman_operator.autoscaling.deletion_cost import DELETION_COST
-from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, POD, SCALED_OBJECT, TRANSLATION_DEPLOYMENT
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -56,10 +57,10 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
     async with load.kept_up(1):
         await world.until(lambda: replicas(world), lambda number: number == 1)
         await world.until(world.pods, lambda pods: len(pods) == 1)
-        going = await world.kube.select(POD, world.namespace, {"dragoman.io/deployment": "demo"})
+        going = (await world.kube.list(POD, world.namespace, labels="dragoman.io/deployment=demo")).items
         for pod in going:
             await world.until(
-                lambda pod=pod: world.kube.get(POD, world.namespace, pod["metadata"]["name"]),
+                lambda pod=pod: world.get(POD, pod["metadata"]["name"]),
                 lambda found: found is None or "deletionTimestamp" not in found["metadata"],
             )
     assert load.failed == []

@@ -13,8 +13,7 @@ import aiohttp
 import httpx
 import pytest
 
-from dragoman_operator.api.labels import selector
-from dragoman_operator.observed.snapshot import POD
+from dragoman_kube.kinds import POD
 
 pytestmark = pytest.mark.cluster
 
@@ -123,7 +122,7 @@ async def test_neither_a_rollout_nor_a_scale_down_loses_a_request(world):
 
     async def uids() -> set[str]:
         """Of all pods, those that terminate included."""
-        found = await world.kube.select(POD, world.namespace, selector("demo"))
+        found = (await world.kube.list(POD, world.namespace, labels="dragoman.io/deployment=demo")).items
         return {pod["metadata"]["uid"] for pod in found}
 
     before = await uids()

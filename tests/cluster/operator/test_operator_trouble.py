@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kubernetes.aio.client.exceptions import ApiException
 
-from dragoman_operator.observed.snapshot import DEPLOYMENT, SERVICE, Kind
+from dragoman_kube.kinds import DEPLOYMENT, SERVICE, Kind
 
 pytestmark = pytest.mark.cluster
 

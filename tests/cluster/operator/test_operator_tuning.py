@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.observed.snapshot import DEPLOYMENT
+from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.tuning.sizes import size_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

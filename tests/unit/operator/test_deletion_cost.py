@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MAX_COST, DeletionCosts
 
 SEEN_S = 0.1
@@ -20,8 +21,8 @@ class Kube:
         self.costs: dict[str, str] = {}
         self.seen: dict[str, str] = {}
 
-    async def merge(self, _kind: object, _namespace: str, name: str, patch: dict[str, Any]) -> None:
-        self.costs[name] = patch["metadata"]["annotations"][DELETION_COST]
+    async def merge(self, _kind: object, key: Key, patch: dict[str, Any]) -> None:
+        self.costs[key.name] = patch["metadata"]["annotations"][DELETION_COST]
         asyncio.get_running_loop().call_later(SEEN_S / 2, self.seen.update, dict(self.costs))
 
 

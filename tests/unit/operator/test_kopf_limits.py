@@ -19,14 +19,17 @@ import kopf
 import pytest
 from aiohttp import web
 
-OBJECTS, PODS = "translationdeployments", "pods"
-KINDS = {OBJECTS: ("dragoman.io", "v1alpha1", "TranslationDeployment"), PODS: ("", "v1", "Pod")}
-GROUPS = {
-    "": ("v1", [(PODS, "Pod"), ("namespaces", "Namespace"), ("events", "Event")]),
-    "dragoman.io": ("v1alpha1", [(OBJECTS, "TranslationDeployment")]),
-    "apiextensions.k8s.io": ("v1", [("customresourcedefinitions", "CustomResourceDefinition")]),
-}
-"""What is served; kopf asks for the kinds of namespaces, events and CRDs whatever it watches."""
+from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_kube.kinds import CRD, EVENT, NAMESPACE, POD, Kind
+from dragoman_kube.objects import Key
+from dragoman_operator.controller import handlers
+from dragoman_operator.controller.cache import CACHED_KINDS, Cache
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
+
+OBJECTS, PODS = TRANSLATION_DEPLOYMENT.plural, POD.plural
+KINDS = {OBJECTS: TRANSLATION_DEPLOYMENT, PODS: POD}
+SERVED = (*CACHED_KINDS, NAMESPACE, EVENT, CRD)
+"""kopf asks for the kinds of namespaces, events and CRDs whatever it watches."""
 KOPFS_FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 OURS = "dragoman.io/never-set"
 
@@ -35,10 +38,11 @@ class Api:
     """As much of an API server as kopf needs."""
 
     def __init__(self) -> None:
-        self.items: dict[str, list[dict[str, Any]]] = {plural: [] for plural in KINDS}
+        self.items: dict[str, list[dict[str, Any]]] = {kind.plural: [] for kind in SERVED}
         self.version = 10
         self.writes: list[str] = []
         self.lists: dict[str, int] = defaultdict(int)
+        self.namespaces: list[str] = []
         self.failures: dict[str, list[int]] = defaultdict(list)
         """Statuses that the next lists of a kind get."""
         self.held: dict[str, asyncio.Event] = {}
@@ -48,10 +52,9 @@ class Api:
 
     def add(self, plural: str, name: str, **metadata: Any) -> dict[str, Any]:
         self.version += 1
-        group, version, kind = KINDS[plural]
         found = {
-            "apiVersion": f"{group}/{version}".lstrip("/"),
-            "kind": kind,
+            "apiVersion": KINDS[plural].api_version,
+            "kind": KINDS[plural].name,
             "metadata": {
                 "namespace": "ns",
                 "name": name,
@@ -72,23 +75,26 @@ class Api:
             case ["api"]:
                 return web.json_response({"versions": ["v1"]})
             case ["apis"]:
-                return web.json_response({"groups": [_group(name) for name in GROUPS if name]})
-            case ["api", "v1"]:
-                return web.json_response({"resources": [_resource(*found) for found in GROUPS[""][1]]})
-            case ["apis", group, _]:
-                return web.json_response({"resources": [_resource(*found) for found in GROUPS[group][1]]})
+                named = {kind.api_version for kind in SERVED if "/" in kind.api_version}
+                return web.json_response({"groups": [_group(*name.split("/")) for name in sorted(named)]})
+            case ["api" | "apis", *version] if "/".join(version) in {kind.api_version for kind in SERVED}:
+                found = [kind for kind in SERVED if kind.api_version == "/".join(version)]
+                return web.json_response({"resources": list(map(_resource, found))})
             case [*_, plural] if "watch" in request.query:
                 return await self._watch(request, plural)
+            case [*_, "namespaces", namespace, plural]:
+                return await self._list(plural, namespace)
             case [*_, plural]:
-                return await self._list(plural)
+                return await self._list(plural, "")
         raise web.HTTPNotFound
 
-    async def _list(self, plural: str) -> web.Response:
+    async def _list(self, plural: str, namespace: str) -> web.Response:
         if plural in self.held:
             await self.held[plural].wait()
         if self.failures[plural]:
             return web.json_response({}, status=self.failures[plural].pop(0))
         self.lists[plural] += 1
+        self.namespaces += [namespace] if namespace else []
         metadata = {"resourceVersion": str(self.version)}
         return web.json_response({"metadata": metadata, "items": self.items[plural]})
 
@@ -100,14 +106,19 @@ class Api:
             await lines.write(json.dumps(await events.get()).encode() + b"\n")
 
 
-def _group(name: str) -> dict[str, Any]:
-    version = {"version": GROUPS[name][0]}
-    return {"name": name, "versions": [version], "preferredVersion": version}
+def _group(name: str, version: str) -> dict[str, Any]:
+    versions = {"version": version}
+    return {"name": name, "versions": [versions], "preferredVersion": versions}
 
 
-def _resource(plural: str, kind: str) -> dict[str, Any]:
-    verbs = ["list", "watch", "patch"]
-    return {"name": plural, "kind": kind, "singularName": kind.lower(), "namespaced": True, "verbs": verbs}
+def _resource(kind: Kind) -> dict[str, Any]:
+    return {
+        "name": kind.plural,
+        "kind": kind.name,
+        "singularName": kind.name.lower(),
+        "namespaced": kind.namespaced,
+        "verbs": ["list", "watch", "patch"],
+    }
 
 
 @pytest.fixture
@@ -144,7 +155,8 @@ class Seen:
             self.events.append((type, name))
 
         kopf.on.login(registry=self.registry)(login)
-        for plural, (group, version, _) in KINDS.items():
+        for plural, kind in KINDS.items():
+            group, _, version = kind.api_version.rpartition("/")
             kopf.index(group, version, plural, id=plural, registry=self.registry)(indexed)
             kopf.on.event(group, version, plural, registry=self.registry)(changed)
 
@@ -168,7 +180,7 @@ def settings() -> kopf.OperatorSettings:
 
 @asynccontextmanager
 async def operator(
-    seen: Seen, chosen: kopf.OperatorSettings | None = None, **more: Any
+    registry: kopf.OperatorRegistry, chosen: kopf.OperatorSettings | None = None, **more: Any
 ) -> AsyncIterator[asyncio.Task[None]]:
     """kopf in a thread and loop of its own, since it cancels the tasks of the loop that it runs in."""
     stop = threading.Event()
@@ -180,16 +192,15 @@ async def operator(
     async def run() -> None:
         try:
             await kopf.operator(
-                registry=seen.registry,
+                registry=registry,
                 settings=chosen or settings(),
-                clusterwide=True,
+                **({"clusterwide": True} | more),
                 stop_flag=stop,
-                **more,
             )
         finally:
             stop.set()
 
-    kopf.on.cleanup(registry=seen.registry)(cleanup)
+    kopf.on.cleanup(registry=registry)(cleanup)
     running = asyncio.create_task(asyncio.to_thread(asyncio.run, run()))
     try:
         yield running
@@ -210,7 +221,7 @@ async def until(condition: Callable[[], object]) -> None:
 async def test_index_and_event_handlers_write_nothing(api: Api) -> None:
     """on.create, on.update, daemons and timers would: annotations and finalizers."""
     found, seen = api.add(OBJECTS, "demo"), Seen(api.port)
-    async with operator(seen):
+    async with operator(seen.registry):
         await until(lambda: (None, "demo") in seen.events and OBJECTS in api.watches)
         found["spec"]["replicas"] = 2
         api.watches[OBJECTS].put_nowait({"type": "MODIFIED", "object": found})
@@ -226,7 +237,7 @@ async def test_kopf_removes_its_finalizer_from_objects_of_other_operators(api: A
     seen, chosen = Seen(api.port), settings()
     chosen.persistence.finalizer = finalizer
     api.add(PODS, "theirs", finalizers=[KOPFS_FINALIZER])
-    async with operator(seen, chosen):
+    async with operator(seen.registry, chosen):
         await until(lambda: (None, "theirs") in seen.events)
         if finalizer == KOPFS_FINALIZER:
             await until(lambda: api.writes)
@@ -236,7 +247,7 @@ async def test_kopf_removes_its_finalizer_from_objects_of_other_operators(api: A
 async def test_no_handler_runs_before_the_last_list(api: Api) -> None:
     seen, api.held[PODS] = Seen(api.port), asyncio.Event()
     api.add(OBJECTS, "demo")
-    async with operator(seen):
+    async with operator(seen.registry):
         await until(lambda: seen.indexed == ["demo"])
         assert seen.events == []
         api.held.pop(PODS).set()
@@ -247,7 +258,7 @@ async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:
     seen = Seen(api.port)
     api.add(PODS, "stays")
     api.add(PODS, "goes")
-    async with operator(seen):
+    async with operator(seen.registry):
         await until(lambda: len(seen.events) == 2 and PODS in api.watches)
         del api.items[PODS][1]
         expired = {"kind": "Status", "code": 410, "message": "too old"}
@@ -259,7 +270,7 @@ async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:
 
 async def test_index_has_what_a_handler_is_called_for(api: Api) -> None:
     seen = Seen(api.port)
-    async with operator(seen):
+    async with operator(seen.registry):
         await until(lambda: OBJECTS in api.watches)
         api.watches[OBJECTS].put_nowait({"type": "ADDED", "object": api.add(OBJECTS, "demo")})
         await until(lambda: seen.events == [("ADDED", "demo")])
@@ -274,7 +285,7 @@ async def test_endless_backoffs_survive_an_api_server_that_fails(api: Api, statu
     seen = Seen(api.port)
     api.add(OBJECTS, "demo")
     api.failures[OBJECTS] = [status] * 20
-    async with operator(seen) as running:
+    async with operator(seen.registry) as running:
         await until(lambda: seen.events == [(None, "demo")])
         assert not running.done()
 
@@ -282,7 +293,7 @@ async def test_endless_backoffs_survive_an_api_server_that_fails(api: Api, statu
 async def test_error_in_a_watch_ends_kopf(api: Api) -> None:
     """Any but 410; the process then exits and is started again."""
     seen = Seen(api.port)
-    async with operator(seen) as running:
+    async with operator(seen.registry) as running:
         await until(lambda: PODS in api.watches)
         api.watches[PODS].put_nowait({"type": "ERROR", "object": {"kind": "Status", "code": 500}})
         with pytest.raises(Exception, match="Error in the watch-stream"):
@@ -306,7 +317,7 @@ async def test_probe_endpoint_refuses_connections_during_startup(api: Api, unuse
             return False
 
     kopf.on.startup(registry=seen.registry)(startup)
-    async with operator(seen, liveness_endpoint=url), aiohttp.ClientSession() as http:
+    async with operator(seen.registry, liveness_endpoint=url), aiohttp.ClientSession() as http:
         await until(started.is_set)
         assert not await answers(http)
         go.set()
@@ -315,3 +326,42 @@ async def test_probe_endpoint_refuses_connections_during_startup(api: Api, unuse
                 if await answers(http):
                     return
                 await asyncio.sleep(0.01)
+
+
+async def test_namespaces_are_read_after_the_startup(api: Api) -> None:
+    """The startup hook leaves out those that may not be listed."""
+    seen, namespaces = Seen(api.port), ["ns", "refused"]
+
+    async def startup(**_: Any) -> None:
+        namespaces.remove("refused")
+
+    kopf.on.startup(registry=seen.registry)(startup)
+    async with operator(seen.registry, clusterwide=False, namespaces=namespaces):
+        await until(lambda: len(api.watches) == len(KINDS))
+    assert set(api.namespaces) == {"ns"}
+
+
+async def test_operators_own_handlers_fill_the_cache_and_enqueue(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return kopf.ConnectionInfo(server=f"http://127.0.0.1:{api.port}")
+
+    async def nothing() -> None:
+        return None
+
+    monkeypatch.setattr(handlers, "login", login)
+    cache, enqueued, relisted = Cache(), list[Key](), list[None]()
+    demo = Key("ns", "demo")
+    api.add(OBJECTS, "demo")
+    pod = api.add(PODS, "demo-1", labels={LABEL_DEPLOYMENT: "demo"})
+    registry = handlers.registry(cache, enqueued.append, lambda: relisted.append(None), nothing, nothing)
+    async with operator(registry, handlers.settings()):
+        await until(lambda: enqueued.count(demo) == 2 and PODS in api.watches)
+        assert len(relisted) == 2
+        assert [found["metadata"]["name"] for found in cache.pods(demo)] == ["demo-1"]
+        assert (cache.get(TRANSLATION_DEPLOYMENT, demo) or {})["kind"] == "TranslationDeployment"
+        del pod["metadata"]["labels"]
+        api.watches[PODS].put_nowait({"type": "DELETED", "object": pod})
+        await until(lambda: cache.pods(demo) == [])
+    assert api.writes == []

@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 
 import pytest
 
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ConflictError, UnavailableError, WriteForbiddenError
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Key
 from dragoman_operator.controller.leadership import Leadership
-from dragoman_operator.errors import ConflictError, NotLeaderError, UnavailableError
-from dragoman_operator.kube import Kube
-from dragoman_operator.observed.snapshot import Kind
 from dragoman_operator.settings import Settings
 
 DURATION_S, DEADLINE_S = 15.0, 10.0
@@ -46,7 +47,7 @@ class Line:
         if not self.up:
             raise UnavailableError("reach the API server", "cut")
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+    async def get(self, kind: Kind, key: Key) -> dict[str, Any] | None:
         self.attempts += 1
         self._check()
         await asyncio.sleep(0)
@@ -171,7 +172,8 @@ async def test_candidate_waits_for_the_lease_through_an_outage() -> None:
     clock.now += DURATION_S
     async with asyncio.timeout(30):
         await waiting
-    assert second.holds()
+    assert api.lease is not None
+    assert api.lease["spec"]["holderIdentity"] == "second"
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["renewed too late", "frozen meanwhile"])
@@ -210,16 +212,15 @@ async def test_lease_that_another_holds_is_lost_at_once() -> None:
 
 
 async def test_no_write_leaves_without_the_lease() -> None:
-    kube = Kube(None, 5, lambda: 0.0)  # type: ignore[arg-type]
+    kube = KubeClient(None, 5).fenced(lambda: 0.0)  # type: ignore[arg-type]
     manifest = {"metadata": {"namespace": "ns", "name": "x", "uid": "1", "resourceVersion": "1"}}
     kind = Kind("v1", "Service", "services")
     for write in (
         kube.apply(kind, manifest),
         kube.create(kind, manifest),
         kube.replace(kind, manifest),
-        kube.merge(kind, "ns", "x", {}),
-        kube.delete(kind, "ns", "x", "1"),
-        kube.write_status(manifest, {}),
+        kube.merge(kind, Key("ns", "x"), {}),
+        kube.delete(kind, Key("ns", "x"), "1"),
     ):
-        with pytest.raises(NotLeaderError):
+        with pytest.raises(WriteForbiddenError):
             await write

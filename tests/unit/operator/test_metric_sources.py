@@ -9,11 +9,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from dragoman_kube.errors import RefusedError, UnavailableError
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.choice import PODS, MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.errors import RefusedError, UnavailableError
-from dragoman_operator.observed.snapshot import Key, Kind
 
 MakeTd = Callable[..., TranslationDeployment]
 NOWHERE = "http://user:secret@127.0.0.1:9"
@@ -27,8 +28,8 @@ class Secrets:
         self.error: Exception | None = None
         self.read = 0
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
-        assert (kind.name, namespace, name) == ("Secret", "default", "prom")
+    async def get(self, kind: Kind, key: Key) -> dict[str, Any] | None:
+        assert (kind.name, *key) == ("Secret", "default", "prom")
         self.read += 1
         if self.error:
             raise self.error

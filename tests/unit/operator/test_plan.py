@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
+from dragoman_kube.kinds import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
     HPA,
-    KEDA_KINDS,
     NETWORK_POLICY,
     SERVICE,
     SERVICE_ACCOUNT,
     Kind,
-    Observed,
 )
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.plan import Plan, plan
 

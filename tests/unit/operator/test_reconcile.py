@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
+from dragoman_kube.client import Listing
+from dragoman_kube.errors import ConflictError, RefusedError
+from dragoman_kube.events import EventRecorder
+from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, EVENT, HPA, POD, REPLICA_SET, SERVICE, Kind
+from dragoman_kube.objects import Key
+from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
-from dragoman_operator.errors import ConflictError, RefusedError
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
-    DEPLOYMENT,
-    DISRUPTION_BUDGET,
-    EVENT,
-    HPA,
-    POD,
-    REPLICA_SET,
-    SERVICE,
-    TRANSLATION_DEPLOYMENT,
-    Key,
-    Kind,
-)
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.tuning.decision.state import Trial, fresh
 from dragoman_operator.tuning.sizes import TuningView, size_of
@@ -32,27 +26,51 @@ KEY = Key("default", "demo")
 RESYNC_S = 300.0
 
 
+class Index(Mapping[Key, list[dict[str, Any]]]):
+    """What is in memory now, by `KEY`."""
+
+    def __init__(self, read: Callable[[], list[dict[str, Any]]]) -> None:
+        self._read = read
+
+    def __getitem__(self, key: Key) -> list[dict[str, Any]]:
+        return copy.deepcopy(self._read()) if key == KEY else []
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter([KEY])
+
+    def __len__(self) -> int:
+        return 1
+
+
 class Api:
-    """Objects in memory; `calls` are the writes, in order."""
+    """Objects in memory; `calls` are the writes, in order. `cache` has them too, `listed` by their label."""
 
     def __init__(self, *objects: dict[str, Any]) -> None:
         self.objects = {found["kind"]: found for found in objects}
-        self.events: dict[str, dict[str, Any]] = {}
+        self.listed: dict[Kind, list[dict[str, Any]]] = {}
+        self.reads: list[str] = []
+        self.cache = Cache()
+        self.cache.bind({kind.plural: Index(partial(self._indexed, kind)) for kind in CACHED_KINDS})
+        self.events: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.refused: dict[str, str] = {}
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any] | None:
+    async def get(self, kind: Kind, key: Key) -> dict[str, Any] | None:
         if f"get {kind.name}" in self.refused:
             raise RefusedError(f"get {kind.name}", self.refused[f"get {kind.name}"])
+        self.reads.append(kind.name)
         return copy.deepcopy(self.objects.get(kind.name))
+
+    def _indexed(self, kind: Kind) -> list[dict[str, Any]]:
+        found = self.objects.get(kind.name)
+        return self.listed.get(kind, [found] if found else [])
 
     async def serves(self, kind: Kind) -> bool:
         return True
 
-    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-        return []
-
-    async def apply(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
+    async def apply(self, kind: Kind, manifest: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+        if subresource:
+            return await self._write_status(manifest)
         self.calls.append(f"apply {kind.name}")
         if kind.name in self.refused:
             raise RefusedError(f"apply {kind.name}", self.refused[kind.name])
@@ -61,25 +79,20 @@ class Api:
         self.objects[kind.name] = stored
         return stored
 
-    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def merge(self, kind: Kind, key: Key, fields: dict[str, Any]) -> dict[str, Any]:
         self.calls.append(f"merge {kind.name}")
-        if kind is EVENT:
-            self.events[name] |= fields
-            return self.events[name]
         return self.objects[kind.name]
 
-    async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+    async def delete(self, kind: Kind, key: Key, uid: str) -> None:
         self.calls.append(f"delete {kind.name} {uid}")
 
-    async def write_status(self, seen: dict[str, Any], status: dict[str, Any]) -> None:
+    async def _write_status(self, manifest: dict[str, Any]) -> dict[str, Any]:
         self.calls.append("status")
-        self.objects["TranslationDeployment"]["status"] = status
+        self.objects["TranslationDeployment"]["status"] = manifest["status"]
+        return copy.deepcopy(self.objects["TranslationDeployment"])
 
-    async def create(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
-        if manifest["metadata"]["name"] in self.events:
-            raise ConflictError("create", "exists")
-        self.events[manifest["metadata"]["name"]] = manifest
-        return manifest
+    def put(self, event: dict[str, Any]) -> None:
+        self.events.append(event)
 
 
 class NoScaler:
@@ -97,7 +110,18 @@ def reconciler(images: Images) -> Callable[[Api], Reconciler]:
     async def leaving(pods: object) -> None:
         return None
 
-    return lambda api: Reconciler(api, images, NoScaler(), NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
+    return lambda api: _reconciler(api, images, leaving=leaving)
+
+
+def _reconciler(
+    api: Api, images: Images, scaler: Any = None, sizer: Any = None, leaving: Any = None
+) -> Reconciler:
+    scaler, sizer = scaler or NoScaler(), sizer or NoScaler()
+    return Reconciler(api, api.cache, images, scaler, sizer, leaving, _events(api), RESYNC_S)  # type: ignore[arg-type]
+
+
+def _events(api: Api) -> EventRecorder:
+    return EventRecorder(api, "dragoman-operator", "me")  # type: ignore[arg-type]
 
 
 MakeBody = Callable[..., dict[str, Any]]
@@ -144,7 +168,7 @@ async def test_bad_spec_touches_no_child(make_body: MakeBody, reconciler: Make) 
     del api.objects["Service"]
     await look(KEY)
     assert api.calls == ["status"]
-    (event,) = (event for event in api.events.values() if event["type"] == "Warning")
+    (event,) = (event for event in api.events if event["type"] == "Warning")
     assert event["reason"] == "InvalidSpec"
 
 
@@ -183,18 +207,20 @@ async def test_waits_shortly_for_what_is_being_deleted(make_body: MakeBody, reco
     assert await look(KEY) == SOON_S
 
 
-async def test_event_again_counts_up(make_body: MakeBody, reconciler: Make) -> None:
+async def test_same_transition_is_the_same_event(make_body: MakeBody, reconciler: Make) -> None:
     api = Api(make_body())
     look = reconciler(api)
     for _ in range(3):
         api.refused = {"Deployment": "no (403)"}
         api.objects.pop(DEPLOYMENT.name, None)
+        api.cache.forget(DEPLOYMENT, KEY, DEPLOYMENT.name)
         await look(KEY)
         api.refused = {}
         await look(KEY)
-    (event,) = (event for event in api.events.values() if event["reason"] == "ApplyFailed")
-    assert event["count"] == 3
-    assert event["involvedObject"]["name"] == "demo"
+    refused = [event for event in api.events if event["reason"] == "ApplyFailed"]
+    assert len(refused) == 3
+    assert len({event["metadata"]["name"] for event in refused}) == 1
+    assert refused[0]["involvedObject"]["name"] == "demo"
 
 
 async def test_scaled_object_is_made_once_the_status_can_tell_of_it(
@@ -230,21 +256,24 @@ class Mounting(Api):
 
     asked = 0
 
-    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    def __init__(self, *objects: dict[str, Any]) -> None:
+        super().__init__(*objects)
         deployment = {"kind": "Deployment", "uid": DEPLOYMENT.name, "controller": True}
-        if kind is REPLICA_SET:
-            return [{"metadata": {"uid": "rs", "ownerReferences": [deployment]}}]
         owner = {"kind": "ReplicaSet", "uid": "rs", "controller": True}
         metadata = {"name": "demo-1", "uid": "pod", "ownerReferences": [owner]}
-        return [{"metadata": metadata, "spec": {"nodeName": "node"}, "status": {"phase": "Pending"}}]
+        pod = {"metadata": metadata, "spec": {"nodeName": "node"}, "status": {"phase": "Pending"}}
+        replica_set = {"metadata": {"uid": "rs", "ownerReferences": [deployment]}}
+        self.listed = {REPLICA_SET: [replica_set], POD: [pod]}
 
-    async def warnings(self, namespace: str, about: str, reason: str) -> list[dict[str, Any]]:
+    async def list(self, kind: Kind, namespace: str, *, fields: str) -> Listing:
         self.asked += 1
-        assert (namespace, about, reason) == ("default", "Pod", "FailedMount")
+        assert (kind, namespace) == (EVENT, "default")
+        assert fields == "involvedObject.kind=Pod,reason=FailedMount,type=Warning"
         if "warnings" in self.refused:
             raise RefusedError("list events", self.refused["warnings"])
         message = 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'
-        return [{"message": message, "lastTimestamp": None, "count": 2, "involvedObject": {"uid": "pod"}}]
+        event = {"message": message, "lastTimestamp": None, "count": 2, "involvedObject": {"uid": "pod"}}
+        return Listing([event], "1")
 
 
 @pytest.mark.parametrize(("refused", "reason"), [({}, "FailedMount"), ({"warnings": "no"}, "AsExpected")])
@@ -283,22 +312,11 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
         return None
 
     api = Api(make_body())
-    await Reconciler(api, images, Scaler(), Sizer(), leaving, RESYNC_S, "", "me")(KEY)  # type: ignore[arg-type]
+    await _reconciler(api, images, Scaler(), Sizer(), leaving)(KEY)
     assert told == [24]
     assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
     status = api.objects["TranslationDeployment"]["status"]
     assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)
-
-
-class Shared(Api):
-    """A namespace in which others made pods and ReplicaSets with our labels."""
-
-    def __init__(self, *objects: dict[str, Any]) -> None:
-        super().__init__(*objects)
-        self.listed: dict[Kind, list[dict[str, Any]]] = {}
-
-    async def select(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-        return copy.deepcopy(self.listed.get(kind, []))
 
 
 async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images: Images) -> None:
@@ -307,8 +325,8 @@ async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images:
     async def leaving(pods: object) -> None:
         seen.append(len(list(pods)))  # type: ignore[call-overload]
 
-    api = Shared(make_body(replicas=2))
-    look = Reconciler(api, images, NoScaler(), NoScaler(), leaving, RESYNC_S, "", "me")  # type: ignore[arg-type]
+    api = Api(make_body(replicas=2))
+    look = _reconciler(api, images, leaving=leaving)
     await look(KEY)
     deployment = api.objects[DEPLOYMENT.name]
     of_deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
@@ -338,11 +356,11 @@ async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images:
 class Mutating(Api):
     """An API server with a webhook that rewrites fields of the Deployment and adds one to the budget."""
 
-    async def apply(self, kind: Kind, manifest: dict[str, Any]) -> dict[str, Any]:
-        return copy.deepcopy(self.mutated(await super().apply(kind, manifest)))
+    async def apply(self, kind: Kind, manifest: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+        return copy.deepcopy(self.mutated(await super().apply(kind, manifest, subresource)))
 
-    async def merge(self, kind: Kind, namespace: str, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-        return copy.deepcopy(self.mutated(await super().merge(kind, namespace, name, fields)))
+    async def merge(self, kind: Kind, key: Key, fields: dict[str, Any]) -> dict[str, Any]:
+        return copy.deepcopy(self.mutated(await super().merge(kind, key, fields)))
 
     def mutated(self, stored: dict[str, Any]) -> dict[str, Any]:
         if stored.get("kind") == DEPLOYMENT.name:
@@ -387,3 +405,110 @@ async def test_webhook_that_rewrites_our_fields_costs_one_write(
     look = reconciler(api)
     assert (await writes()).count("apply Deployment") == 1
     assert [await writes(), await writes()] == [[], []]
+
+
+async def test_reconciliation_of_a_complete_object_reads_nothing_live(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Api(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    assert set(api.reads) == {kind.name for kind in CHILD_KINDS if kind is not HPA}, "before each creation"
+    api.reads.clear()
+    await look(KEY)
+    assert api.reads == []
+
+
+class Stale(Api):
+    """An index that shows the objects as they were when `catch_up` was last called."""
+
+    def __init__(self, *objects: dict[str, Any]) -> None:
+        super().__init__(*objects)
+        self.version = 100
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        self.shown = copy.deepcopy(self.objects)
+
+    def _indexed(self, kind: Kind) -> list[dict[str, Any]]:
+        return [self.shown[kind.name]] if kind.name in self.shown else []
+
+    async def apply(self, kind: Kind, manifest: dict[str, Any], subresource: str = "") -> dict[str, Any]:
+        stored = await super().apply(kind, manifest, subresource)
+        return stored if subresource else self._numbered(stored)
+
+    async def _write_status(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        stored = self.objects["TranslationDeployment"]
+        if manifest["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
+            raise ConflictError("write the status", "changed")
+        await super()._write_status(manifest)
+        return self._numbered(stored)
+
+    def _numbered(self, stored: dict[str, Any]) -> dict[str, Any]:
+        self.version += 1
+        stored["metadata"]["resourceVersion"] = str(self.version)
+        return copy.deepcopy(stored)
+
+
+async def test_index_that_lags_behind_causes_no_second_write(make_body: MakeBody, reconciler: Make) -> None:
+    api = Stale(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.calls.clear()
+    await look(KEY)
+    assert set(api.calls) <= {"status"}
+    api.calls.clear()
+    await look(KEY)
+    assert api.calls == []
+    api.catch_up()
+    await look(KEY)
+    assert api.calls == []
+
+
+async def test_status_over_a_newer_object_is_a_conflict_and_no_lost_write(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Stale(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    await look(KEY)
+    api.objects["TranslationDeployment"]["spec"]["replicas"] = 7
+    api._numbered(api.objects["TranslationDeployment"])
+    api.objects[DEPLOYMENT.name]["status"] = {"observedGeneration": 1, "readyReplicas": 1}
+    api.shown[DEPLOYMENT.name] = api._numbered(api.objects[DEPLOYMENT.name])
+    with pytest.raises(ConflictError):
+        await look(KEY)
+    api.catch_up()
+    await look(KEY)
+    assert api.objects[DEPLOYMENT.name]["spec"]["replicas"] == 7
+
+
+async def test_child_that_lost_its_label_is_ours_and_not_made_anew(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    api = Stale(make_body())
+    look = reconciler(api)
+    await look(KEY)
+    api.catch_up()
+    service = api.objects[SERVICE.name]
+    del service["metadata"]["labels"]
+    api._numbered(service)
+    api.cache.forget(SERVICE, KEY, service["metadata"]["uid"])
+    del api.shown[SERVICE.name]
+    api.calls.clear()
+    await look(KEY)
+    assert "apply Service" in api.calls
+    assert "labels" in api.objects[SERVICE.name]["metadata"]
+
+
+async def test_child_of_somebody_else_is_an_obstacle_though_the_cache_has_it_not(
+    make_body: MakeBody, reconciler: Make
+) -> None:
+    theirs = {"kind": "Service", "metadata": {"name": "demo", "namespace": "default", "uid": "theirs"}}
+    api = Stale(make_body(), theirs)
+    del api.shown[SERVICE.name]
+    assert await reconciler(api)(KEY) == REFUSED_S
+    assert "apply Service" not in api.calls
+    assert "Service demo exists and is owned by something else" in str(
+        api.objects["TranslationDeployment"]["status"]
+    )

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.observed.snapshot import DEPLOYMENT, Observed
+from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.manifests.pod import pod_template
 from dragoman_operator.resources.plan import plan

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_kube.objects import Key
 from dragoman_operator.api.encoding import encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision import History, ReplicaSample, TotalLoad
@@ -15,9 +16,7 @@ from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
-from dragoman_operator.errors import RefusedError
 from dragoman_operator.observed.engine_pods import EnginePod
-from dragoman_operator.observed.snapshot import Key, Kind
 
 DEMO = Key("default", "demo")
 T0 = 1_767_323_045.0
@@ -41,12 +40,11 @@ class World:
         self.failures: list[Key] = []
         self.scraped: set[str] = set()
         self.autoscaler = Autoscaler(
-            self,  # type: ignore[arg-type]
+            self.pods,
+            list,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             self.marked.append,
-            (),
-            "system",
             TICK_S,
             self.failures.append,
             lambda: self.now,
@@ -58,12 +56,9 @@ class World:
         """The object as the reconciler shows it, with its ReplicaSet."""
         return self.autoscaler.view(td, status, deployment, frozenset({"rs"}))
 
-    # The API server.
-    async def select(
-        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        if namespace == "system":
-            return []
+    # The cache.
+    def pods(self, key: Key) -> list[dict[str, Any]] | None:
+        assert key.name == "demo"
         condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:35Z"}
         return [
             {
@@ -302,14 +297,12 @@ class Crowd(World):
     def __init__(self) -> None:
         super().__init__()
         self.others: list[dict[str, Any]] = []
-        self.refused: set[str | None] = set()
+        self.unknown: set[str] = set()
 
-    async def select(
-        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        if namespace in self.refused:
-            raise RefusedError("list pods", f"forbidden in {namespace}")
-        return [*await super().select(kind, namespace, labels), *self.others]
+    def pods(self, key: Key) -> list[dict[str, Any]] | None:
+        if key.namespace in self.unknown:
+            return None
+        return [*(super().pods(key) or ()), *self.others]
 
 
 def another(**metadata: Any) -> dict[str, Any]:
@@ -342,21 +335,12 @@ async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: Make
     assert world.scraped == {"demo-0"}
 
 
-async def test_routers_that_may_not_be_listed_do_not_stop_the_tick(make_td: MakeTd) -> None:
-    world = Crowd()
-    world.view(internal(make_td), {}, None)
-    world.refused = {"system"}
-    world.each = ReplicaSample(None, 8.0, 12.0)
-    assert (await world.ticks()).replicas == 4
-
-
 async def test_namespace_that_may_not_be_listed_holds_only_its_own(make_td: MakeTd) -> None:
     world = Crowd()
-    world.autoscaler._namespaces = ("default", "gone")
     world.view(internal(make_td), {}, None)
     gone = replace(internal(make_td), namespace="gone", uid="gone")
     world.view(gone, {}, {"spec": {"replicas": 3}})
-    world.refused = {"gone"}
+    world.unknown = {"gone"}
     world.each = ReplicaSample(None, 8.0, 12.0)
     assert (await world.ticks()).replicas == 4
     # Without its pods nothing is decided: they are not gone, they are not known.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dragoman_kube.kinds import DEPLOYMENT, HPA
+from dragoman_kube.objects import Key
 from dragoman_operator.api.tuning import MAX_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
-from dragoman_operator.observed.snapshot import DEPLOYMENT, HPA, Key, Kind, Observed
+from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.manifests.deployment import PAUSE_S
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
@@ -208,10 +210,9 @@ class World:
     def another(self) -> Tuner:
         """An operator that has just started."""
         return Tuner(
-            self,  # type: ignore[arg-type]
+            lambda _: self.pods(),
             self,  # type: ignore[arg-type]
             self.marked.append,
-            (),
             TICK_S,
             self.failures.append,
             lambda: self.now,
@@ -234,12 +235,6 @@ class World:
             }
             for number, size in enumerate(self.sizes)
         ]
-
-    # The API server.
-    async def select(
-        self, kind: Kind, namespace: str | None, labels: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        return self.pods()
 
     # The pods.
     def keep(self, uids: Container[str]) -> None:

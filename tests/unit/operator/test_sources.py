@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 
 from dragoman_contract.http import ENGINE_PORT, ROUTER_ADMIN_PORT
+from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision import TotalLoad
 from dragoman_operator.autoscaling.sources import pods as pods_module
 from dragoman_operator.autoscaling.sources import routers as routers_module
@@ -20,7 +21,6 @@ from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.observed.engine_pods import EnginePod
-from dragoman_operator.observed.snapshot import Key
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from dragoman_kube.kinds import HPA, SCALED_OBJECT
 from dragoman_operator.api.status import REASON_PATTERN, ConditionValue
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.status import ScalingView
-from dragoman_operator.observed.snapshot import HPA, SCALED_OBJECT, Manifest, Observed
+from dragoman_operator.observed.snapshot import Manifest, Observed
 
 REASON = re.compile(f"(?=.{{1,256}}$){REASON_PATTERN}")
 

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 
 import aiohttp
 
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import NotFoundError, RefusedError
+from dragoman_kube.kinds import POD
+from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision import ReplicaSample
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.errors import NotFoundError, RefusedError
-from dragoman_operator.kube import Kube
 from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
-from dragoman_operator.observed.snapshot import POD, Manifest
+from dragoman_operator.observed.snapshot import Manifest
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,9 @@ class DeletionCosts:
             separately; one that sees the count first treats a pod without a cost as idle.
     """
 
-    def __init__(self, kube: Kube, http: aiohttp.ClientSession, timeout_s: float, seen_s: float) -> None:
+    def __init__(
+        self, kube: KubeClient, http: aiohttp.ClientSession, timeout_s: float, seen_s: float
+    ) -> None:
         self._kube = kube
         self._http = http
         self._timeout_s = timeout_s
@@ -84,7 +88,7 @@ class DeletionCosts:
         for name, cost in changed.items():
             annotated = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
             try:
-                await self._kube.merge(POD, namespaces[name], name, annotated)
+                await self._kube.merge(POD, Key(namespaces[name], name), annotated)
             except (RefusedError, NotFoundError) as error:
                 log.warning("%s; pods are removed in arbitrary order", error)
         if changed:

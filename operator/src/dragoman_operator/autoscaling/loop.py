@@ -11,17 +11,12 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dragoman_contract.kubernetes import (
-    ENGINE_COMPONENT,
-    LABEL_COMPONENT,
-    LABEL_PART_OF,
-    PART_OF,
-    ROUTER_COMPONENT,
-)
+from dragoman_kube.objects import Key
+from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision import TotalLoad, recommend
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
@@ -38,17 +33,11 @@ from dragoman_operator.autoscaling.status import (
     policy_of,
     worth_publishing,
 )
-from dragoman_operator.errors import ClusterError
-from dragoman_operator.kube import Kube
-from dragoman_operator.observed.engine_pods import EnginePod, by_deployment, engine_pods
+from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
 from dragoman_operator.observed.ownership import own_pods
-from dragoman_operator.observed.snapshot import POD, Key, Manifest
-from dragoman_operator.workqueue import backoff_s
+from dragoman_operator.observed.snapshot import Manifest
 
 log = logging.getLogger(__name__)
-
-ENGINES = {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: ENGINE_COMPONENT}
-ROUTERS = {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: ROUTER_COMPONENT}
 
 
 @dataclass
@@ -79,12 +68,11 @@ class Autoscaler:
     """Decides for all objects in mode Internal.
 
     Args:
-        kube: The API server.
+        pods: The pods with the label of an object, whoever owns them; None where they may not be read.
+        router_pods: The pods of the routers that are trusted.
         sources: Where metrics come from.
         routers: Where held requests are told.
         mark: Has the reconciler look at an object.
-        namespaces: Those that are served; empty is all.
-        router_namespace: Where routers are trusted: whoever can make pods there can have replicas made.
         tick_s: Seconds between two decisions.
         on_failure: Called for each object whose decision failed unexpectedly.
         clock: Unix seconds.
@@ -92,22 +80,20 @@ class Autoscaler:
 
     def __init__(
         self,
-        kube: Kube,
+        pods: Callable[[Key], Sequence[Manifest] | None],
+        router_pods: Callable[[], Iterable[Manifest]],
         sources: MetricSources,
         routers: Routers,
         mark: Callable[[Key], None],
-        namespaces: Sequence[str],
-        router_namespace: str,
         tick_s: float,
         on_failure: Callable[[Key], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._kube = kube
+        self._pods = pods
+        self._router_pods = router_pods
         self._sources = sources
         self._routers = routers
         self._mark = mark
-        self._namespaces = namespaces
-        self._router_namespace = router_namespace
         self._tick_s = tick_s
         self._on_failure = on_failure
         self._clock = clock
@@ -187,35 +173,21 @@ class Autoscaler:
     async def tick(self) -> None:
         """Decide once for every object: each as soon as its own pods have answered.
 
-        Where pods cannot be listed, nothing is decided for the objects of that namespace.
+        Where pods may not be read, nothing is decided: they are not gone, they are not known.
         """
-        routers = await self._select(self._router_namespace, ROUTERS)
-        if routers is not None:
-            self._routers.follow(engine_addresses(routers))
+        self._routers.follow(engine_addresses(self._router_pods()))
         if not self._deployments:
             self._sources.begin((), ())
             return
-        namespaces = self._namespaces or (None,)
-        found = await asyncio.gather(*(self._select(namespace, ENGINES) for namespace in namespaces))
-        listed = dict(zip(namespaces, found, strict=True))
-        labelled = by_deployment(pod for pods in found for pod in pods or ())
         replicas = {
-            key: engine_pods(own_pods(labelled.get(key, ()), deployment.replica_sets))
+            key: engine_pods(own_pods(found, deployment.replica_sets))
             for key, deployment in self._deployments.items()
-            if listed.get(key.namespace if self._namespaces else None) is not None
+            if (found := self._pods(key)) is not None
         }
         self._sources.begin(self._deployments, {pod.uid for pods in replicas.values() for pod in pods})
         # In another order each time: where not all can be read in time, it is not always the same ones.
         deployments = random.sample(list(replicas.items()), len(replicas))
         await asyncio.gather(*(self._look(key, self._deployments[key], pods) for key, pods in deployments))
-
-    async def _select(self, namespace: str | None, labels: Mapping[str, str]) -> Sequence[Manifest] | None:
-        """The pods with these labels; None where they cannot be listed, as in a namespace that was deleted."""
-        try:
-            return await self._kube.select(POD, namespace, labels)
-        except ClusterError as error:
-            log.warning("no decision: %s", error)
-            return None
 
     async def _look(self, key: Key, deployment: _Deployment, pods: list[EnginePod]) -> None:
         if deployment.failures and self._clock() < deployment.retry_s:
@@ -233,7 +205,7 @@ class Autoscaler:
     def _failed(self, key: Key, deployment: _Deployment) -> None:
         """Log and count the exception that is being handled; the other objects go on."""
         deployment.failures += 1
-        deployment.retry_s = self._clock() + backoff_s(deployment.failures)
+        deployment.retry_s = self._clock() + BACKOFF.delay_s(deployment.failures)
         log.exception("unexpected failure of a decision", extra={"key": str(key)})
         self._on_failure(key)
 
@@ -308,7 +280,7 @@ class Autoscaler:
         return _Deployment(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
 
 
-def engine_addresses(pods: Sequence[Manifest]) -> dict[str, str]:
+def engine_addresses(pods: Iterable[Manifest]) -> dict[str, str]:
     """Addresses by uid of the pods that run, whether ready or not: one that drains may still hold requests."""
     return {
         pod["metadata"]["uid"]: address

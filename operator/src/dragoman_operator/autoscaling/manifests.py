@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman_contract.kubernetes import API_VERSION, KIND
+from dragoman_kube.kinds import HPA, SCALED_OBJECT, TRIGGER_AUTHENTICATION
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import metadata
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.policy import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
-from dragoman_operator.observed.snapshot import HPA, SCALED_OBJECT, TRIGGER_AUTHENTICATION
 
 HPA_LOAD = "dragoman_engine_requests"
 HPA_KV_USAGE = "dragoman_engine_kv_cache_usage"

@@ -1,6 +1,6 @@
-"""kopf: watches what concerns a TranslationDeployment, and enqueues its key at every change.
+"""kopf: watches what concerns a TranslationDeployment, keeps it in indices, and enqueues its key at every change.
 
-The handlers are `kopf.on.event`, the low level, and not create, update and resume: those keep their progress in
+The handlers are indices and `kopf.on.event`, the low level, and not create, update and resume: those keep progress in
 annotations and finalizers of the object. A reconciliation compares everything anew each time, so it is enough to
 know *that* something changed; nothing is written to the object, and nothing is lost in a restart. What this relies
 on in kopf is held by tests/unit/operator/test_kopf_limits.py.
@@ -14,9 +14,14 @@ from typing import Any
 
 import kopf
 
-from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT, PLURAL, VERSION
-from dragoman_operator.credentials import configuration
-from dragoman_operator.observed.snapshot import CHILD_KINDS, POD, Key, Kind
+from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT
+from dragoman_kube.config import configuration
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Key
+from dragoman_operator.controller.cache import CACHED_KINDS, Cache
+from dragoman_operator.errors import OperatorError
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
 FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 1.0, 30.0
 LIST_TIMEOUT_S = 60.0
@@ -37,37 +42,71 @@ class Backoffs:
 
 
 def registry(
-    enqueue: Callable[[Key], None], start: Callable[[], Awaitable[None]], stop: Callable[[], Awaitable[None]]
+    cache: Cache,
+    enqueue: Callable[[Key], None],
+    relisted: Callable[[], None],
+    start: Callable[[], Awaitable[None]],
+    stop: Callable[[], Awaitable[None]],
 ) -> kopf.OperatorRegistry:
-    """Handlers that enqueue a key for every change of a TranslationDeployment, its children and its pods.
+    """Indices of TranslationDeployments, their children, ReplicaSets and pods; every change enqueues a key.
 
     Args:
+        cache: Reads from the indices.
         enqueue: Has an object reconciled.
+        relisted: Called for each object that comes from a list; a list does not say what has vanished.
         start: Called before anything is listed; what it raises ends kopf.
         stop: Called when all watches have ended.
     """
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.startup(registry=handlers, errors=kopf.ErrorsMode.PERMANENT)
-    async def startup(**_: Any) -> None:
-        await start()
+    async def startup(**indices: Any) -> None:
+        cache.bind({kind.plural: indices[kind.plural] for kind in CACHED_KINDS})
+        try:
+            await start()
+        except (OperatorError, ClusterError) as error:
+            raise kopf.PermanentError(str(error)) from error
 
     @kopf.on.cleanup(registry=handlers, errors=kopf.ErrorsMode.PERMANENT)
     async def cleanup(**_: Any) -> None:
         await stop()
 
-    @kopf.on.event(GROUP, VERSION, PLURAL, registry=handlers)
-    async def object_changed(namespace: str | None, name: str, **_: Any) -> None:
-        enqueue(Key(namespace or "", name))
+    async def indexed(
+        namespace: str | None,
+        name: str,
+        labels: Mapping[str, str],
+        body: kopf.Body,
+        param: Any = None,
+        **_: Any,
+    ) -> dict[Key, dict[str, Any]]:
+        owner = name if param is TRANSLATION_DEPLOYMENT else labels.get(LABEL_DEPLOYMENT, "")
+        return {Key(namespace or "", owner): dict(body)}
 
-    async def child_changed(namespace: str | None, labels: Mapping[str, str], **_: Any) -> None:
-        if name := labels.get(LABEL_DEPLOYMENT):
-            enqueue(Key(namespace or "", name))
+    async def changed(
+        type: str | None,
+        namespace: str | None,
+        name: str,
+        uid: str,
+        labels: Mapping[str, str],
+        param: Any = None,
+        **_: Any,
+    ) -> None:
+        own = Key(namespace or "", name)
+        if type == "DELETED":
+            cache.forget(param, own, uid)
+        else:
+            cache.found(uid)
+        if type is None:
+            relisted()
+        # A child that lost its label leaves the watch as one that was deleted.
+        if param in (TRANSLATION_DEPLOYMENT, *CHILD_KINDS):
+            enqueue(own)
+        if (owner := labels.get(LABEL_DEPLOYMENT)) and param is not TRANSLATION_DEPLOYMENT:
+            enqueue(Key(namespace or "", owner))
 
-    for kind in (*CHILD_KINDS, POD):
-        kopf.on.event(*_selector(kind), registry=handlers, labels={LABEL_DEPLOYMENT: kopf.PRESENT})(
-            child_changed
-        )
+    for kind in CACHED_KINDS:
+        kopf.index(*_selector(kind), id=kind.plural, param=kind, registry=handlers)(indexed)
+        kopf.on.event(*_selector(kind), param=kind, registry=handlers)(changed)
 
     kopf.on.login(registry=handlers)(login)
     return handlers
@@ -82,8 +121,9 @@ def settings() -> kopf.OperatorSettings:
     chosen.persistence.finalizer = FINALIZER
     chosen.networking.error_backoffs = Backoffs()
     chosen.networking.request_timeout = LIST_TIMEOUT_S
-    for kind in (*CHILD_KINDS, POD):
-        chosen.watching.label_selectors[_selector(kind)] = LABEL_DEPLOYMENT
+    for kind in CACHED_KINDS:
+        if kind is not TRANSLATION_DEPLOYMENT:
+            chosen.watching.label_selectors[_selector(kind)] = LABEL_DEPLOYMENT
     return chosen
 
 

@@ -11,10 +11,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NoReturn
 
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.kinds import LEASE
+from dragoman_kube.objects import Key
 from dragoman_operator.controller.lease import Sighting, claimed, may_claim, sight
-from dragoman_operator.errors import ClusterError
-from dragoman_operator.kube import Kube
-from dragoman_operator.observed.snapshot import LEASE
 from dragoman_operator.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class Leadership:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeClient,
         settings: Settings,
         namespace: str,
         clock: Callable[[], float] = time.monotonic,
@@ -109,7 +110,7 @@ class Leadership:
         name, identity = self._settings.lease_name, self._settings.identity
         try:
             async with asyncio.timeout(min(longest_s, self._deadline - began) if leading else longest_s):
-                lease = await self._kube.get(LEASE, self._namespace, name)
+                lease = await self._kube.get(LEASE, Key(self._namespace, name))
                 self.contacted = True
                 if lease is not None:
                     self._sighting = sight(lease, self._sighting, self._clock())
@@ -140,7 +141,7 @@ class Leadership:
         name = self._settings.lease_name
         with suppress(ClusterError, TimeoutError):
             async with asyncio.timeout(2):
-                lease = await self._kube.get(LEASE, self._namespace, name)
+                lease = await self._kube.get(LEASE, Key(self._namespace, name))
                 if lease and (lease.get("spec") or {}).get("holderIdentity") == self._settings.identity:
                     empty = claimed(lease, name, self._namespace, "", 1, datetime.now(UTC))
                     await self._kube.replace(LEASE, empty)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from dragoman_operator.observed.snapshot import LEASE, Manifest
+from dragoman_kube.kinds import LEASE
+from dragoman_operator.observed.snapshot import Manifest
 
 LONGEST_LEASE_S = 600
 """Maximum of the setting `lease_duration_s`: a longer one in a Lease is no operator's."""

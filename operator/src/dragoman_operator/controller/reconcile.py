@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import math
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from dragoman_operator.api.labels import MANAGED_BY, selector
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import RefusedError
+from dragoman_kube.events import EventRecorder
+from dragoman_kube.kinds import DEPLOYMENT, EVENT, SCALED_OBJECT, Kind
+from dragoman_kube.objects import Key
 from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.autoscaling.status import ScalingView
-from dragoman_operator.errors import ConflictError, RefusedError, SpecError
-from dragoman_operator.kube import Kube
+from dragoman_operator.controller.cache import Cache
+from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.drift import Applied
 from dragoman_operator.observed.mount_failures import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.ownership import own_pods, own_replica_sets
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
-    DEPLOYMENT,
-    EVENT,
     KEDA_KINDS,
-    POD,
-    REPLICA_SET,
-    SCALED_OBJECT,
     TRANSLATION_DEPLOYMENT,
-    Key,
-    Kind,
     Manifest,
     Observed,
 )
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
 from dragoman_operator.rollout.strategy import unschedulable_time_left_s
-from dragoman_operator.status.status import Transition, status_of, status_of_bad_spec, transitions
+from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions
 from dragoman_operator.tuning.sizes import TuningView, in_force
 
 log = logging.getLogger(__name__)
@@ -51,8 +46,7 @@ REFUSED_S = 30.0
 """Until the next look where the API server said no: a quota may grow, a policy may change."""
 ROUNDING_S = 1.0
 """Times in the API are whole seconds."""
-TOLD_LIMIT = 1000
-"""Events whose count is remembered."""
+MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 
 
 class Scaler(Protocol):
@@ -86,40 +80,42 @@ class Reconciler:
 
     Args:
         kube: The API server.
+        cache: The objects, their children and pods.
         images: Engine images where a spec names none.
         scaler: Decides by the load, where a spec asks for it.
         sizer: Says how many sequences an engine runs, where a spec asks for it.
         leaving: Told of all pods of an object before some of them go, so that the least busy go first.
+        events: Reports what changed in the status.
         resync_s: Until the next look where nothing happens.
         prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
-        identity: Who we are, in events.
         now: The time.
     """
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeClient,
+        cache: Cache,
         images: Images,
         scaler: Scaler,
         sizer: Sizer,
         leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
+        events: EventRecorder,
         resync_s: float,
         prometheus_url: str = "",
-        identity: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kube = kube
+        self._cache = cache
         self._images = images
         self._scaler = scaler
         self._sizer = sizer
         self._leaving = leaving
+        self._events = events
         self._resync_s = resync_s
         self._prometheus_url = prometheus_url
-        self._identity = identity
         self._now = now
         self._applied: dict[Key, dict[Kind, Applied]] = {}
         """Lost in a restart, which costs one more write of each of them."""
-        self._told: OrderedDict[str, int] = OrderedDict()
 
     async def __call__(self, key: Key) -> float | None:
         """Look at one object and do what is due.
@@ -130,7 +126,7 @@ class Reconciler:
         Raises:
             ClusterError: The API server failed; look again later.
         """
-        body = await self._kube.get(TRANSLATION_DEPLOYMENT, key.namespace, key.name)
+        body = self._cache.get(TRANSLATION_DEPLOYMENT, key)
         if body is None or "deletionTimestamp" in body["metadata"]:
             self._scaler.forget(key)
             self._sizer.forget(key)
@@ -146,7 +142,8 @@ class Reconciler:
                 in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
             )
             decisions = Decisions(scaled, tuned)
-            planned = _traceable(plan(td, self._images, observed, self._prometheus_url, decisions), old)
+            observed, planned = await self._planned(key, td, observed, decisions)
+            planned = _traceable(planned, old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
@@ -163,21 +160,23 @@ class Reconciler:
         if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)
         if new != old:
-            await self._kube.write_status(body, new)
-            for transition in transitions(old, new):
-                await self._tell(body, transition)
+            written = await self._kube.apply(TRANSLATION_DEPLOYMENT, _with_status(body, new), "status")
+            self._cache.learn(TRANSLATION_DEPLOYMENT, written)
+            for change in transitions(old, new):
+                self._events.record(
+                    body, change.reason, change.message, warning=change.warning, now=self._now()
+                )
         return pause_s
 
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
         keda = _concerns_keda(body) and await self._speaks_keda(key)
-        kinds = (*CHILD_KINDS, *(KEDA_KINDS if keda else ()))
-        found, replica_sets, labelled = await asyncio.gather(
-            asyncio.gather(*(self._kube.get(kind, key.namespace, key.name) for kind in kinds)),
-            self._kube.select(REPLICA_SET, key.namespace, selector(key.name)),
-            self._kube.select(POD, key.namespace, selector(key.name)),
+        children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
+        # Pods are found through the Deployment, also where somebody has just taken its label away.
+        live = (*(() if DEPLOYMENT in children else (DEPLOYMENT,)), *(KEDA_KINDS if keda else ()))
+        children |= await self._read(key, live)
+        own = own_replica_sets(
+            children.get(DEPLOYMENT), self._cache.replica_sets(key), body["metadata"]["uid"]
         )
-        children = {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
-        own = own_replica_sets(children.get(DEPLOYMENT), replica_sets, body["metadata"]["uid"])
         seen = Observed(
             now=self._now(),
             children=children,
@@ -186,16 +185,38 @@ class Reconciler:
             keda=keda,
             applied=dict(self._applied.get(key, {})),
         )
-        pods = own_pods(labelled, seen.replica_set_uids)
+        pods = own_pods(self._cache.pods(key), seen.replica_set_uids)
         seen = replace(seen, pods=tuple(pods))
         if any(map(is_waiting_for_volumes, pods)):
             seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
         return seen
 
-    async def _mount_events(self, key: Key) -> list[Manifest]:
+    async def _read(self, key: Key, kinds: Iterable[Kind]) -> dict[Kind, Manifest]:
+        """Children as the API server has them; absent where there are none."""
+        kinds = tuple(kinds)
+        found = await asyncio.gather(*(self._kube.get(kind, key) for kind in kinds))
+        return {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
+
+    async def _planned(
+        self, key: Key, td: TranslationDeployment, observed: Observed, decisions: Decisions
+    ) -> tuple[Observed, Plan]:
+        """What to change, and what that was decided from.
+
+        The cache has children with our label only. Before one is created, it is looked for: it may be somebody
+        else's, or ours without its label.
+        """
+        planned = plan(td, self._images, observed, self._prometheus_url, decisions)
+        unread = [kind for kind in CHILD_KINDS if kind is not DEPLOYMENT and kind not in observed.children]
+        missing = [change.kind for change in planned.changes if change.kind in unread]
+        if not (found := await self._read(key, missing)):
+            return observed, planned
+        observed = replace(observed, children={**observed.children, **found})
+        return observed, plan(td, self._images, observed, self._prometheus_url, decisions)
+
+    async def _mount_events(self, key: Key) -> Sequence[Manifest]:
         """What kubelets said of volumes; nothing where we may not read it, as it only explains."""
         try:
-            return list(await self._kube.warnings(key.namespace, "Pod", MOUNT_EVENT))
+            return (await self._kube.list(EVENT, key.namespace, fields=MOUNT_EVENTS)).items
         except RefusedError as error:
             log.warning("%s", error, extra={"key": str(key)})
             return []
@@ -205,7 +226,7 @@ class Reconciler:
         try:
             if not await self._kube.serves(SCALED_OBJECT):
                 return False
-            await self._kube.get(SCALED_OBJECT, key.namespace, key.name)
+            await self._kube.get(SCALED_OBJECT, key)
         except RefusedError as error:
             log.warning("%s", error, extra={"key": str(key)})
             return False
@@ -216,7 +237,7 @@ class Reconciler:
         kind, verb = change.kind, "deleted"
         try:
             if change.manifest is None:
-                await self._kube.delete(kind, key.namespace, key.name, change.uid or "")
+                await self._kube.delete(kind, key, change.uid or "")
             else:
                 verb = await self._apply(key, kind, change.manifest, change.forced)
         except RefusedError as error:
@@ -235,31 +256,14 @@ class Reconciler:
             if forced is None:
                 raise
         if forced is not None and not (made and is_in_sync(made, manifest)):
-            verb, made = "forced", await self._kube.merge(kind, key.namespace, key.name, forced)
+            verb, made = "forced", await self._kube.merge(kind, key, forced)
+        if made:
+            self._cache.learn(kind, made)
         applied = self._applied.setdefault(key, {})
         applied.pop(kind, None)
         if made and not is_in_sync(made, manifest):
             applied[kind] = Applied(manifest, made)
         return verb
-
-    async def _tell(self, body: dict[str, Any], transition: Transition) -> None:
-        """Post an event; the same one again counts up instead. Its refusal stops nothing."""
-        event = event_of(body, transition, self._now(), self._identity)
-        namespace, name = event["metadata"]["namespace"], event["metadata"]["name"]
-        # Lost in a restart, as in client-go: the count then begins at two.
-        count = self._told.pop(name, 1) + 1
-        try:
-            try:
-                await self._kube.create(EVENT, event)
-                count = 1
-            except ConflictError:
-                again = {"count": count, "lastTimestamp": event["lastTimestamp"]}
-                await self._kube.merge(EVENT, namespace, name, again)
-        except RefusedError as error:
-            log.warning("%s", error)
-        self._told[name] = count
-        if len(self._told) > TOLD_LIMIT:
-            self._told.popitem(last=False)
 
 
 def _patience_s(observed: Observed) -> float:
@@ -294,41 +298,8 @@ def _lets_go(change: Change, observed: Observed) -> bool:
     return 0 < int(change.manifest["spec"]["replicas"]) < int(found["spec"].get("replicas") or 0)
 
 
-def event_of(body: dict[str, Any], transition: Transition, now: datetime, identity: str) -> dict[str, Any]:
-    """The event for a transition; equal transitions of one object have equal names.
-
-    Args:
-        body: The TranslationDeployment.
-        transition: What changed.
-        now: When.
-        identity: Which operator saw it.
-    Source: https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
-    """
-    metadata = body["metadata"]
-    said = f"{metadata['uid']} {transition.reason} {transition.message}"
-    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {
-        "apiVersion": EVENT.api_version,
-        "kind": EVENT.name,
-        "metadata": {
-            "name": f"{metadata['name']}.{hashlib.sha256(said.encode()).hexdigest()[:16]}",
-            "namespace": metadata["namespace"],
-        },
-        "involvedObject": {
-            "apiVersion": body["apiVersion"],
-            "kind": body["kind"],
-            "name": metadata["name"],
-            "namespace": metadata["namespace"],
-            "uid": metadata["uid"],
-            "resourceVersion": metadata["resourceVersion"],
-        },
-        "type": "Warning" if transition.warning else "Normal",
-        "reason": transition.reason,
-        "message": transition.message[:1024],
-        "firstTimestamp": stamp,
-        "lastTimestamp": stamp,
-        "count": 1,
-        "source": {"component": MANAGED_BY},
-        "reportingComponent": MANAGED_BY,
-        "reportingInstance": identity,
-    }
+def _with_status(seen: Manifest, status: Mapping[str, Any]) -> dict[str, Any]:
+    """The status to apply; it is refused where the object has changed since it was seen."""
+    kind, metadata = TRANSLATION_DEPLOYMENT, seen["metadata"]
+    identity = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion")}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": identity, "status": status}

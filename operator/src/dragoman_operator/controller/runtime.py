@@ -5,29 +5,40 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 import aiohttp
 
+from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF, ROUTER_COMPONENT
+from dragoman_kube.cache import Cache as ObjectCache
+from dragoman_kube.client import KubeClient
+from dragoman_kube.config import own_namespace
+from dragoman_kube.errors import ClusterError
+from dragoman_kube.events import EventRecorder, EventWriter
+from dragoman_kube.kinds import POD
+from dragoman_kube.list_watch import ListWatch
+from dragoman_kube.objects import Key
+from dragoman_kube.work_queue import WorkQueue
+from dragoman_operator.api.labels import MANAGED_BY
 from dragoman_operator.autoscaling.deletion_cost import DeletionCosts
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
 from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.controller.cache import Cache
+from dragoman_operator.controller.cache_check import CacheCheck
 from dragoman_operator.controller.leadership import Leadership
+from dragoman_operator.controller.preflight import readable
 from dragoman_operator.controller.probes import health_app, metrics_app, served
 from dragoman_operator.controller.reconcile import Reconciler
-from dragoman_operator.credentials import own_namespace
-from dragoman_operator.errors import ClusterError, OperatorError
-from dragoman_operator.kube import Kube
+from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
-from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Key
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 from dragoman_operator.resources.manifests import Images
 from dragoman_operator.settings import Settings
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +47,7 @@ LONGEST_READING_S, READING_SHARE = 2.0, 0.4
 COSTS_SEEN_S = 1.0
 """What Kubernetes' controllers get to see which pods may go; seconds more than their watches lag."""
 CRD_RETRY_S = 2.0
+ROUTERS = f"{LABEL_PART_OF}={PART_OF},{LABEL_COMPONENT}={ROUTER_COMPONENT}"
 
 
 class Runtime:
@@ -47,12 +59,16 @@ class Runtime:
         metrics: The process's metrics.
     """
 
-    def __init__(self, settings: Settings, kube: Kube, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, kube: KubeClient, metrics: Metrics) -> None:
         self._settings = settings
         self._kube = kube
         self._metrics = metrics
         self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace())
-        self._queue: WorkQueue[Key] = WorkQueue(settings.workers)
+        self.cache = Cache()
+        self._check = CacheCheck(kube, self.cache, self.enqueue, settings.namespaces, settings.resync_s)
+        self.namespaces = list(settings.namespaces)
+        """What kopf is to watch; `start` leaves out what may not be read. Empty where that is everything."""
+        self._queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
         self._opened = AsyncExitStack()
         self.stopping = asyncio.Event()
         """Set when kopf should stop."""
@@ -61,7 +77,11 @@ class Runtime:
 
     def enqueue(self, key: Key) -> None:
         """Have an object reconciled soon."""
-        self._queue.mark(key)
+        self._queue.add(key)
+
+    def relisted(self) -> None:
+        """kopf has listed something anew."""
+        self._check.relisted()
 
     async def serve(self) -> None:
         """Answer probes and scrapes, also while another operator leads.
@@ -83,6 +103,9 @@ class Runtime:
             await self._leadership.acquire()
             self._background(self._leadership.renew_forever())
             await _until_served(self._kube)
+            self.namespaces[:] = await readable(self._kube, self._settings.namespaces)
+            if left_out := set(self._settings.namespaces) - set(self.namespaces):
+                self._background(self._until_readable(sorted(left_out)))
             await self._work(self._kube.fenced(self._leadership.write_budget_s))
         except asyncio.CancelledError:
             # kopf runs no cleanup after a startup that was cancelled.
@@ -100,14 +123,24 @@ class Runtime:
             # kopf would wait for its task that waits for this.
             self.stopping.set()
 
-    async def _work(self, kube: Kube) -> None:
+    async def _until_readable(self, namespaces: Sequence[str]) -> None:
+        """Begin anew once one of these may be read."""
+        while not self.stopping.is_set():
+            await asyncio.sleep(self._settings.resync_s)
+            with suppress(ClusterError):
+                log.info("begins anew, as it may read %s", ", ".join(await readable(self._kube, namespaces)))
+                self.stopping.set()
+
+    async def _work(self, kube: KubeClient) -> None:
         settings, metrics = self._settings, self._metrics
         timeout_s = min(LONGEST_READING_S, settings.tick_s * READING_SHARE)
         # Limits are the sources' own; connections to thousands of pods may stay open.
         connector = aiohttp.TCPConnector(limit=0)
         http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
+        router_pods = ObjectCache()
         autoscaler = Autoscaler(
-            kube,
+            self.cache.readable_pods,
+            router_pods.items.values,
             MetricSources(
                 kube,
                 http,
@@ -118,28 +151,27 @@ class Runtime:
             ),
             Routers(http, lambda key: autoscaler.wake(key)),
             self.enqueue,
-            settings.namespaces,
-            settings.router_namespace or own_namespace(),
             settings.tick_s,
             lambda _: metrics.failures.labels("autoscaler").inc(),
         )
         tuner = Tuner(
-            kube,
+            self.cache.readable_pods,
             PodPages(http, timeout_s),
             self.enqueue,
-            settings.namespaces,
             settings.tick_s,
             lambda _: metrics.failures.labels("tuner").inc(),
         )
+        events = EventWriter(kube)
         reconciler = Reconciler(
             kube,
+            self.cache,
             Images(cuda=settings.cuda_image, cpu=settings.cpu_image),
             autoscaler,
             tuner,
             DeletionCosts(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
+            EventRecorder(events, MANAGED_BY, settings.identity),
             settings.resync_s,
             settings.prometheus_url,
-            settings.identity,
         )
         metrics.depth.set_function(lambda: float(self._queue.depth))
         metrics.tick.set_function(lambda: autoscaler.last_tick_s)
@@ -147,6 +179,17 @@ class Runtime:
         metrics.registry.register(collector)
         self._opened.callback(metrics.registry.unregister, collector)
         self._background(self._queue.run(measured(reconciler, metrics)))
+        self._background(events.run())
+        routers = ListWatch(
+            kube,
+            POD,
+            router_pods,
+            namespace=settings.router_namespace or own_namespace(),
+            labels=ROUTERS,
+            resync_s=settings.resync_s,
+        )
+        self._background(routers.run())
+        self._background(self._check.run())
         self._background(autoscaler.run())
         self._background(tuner.run())
 
@@ -167,7 +210,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _until_served(kube: Kube) -> None:
+async def _until_served(kube: KubeClient) -> None:
     """Wait for the CRD: kopf finds out only once which kinds there are."""
     logged = False
     while True:
@@ -195,7 +238,7 @@ def measured(
             pause_s = await work(key)
             result = "ok"
             return pause_s
-        except OperatorError as error:
+        except (OperatorError, ClusterError) as error:
             result = type(error).__name__
             raise
         finally:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
-from dragoman_operator.observed.snapshot import Key, Manifest
+from dragoman_kube.objects import Key
+from dragoman_operator.observed.snapshot import Manifest
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
+from dragoman_kube.kinds import DEPLOYMENT, REPLICA_SET, Kind
 from dragoman_operator.observed.drift import APPLIED
-from dragoman_operator.observed.snapshot import DEPLOYMENT, REPLICA_SET, Kind, Manifest
+from dragoman_operator.observed.snapshot import Manifest
 
 
 def controller(found: Manifest) -> Mapping[str, Any]:

@@ -5,48 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from dragoman_contract.kubernetes import API_VERSION, KIND, PLURAL
+from dragoman_kube.kinds import (
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    HPA,
+    NETWORK_POLICY,
+    SCALED_OBJECT,
+    SERVICE,
+    SERVICE_ACCOUNT,
+    TRIGGER_AUTHENTICATION,
+    Kind,
+)
 from dragoman_operator.observed.drift import Applied
 
 Manifest = Mapping[str, Any]
 """An object as the API server returned it."""
 
 
-class Key(NamedTuple):
-    """One TranslationDeployment."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class Kind(NamedTuple):
-    """A kind of namespaced object, with its API path."""
-
-    api_version: str
-    name: str
-    plural: str
-
-
-SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
-NETWORK_POLICY = Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
-SERVICE = Kind("v1", "Service", "services")
-DISRUPTION_BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
-HPA = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers")
-DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
-REPLICA_SET = Kind("apps/v1", "ReplicaSet", "replicasets")
-
-TRIGGER_AUTHENTICATION = Kind("keda.sh/v1alpha1", "TriggerAuthentication", "triggerauthentications")
-SCALED_OBJECT = Kind("keda.sh/v1alpha1", "ScaledObject", "scaledobjects")
-
-POD = Kind("v1", "Pod", "pods")
-EVENT = Kind("v1", "Event", "events")
-SECRET = Kind("v1", "Secret", "secrets")
-LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 TRANSLATION_DEPLOYMENT = Kind(API_VERSION, KIND, PLURAL)
 
 CHILD_KINDS = (SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT)

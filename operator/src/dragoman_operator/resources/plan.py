@@ -7,27 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.kubernetes import GROUP, KIND
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.replicas import sizing
-from dragoman_operator.autoscaling.status import ScalingView
-from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
-from dragoman_operator.observed.ownership import controller, is_child
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
+from dragoman_kube.kinds import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
     HPA,
-    KEDA_KINDS,
     NETWORK_POLICY,
-    NOTHING,
     SCALED_OBJECT,
     SERVICE,
     SERVICE_ACCOUNT,
     TRIGGER_AUTHENTICATION,
     Kind,
-    Manifest,
-    Observed,
 )
+from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.replicas import sizing
+from dragoman_operator.autoscaling.status import ScalingView
+from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
+from dragoman_operator.observed.ownership import controller, is_child
+from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed
 from dragoman_operator.resources.manifests import (
     Images,
     deployment,

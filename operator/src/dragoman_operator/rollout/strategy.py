@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.pods import Rollout
-from dragoman_operator.observed.snapshot import DEPLOYMENT, Manifest, Observed
+from dragoman_operator.observed.snapshot import Manifest, Observed
 
 UNSCHEDULABLE_TIMEOUT_S = 10.0
 """Time for which a new pod may be unschedulable before an old one is terminated: a terminating pod frees its GPU

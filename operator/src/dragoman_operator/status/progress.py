@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_operator.observed.snapshot import DEPLOYMENT, Manifest, Observed
+from dragoman_kube.kinds import DEPLOYMENT
+from dragoman_operator.observed.snapshot import Manifest, Observed
 
 
 @dataclass(frozen=True)

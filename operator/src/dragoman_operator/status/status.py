@@ -11,6 +11,7 @@ from typing import Any
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
+from dragoman_kube.kinds import DEPLOYMENT, SERVICE
 from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -18,7 +19,7 @@ from dragoman_operator.autoscaling.conditions import metrics_available, scaling_
 from dragoman_operator.autoscaling.replicas import mode_of, sizing
 from dragoman_operator.autoscaling.status import ScalingView, Sizing, changes, status_fields
 from dragoman_operator.observed.diagnosis import Finding, diagnose
-from dragoman_operator.observed.snapshot import DEPLOYMENT, SERVICE, Observed
+from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
 from dragoman_operator.rollout.rollback import rollout_status
 from dragoman_operator.status.conditions import available, degraded, progressing

@@ -13,20 +13,16 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from dragoman_contract.kubernetes import (
-    ENGINE_COMPONENT,
-    LABEL_COMPONENT,
-    LABEL_PART_OF,
-    PART_OF,
-)
+from dragoman_kube.kinds import DEPLOYMENT
+from dragoman_kube.objects import Key
+from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.pods import PodPages
-from dragoman_operator.errors import ClusterError, MetricsError
-from dragoman_operator.kube import Kube
+from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.diagnosis import Finding
-from dragoman_operator.observed.engine_pods import by_deployment, engine_pods
+from dragoman_operator.observed.engine_pods import engine_pods
 from dragoman_operator.observed.ownership import own_pods
-from dragoman_operator.observed.snapshot import DEPLOYMENT, POD, Key, Manifest, Observed
+from dragoman_operator.observed.snapshot import Manifest, Observed
 from dragoman_operator.rollout.rollback import permanent_failure
 from dragoman_operator.rollout.strategy import template_hash
 from dragoman_operator.tuning.decision.counters import Counters, counters
@@ -41,11 +37,8 @@ from dragoman_operator.tuning.sizes import (
     version,
     worth_publishing,
 )
-from dragoman_operator.workqueue import backoff_s
 
 log = logging.getLogger(__name__)
-
-ENGINES = {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: ENGINE_COMPONENT}
 
 GAP_TICKS = 3.0
 """Two readings further apart are not compared: what happened between them is not known."""
@@ -82,10 +75,9 @@ class Tuner:
     """Watches, recommends and tries sizes for all objects whose spec asks for it.
 
     Args:
-        kube: The API server.
+        pods: The pods with the label of an object, whoever owns them; None where they may not be read.
         pages: Reads pods' metrics.
         mark: Has the reconciler look at an object.
-        namespaces: Those that are served; empty is all.
         tick_s: Seconds between two looks.
         on_failure: Called for each object whose tuning failed unexpectedly.
         clock: Unix seconds.
@@ -93,18 +85,16 @@ class Tuner:
 
     def __init__(
         self,
-        kube: Kube,
+        pods: Callable[[Key], Sequence[Manifest] | None],
         pages: PodPages,
         mark: Callable[[Key], None],
-        namespaces: Sequence[str],
         tick_s: float,
         on_failure: Callable[[Key], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._kube = kube
+        self._pods = pods
         self._pages = pages
         self._mark = mark
-        self._namespaces = namespaces
         self._tick_s = tick_s
         self._on_failure = on_failure
         self._clock = clock
@@ -162,30 +152,18 @@ class Tuner:
             await asyncio.sleep(max(0.0, self._tick_s - (loop.time() - began)))
 
     async def tick(self) -> None:
-        """Take one step for every object, but for those in namespaces where pods cannot be listed."""
+        """Take one step for every object, but for those whose pods may not be read."""
         if not self._deployments:
             return
-        namespaces = self._namespaces or (None,)
-        found = await asyncio.gather(*map(self._select, namespaces))
-        listed = dict(zip(namespaces, found, strict=True))
-        labelled = by_deployment(pod for pods in found for pod in pods or ())
         replicas = {
-            key: own_pods(labelled.get(key, ()), known.replica_sets)
+            key: own_pods(found, known.replica_sets)
             for key, known in self._deployments.items()
-            if listed.get(key.namespace if self._namespaces else None) is not None
+            if (found := self._pods(key)) is not None
         }
         self._pages.keep({pod["metadata"]["uid"] for pods in replicas.values() for pod in pods})
         await asyncio.gather(
             *(self._look(key, self._deployments[key], pods) for key, pods in replicas.items())
         )
-
-    async def _select(self, namespace: str | None) -> Sequence[Manifest] | None:
-        """The engine pods; None where they cannot be listed, as in a namespace that was deleted."""
-        try:
-            return await self._kube.select(POD, namespace, ENGINES)
-        except ClusterError as error:
-            log.warning("no tuning: %s", error)
-            return None
 
     async def _look(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
         if known.failures and self._clock() < known.retry_s:
@@ -203,7 +181,7 @@ class Tuner:
         except Exception:
             # The other objects go on.
             known.failures += 1
-            known.retry_s = self._clock() + backoff_s(known.failures)
+            known.retry_s = self._clock() + BACKOFF.delay_s(known.failures)
             log.exception("unexpected failure of tuning", extra={"key": str(key)})
             self._on_failure(key)
 

@@ -9,15 +9,17 @@ from collections.abc import Callable, Container, Iterable
 
 import aiohttp
 
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ClusterError, RefusedError
+from dragoman_kube.kinds import SECRET
+from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import SecretKey
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus, redacted
 from dragoman_operator.autoscaling.sources.samples import SamplesResult
-from dragoman_operator.errors import ClusterError, MetricsError, RefusedError
-from dragoman_operator.kube import Kube
+from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
-from dragoman_operator.observed.snapshot import SECRET, Key
 
 TOKEN_MAX_AGE_S = 60.0
 """Maximum age of a cached token."""
@@ -40,7 +42,7 @@ class MetricSources:
 
     def __init__(
         self,
-        kube: Kube,
+        kube: KubeClient,
         http: aiohttp.ClientSession,
         pods: PodMetrics,
         prometheus_url: str,
@@ -109,7 +111,7 @@ class MetricSources:
             return token
         what = f"the Secret {ref.name} with the token"
         try:
-            secret = await self._kube.get(SECRET, namespace, ref.name)
+            secret = await self._kube.get(SECRET, Key(namespace, ref.name))
         except RefusedError as error:
             problem = f"{what} may not be read: install the chart with prometheus.readSecrets=true"
             raise MetricsError(problem) from error

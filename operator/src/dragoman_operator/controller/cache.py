@@ -1,0 +1,120 @@
+"""What the cluster holds: kopf's indices, and at once what this process wrote itself.
+
+An index lags behind: kopf hands a change over a tenth of a second after it came. A reconciliation that did not see
+its predecessor's writes would repeat them, so the response to a write counts until the index has that version.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from dragoman_kube.kinds import POD, REPLICA_SET, Kind
+from dragoman_kube.objects import Key
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, Manifest
+
+CACHED_KINDS = (TRANSLATION_DEPLOYMENT, *CHILD_KINDS, REPLICA_SET, POD)
+LEARNED_S = 10.0
+"""A write counts for this long at most. By then the index has it, or what it wrote is gone."""
+MAX_DELETED = 1000
+"""Uids of deleted objects that are remembered, for responses that come later than the event of the deletion."""
+
+Index = Mapping[Key, Iterable[Manifest]]
+"""Bodies by the TranslationDeployment that they belong to."""
+
+
+class Cache:
+    """TranslationDeployments, their children, ReplicaSets and pods.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._indices: Mapping[str, Index] = {}
+        self._learned: dict[tuple[Kind, Key], tuple[float, Manifest]] = {}
+        self._deleted: dict[str, None] = {}
+        self._ghosts: set[str] = set()
+        self.unknown: set[str] = set()
+        """Namespaces whose lists are refused; empty stands for the whole cluster."""
+
+    def bind(self, indices: Mapping[str, Index]) -> None:
+        """Read from these indices, by the plural of their kind."""
+        self._indices = indices
+
+    def get(self, kind: Kind, key: Key) -> Manifest | None:
+        """The TranslationDeployment, or its child of this kind; None where there is none with our label."""
+        named = (found for found in self._all(kind, key) if found["metadata"]["name"] == key.name)
+        # A deleted object and its successor may both be in an index for a moment.
+        indexed = max(named, key=version_of, default=None)
+        learned_at, learned = self._learned.get((kind, key), (0.0, None))
+        if learned is None:
+            return indexed
+        newer = indexed is None or version_of(learned) > version_of(indexed)
+        if newer and self._clock() - learned_at < LEARNED_S:
+            return learned
+        del self._learned[kind, key]
+        return indexed
+
+    def replica_sets(self, key: Key) -> list[Manifest]:
+        """Those with the label of a TranslationDeployment, whoever owns them."""
+        return list(self._all(REPLICA_SET, key))
+
+    def pods(self, key: Key) -> list[Manifest]:
+        """Those with the label of a TranslationDeployment, whoever owns them."""
+        return list(self._all(POD, key))
+
+    def readable_pods(self, key: Key) -> list[Manifest] | None:
+        """As `pods`; None where they may no longer be read, so that what is known of them may be old."""
+        return None if self.unknown & {"", key.namespace} else self.pods(key)
+
+    def learn(self, kind: Kind, manifest: Manifest) -> None:
+        """Take the response to a write."""
+        metadata = manifest["metadata"]
+        if metadata["uid"] not in self._deleted:
+            self._learned[kind, Key(metadata["namespace"], metadata["name"])] = self._clock(), manifest
+
+    def forget(self, kind: Kind, key: Key, uid: str) -> None:
+        """An object was deleted, or lost our label.
+
+        Args:
+            kind: Its kind.
+            key: Its own namespace and name.
+            uid: Its uid.
+        """
+        self._ghosts.discard(uid)
+        self._deleted[uid] = None
+        while len(self._deleted) > MAX_DELETED:
+            del self._deleted[next(iter(self._deleted))]
+        learned = self._learned.get((kind, key))
+        if learned is not None and learned[1]["metadata"]["uid"] == uid:
+            del self._learned[kind, key]
+
+    def found(self, uid: str) -> None:
+        """An event or a list has this object: it counts again, where it had only lost our label for a while."""
+        self._ghosts.discard(uid)
+
+    def entries(self, kind: Kind) -> Iterator[tuple[Key, Manifest]]:
+        """Everything of a kind that is in its index and counts, by the TranslationDeployment it belongs to."""
+        for key in list(self._indices.get(kind.plural, {})):
+            for found in self._all(kind, key):
+                yield key, found
+
+    def ignore(self, uids: Iterable[str]) -> None:
+        """Leave these objects out: they are in an index and no longer in the cluster."""
+        self._ghosts.update(uids)
+
+    def _all(self, kind: Kind, key: Key) -> Iterator[Manifest]:
+        bodies = self._indices.get(kind.plural, {}).get(key, ())
+        return (found for found in bodies if found["metadata"].get("uid") not in self._ghosts)
+
+
+def version_of(manifest: Manifest) -> int:
+    """The resourceVersion as a number; 0 where it is none.
+
+    Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions (comparable since
+    v1.35; etcd's revisions before).
+    """
+    version = str(manifest["metadata"].get("resourceVersion"))
+    return int(version) if version.isdecimal() else 0

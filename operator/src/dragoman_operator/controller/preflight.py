@@ -1,0 +1,60 @@
+"""Whether everything may be watched: kopf retries a refused list for ever, and calls no handler meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import NotFoundError, RefusedError
+from dragoman_kube.kinds import Kind
+from dragoman_operator.controller.cache import CACHED_KINDS
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
+
+log = logging.getLogger(__name__)
+
+ADVICE = "grant the operator get, list and watch of it, as docs/install.md lists them"
+
+
+async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
+    """The namespaces, of those that are served, in which every kind may be listed and watched.
+
+    Args:
+        kube: The API server.
+        namespaces: Those that are served; empty is all, which must be readable.
+
+    Raises:
+        RefusedError: None is.
+        ClusterError: The API server did not answer.
+    """
+    found: list[str] = []
+    refusal: RefusedError | None = None
+    for namespace in namespaces or ("",):
+        try:
+            await asyncio.gather(*(_watch_once(kube, kind, namespace) for kind in CACHED_KINDS))
+        except RefusedError as error:
+            refusal = RefusedError(error.attempted, f"{error.reason}; {ADVICE}", error.status, error.code)
+            if namespace:
+                log.warning("namespace %s is left out: %s", namespace, refusal)
+        else:
+            found.append(namespace)
+    if refusal is not None and not found:
+        raise refusal
+    return [namespace for namespace in found if namespace]
+
+
+async def _watch_once(kube: KubeClient, kind: Kind, namespace: str) -> None:
+    labels = "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
+    attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
+    query = [("limit", "1"), ("labelSelector", labels)]
+    try:
+        found = await kube.request("GET", kind.path(namespace), attempted, query=query)
+        version = str(found["metadata"]["resourceVersion"])
+        async with aclosing(kube.watch(kind, namespace, version, labels=labels, timeout_s=1)) as events:
+            async for _ in events:
+                return
+    except NotFoundError as error:
+        log.warning("%s; it is not watched", error)
