@@ -88,13 +88,13 @@ class Policy:
 
     Args:
         patience: Of `scheduling.priority`; None is first come, first served.
-        refuse_late: As `--refuse-late`.
+        deadline_aware: As `--deadline-aware-admission`.
         timeout_s: As `--request-timeout-s`.
         queued: As `--max-queued-requests`.
     """
 
     patience: float | None
-    refuse_late: bool = False
+    deadline_aware: bool = False
     timeout_s: float = 1e9
     queued: int = 10**9
 
@@ -105,7 +105,7 @@ async def replay(policy: Policy, texts: list[Arrival]) -> tuple[list[tuple[int, 
     name = "fcfs" if policy.patience is None else "priority"
     script = Script(**SCRIPT, scheduling_policy=name)  # type: ignore[arg-type]
     engine = ScriptedEngine(script, "m", CollectorRegistry())
-    bounds = Bounds(policy.queued, 10**12, policy.refuse_late)
+    bounds = Bounds(policy.queued, 10**12, policy.deadline_aware)
     admission = Admission(bounds, engine, policy.timeout_s, clock=loop.time)
     done: list[tuple[int, float]] = []
     ends: Counter[str] = Counter()
@@ -190,11 +190,11 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for load_ratio, queued in ((0.95, 2000), (1.2, 128), (1.2, 2000), (2.0, 128), (2.0, 2000)):
         texts = arrivals(load_ratio, asked.count)
-        for refuse_late in (False, True):
-            done, ends, took_s = run(Policy(None, refuse_late, 30.0, queued), texts)
+        for deadline_aware in (False, True):
+            done, ends, took_s = run(Policy(None, deadline_aware, 30.0, queued), texts)
             share = {name: f"{count / len(texts):.0%}" for name, count in ends.items()}
             print(
-                f"| {load_ratio:.0%}, {queued}, {'yes' if refuse_late else 'no'} | {share.get('done', '0%')} | "
+                f"| {load_ratio:.0%}, {queued}, {'yes' if deadline_aware else 'no'} | {share.get('done', '0%')} | "
                 f"{share.get('refused', '0%')} | {share.get('late', '0%')} | "
                 f"{sum(tokens for tokens, _ in done) / took_s:.0f} | "
                 f"{quantile([took for _, took in done], 0.99):.2f} |",

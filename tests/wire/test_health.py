@@ -7,7 +7,7 @@ from typing import Any
 
 
 def test_a_wedged_engine_is_not_alive_and_takes_no_more(start_scripted: Any) -> None:
-    pod = start_scripted("--wedged-after-s", "1", wedge_after=3)
+    pod = start_scripted("--stall-timeout-s", "1", stall_after=3)
     pod.wait_for("/readyz")
     assert [pod.translate(text).status_code for text in "ab"] == [200, 200]
     assert pod.client.get("/livez").status_code == 200

@@ -1,6 +1,6 @@
-"""What an engine pod can be told, by flags or by `DRAGOMAN_*` in the environment.
+"""Settings of an engine pod, from flags and from `DRAGOMAN_*` in the environment.
 
-Flags win over the environment. An unknown flag is refused with the nearest known one; an unknown
+Flags take precedence over the environment. An unknown flag is refused with the nearest known one; an unknown
 `DRAGOMAN_*` variable is not, because Kubernetes itself injects such names for every Service called
 `dragoman-…` in the namespace. A Hugging Face token is no setting: huggingface_hub reads HF_TOKEN itself.
 """
@@ -23,7 +23,18 @@ from dragoman_contract.routing import LAME_DUCK_S, REQUEST_TIMEOUT_S
 from dragoman_service.errors import SettingsError
 
 KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
-"""Where a kubelet reads a container's last words unless its spec says otherwise."""
+"""Where a kubelet reads a container's termination message by default."""
+
+
+RENAMED = {
+    "cache_bytes": "translation_cache_bytes",
+    "gather_steps": "prefill_schedule_interval",
+    "max_characters": "deepl_character_limit",
+    "refuse_late": "deadline_aware_admission",
+    "wedged_after_s": "stall_timeout_s",
+    "whole_answers": "coalesce_outputs",
+}
+"""New names of settings; the old ones, and their variables, are refused with the new one."""
 
 
 class Settings(BaseSettings):
@@ -55,24 +66,29 @@ class Settings(BaseSettings):
     )
     split: Literal["lines", "sentences", "no-lines", "none"] | None = Field(
         None,
-        description="what ends a segment of plain text unless a request says; default: as the model wants it",
+        description="how plain text is split if a request does not say; default: the model family's preference",
     )
     glossary: Path | None = Field(
-        None, description="file of terms, YAML or .tsv, read again when it changes; requests' own terms win"
+        None,
+        description="glossary file, YAML or .tsv, reloaded on change; terms in a request take precedence",
     )
     guard_process: bool | None = Field(
         None,
-        description="check answers in a process of its own; default: on a GPU, with 4 CPUs or more",
+        description="run guards in a separate process; default: on a GPU with 4 CPUs or more",
     )
-    cache_bytes: int = Field(0, ge=0, description="memory for translated segments to answer from again")
+    translation_cache_bytes: int = Field(
+        0, ge=0, description="bytes for a cache of translated segments; 0: no cache"
+    )
 
     engine: Literal["vllm", "scripted"] = Field(
-        "vllm", description="scripted answers deterministically without a model, for tests and benches"
+        "vllm", description="scripted: deterministic output without a model, for tests and benchmarks"
     )
-    device: Literal["cuda", "cpu"] = Field("cuda", description="what the model runs on")
-    max_num_seqs: int | None = Field(None, ge=1, description="sequences that the engine runs side by side")
-    max_num_batched_tokens: int | None = Field(None, ge=1, description="tokens per engine step")
-    max_model_len: int | None = Field(None, ge=1, description="tokens of prompt and translation together")
+    device: Literal["cuda", "cpu"] = Field("cuda", description="device that runs the model")
+    max_num_seqs: int | None = Field(None, ge=1, description="maximum sequences decoded at once")
+    max_num_batched_tokens: int | None = Field(None, ge=1, description="maximum tokens per engine step")
+    max_model_len: int | None = Field(
+        None, ge=1, description="maximum tokens of prompt and translation together"
+    )
     gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="share of memory to use")
     kv_cache_memory_bytes: int | None = Field(None, ge=1, description="KV cache size instead of the share")
     tensor_parallel_size: int | None = Field(None, ge=1, description="GPUs that hold one model together")
@@ -87,77 +103,81 @@ class Settings(BaseSettings):
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,
         gt=0,
-        description="seconds after which a request is given up; routers have the same default",
+        description="maximum seconds for a request, then 504; same default as the router",
     )
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
         le=3600,
-        description="seconds without progress after which a client that does not read its answer is disconnected",
+        description="seconds without progress after which a client that does not read its response is disconnected",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
-        description="maximum seconds for a file, which gets request-timeout-s for every "
-        f"{FILE_CHARACTERS} characters",
+        description=f"maximum seconds for a file; a file gets request-timeout-s per {FILE_CHARACTERS} characters",
     )
     max_queued_requests: int | None = Field(
         None,
         ge=0,
-        description="generations that may wait for the engine, one for each text and alternative of a request; "
-        "default: 8 for each that runs",
+        description="maximum generations that wait for the engine; default: 8 per running sequence",
     )
     max_queued_tokens: int | None = Field(
-        None, ge=0, description="tokens that may wait for the engine; default: as many as it runs at once"
+        None,
+        ge=0,
+        description="maximum estimated tokens that wait for the engine; default: as many as run at once",
     )
-    refuse_late: bool = Field(
-        True, description="refuse at once what the measured pace says will miss its time limit"
+    deadline_aware_admission: bool = Field(
+        True,
+        description="refuse a request immediately if, at the measured throughput, it would exceed its time limit",
     )
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
-        "fcfs", description="first come, first served, or short texts before long ones, which age"
+        "fcfs", description="fcfs, or shortest: short segments first, with aging"
     )
-    gather_steps: int | None = Field(
+    prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
-        description="engine steps from one in which requests begin to the next, at load; 1: each at once; "
-        "default: 4 on a GPU, else 1",
+        description="engine steps between prefills under load; 1: no batching; default: 4 on a GPU, else 1; "
+        "vLLM's own argument of this name is for data parallelism only",
     )
-    whole_answers: bool = Field(
-        True, description="let the engine's process keep an answer that nobody streams until it is whole"
+    coalesce_outputs: bool = Field(
+        True,
+        description="send the output of non-streaming requests from the engine process once, when it is complete",
     )
-    wedged_after_s: float = Field(
-        120, gt=0, description="seconds without progress, with work to do, after which the pod is not alive"
+    stall_timeout_s: float = Field(
+        120, gt=0, description="seconds without an engine step while requests run, after which /livez fails"
     )
     unready_when_overloaded: bool = Field(
-        False, description="turn unready while new requests are refused for load"
+        False, description="fail /readyz while requests are refused because of overload"
     )
     lame_duck_s: float | None = Field(
         None,
         ge=0,
-        description="most seconds after SIGTERM that requests are still taken, while unready; "
-        f"default: {LAME_DUCK_S:g} where requests came in the last minute, else 0",
+        description="maximum seconds after SIGTERM in which requests are still accepted while /readyz fails; "
+        f"default: {LAME_DUCK_S:g} if there were requests in the last minute, else 0",
     )
     otlp_endpoint: str | None = Field(
         None, description="OTLP/HTTP collector for traces, such as http://otel:4318; default: OTEL_*, or none"
     )
-    drain_timeout_s: float = Field(60, ge=0, description="seconds that requests in flight get on SIGTERM")
-    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="largest request body that is read")
-    max_texts: int = Field(1024, ge=1, description="texts that one request may carry")
-    max_characters: int | None = Field(
-        None, ge=0, description="characters translated over DeepL's API until it answers 456; default: no end"
+    drain_timeout_s: float = Field(
+        60, ge=0, description="maximum seconds to finish in-flight requests after SIGTERM"
+    )
+    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="maximum bytes of a request body")
+    max_texts: int = Field(1024, ge=1, description="maximum texts per request")
+    deepl_character_limit: int | None = Field(
+        None, ge=0, description="characters per pod after which DeepL's API answers 456; default: no limit"
     )
 
     termination_log: Path | None = Field(
         None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"
     )
     cache_dir: Path | None = Field(
-        None, description="weights go under it at huggingface/, compiled kernels at vllm/"
+        None, description="directory for weights (huggingface/) and compiled kernels (vllm/)"
     )
     glossary_dir: Path | None = Field(
         None,
         description="directory of callers' glossaries; default: glossaries/ under cache-dir, else memory",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least severe to log")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
     @field_validator("prompt_family")
     @classmethod
@@ -182,7 +202,7 @@ class Settings(BaseSettings):
 
     @property
     def traces_endpoint(self) -> str | None:
-        """Where traces are sent, path and all: by the flag, else as OpenTelemetry's own variables say; or None.
+        """The URL that traces are sent to: of the flag, else of OpenTelemetry's own variables; or None.
 
         Source: https://opentelemetry.io/docs/specs/otel/protocol/exporter/
         """
@@ -196,12 +216,12 @@ class Settings(BaseSettings):
 
     @property
     def name(self) -> str:
-        """What metrics and logs call this deployment."""
+        """Name of this deployment in metrics and logs."""
         return self.served_name or self.model
 
 
 def termination_log(argv: list[str]) -> Path | None:
-    """Where a failed start leaves its sentence, found without reading any other setting.
+    """File for the reason of a failed start, found without reading any other setting.
 
     Settings that are wrong are themselves a reason to write there.
 
@@ -209,7 +229,7 @@ def termination_log(argv: list[str]) -> Path | None:
         argv: What follows `dragoman serve`.
 
     Returns:
-        The file that was asked for, else Kubernetes' own where this process may write it, else None.
+        The file of the flag or variable, else Kubernetes' own if this process can write it, else None.
     """
     named_by = flag("termination_log")
     for at, argument in enumerate(argv):
@@ -234,6 +254,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return read_command_line(Settings, argv)
+        return read_command_line(Settings, argv, RENAMED)
     except CommandLineError as error:
         raise SettingsError(str(error)) from error

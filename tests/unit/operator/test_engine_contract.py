@@ -42,17 +42,17 @@ def test_families_of_the_spec_are_those_of_the_engine() -> None:
 SAID: list[tuple[dict[str, Any], str, object]] = [
     ({"engine": {"schedulingPolicy": "FirstComeFirstServed"}}, "scheduling_policy", "fcfs"),
     ({"engine": {"schedulingPolicy": "ShortestFirst"}}, "scheduling_policy", "shortest"),
-    ({"engine": {"stallTimeout": "3m"}}, "wedged_after_s", 180),
+    ({"engine": {"stallTimeout": "3m"}}, "stall_timeout_s", 180),
     ({"admission": {"maxQueuedRequests": 0}}, "max_queued_requests", 0),
     ({"admission": {"maxQueuedTokens": 0}}, "max_queued_tokens", 0),
-    ({"admission": {"deadlineAware": False}}, "refuse_late", False),
+    ({"admission": {"deadlineAware": False}}, "deadline_aware_admission", False),
     ({"admission": {"requestTimeout": "1m30s"}}, "request_timeout_s", 90),
     ({"admission": {"unreadyWhenOverloaded": True}}, "unready_when_overloaded", True),
     ({"translation": {"split": "Lines"}}, "split", "lines"),
     ({"translation": {"split": "Sentences"}}, "split", "sentences"),
     ({"translation": {"split": "NoNewlines"}}, "split", "no-lines"),
     ({"translation": {"split": "None"}}, "split", "none"),
-    ({"translation": {"cacheSize": "1Mi"}}, "cache_bytes", 1024 * 1024),
+    ({"translation": {"cacheSize": "1Mi"}}, "translation_cache_bytes", 1024 * 1024),
     ({"tracing": {"otlpEndpoint": "http://otel:4318"}}, "otlp_endpoint", "http://otel:4318"),
     ({"rollout": {"lameDuck": "0s"}}, "lame_duck_s", 0),
 ]
@@ -71,12 +71,12 @@ def test_engine_takes_each_value_as_it_is_meant(
 @pytest.mark.parametrize(
     ("setting", "group", "field", "said"),
     [
-        ("wedged_after_s", "engine", "stallTimeout", ("Default: 2m.", 120)),
+        ("stall_timeout_s", "engine", "stallTimeout", ("Default: 2m.", 120)),
         ("request_timeout_s", "admission", "requestTimeout", ("Default: 30s.", 30)),
-        ("refuse_late", "admission", "deadlineAware", ("Default: true.", True)),
+        ("deadline_aware_admission", "admission", "deadlineAware", ("Default: true.", True)),
         ("unready_when_overloaded", "admission", "unreadyWhenOverloaded", ("Default: false.", False)),
         ("scheduling_policy", "engine", "schedulingPolicy", ("Default: FirstComeFirstServed.", "fcfs")),
-        ("cache_bytes", "translation", "cacheSize", ("Default: no cache.", 0)),
+        ("translation_cache_bytes", "translation", "cacheSize", ("Default: no cache.", 0)),
     ],
 )
 def test_defaults_that_the_crd_tells_are_those_of_the_engine(

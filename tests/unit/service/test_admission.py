@@ -25,7 +25,7 @@ from dragoman_service.core.admission import (
     file_limit_s,
     verdict,
 )
-from dragoman_service.engine.protocol import Capacity, Pulse
+from dragoman_service.engine.protocol import Capacity, StallDetector
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
 
@@ -40,7 +40,7 @@ class Clock:
 @dataclass
 class Engine:
     capacity: Capacity = CAPACITY
-    pulse: Pulse = field(default_factory=Pulse)
+    stall_detector: StallDetector = field(default_factory=StallDetector)
 
 
 def make_admission(clock: Clock | None = None, **bounds: int) -> Admission:
@@ -135,7 +135,7 @@ def test_what_would_come_too_late_is_refused_at_once(
     load: Load, time_left_s: float, refusal: Refusal | None
 ) -> None:
     assert verdict(Bounds(), CAPACITY, load, Cost(10, 0), time_left_s) == refusal
-    assert verdict(Bounds(refuse_late=False), CAPACITY, load, Cost(10, 0), time_left_s) is None
+    assert verdict(Bounds(deadline_aware=False), CAPACITY, load, Cost(10, 0), time_left_s) is None
 
 
 @pytest.mark.parametrize(("rate", "retry_after_s"), [(None, 1), (10_000.0, 1), (100.0, 10), (1.0, 60)])
@@ -205,7 +205,7 @@ def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_b
         while waiting and len(running) < 12:
             came_s, held, place = waiting.pop(0)
             running.append((clock.now_s + service_s, came_s, held, place))
-        engine.pulse._generating = len(waiting) + len(running)
+        engine.stall_detector._generating = len(waiting) + len(running)
     assert refused
     # What was taken on before the first were finished may be late: these are answered 503 too (`Place.late`).
     before_evidence = 12 * 8

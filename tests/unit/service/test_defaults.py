@@ -7,7 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from dragoman_service.engine.vllm.arguments import cpu_arguments, gather_steps, gpu_arguments, graph_sizes
+from dragoman_service.engine.vllm.arguments import (
+    cpu_arguments,
+    gpu_arguments,
+    graph_sizes,
+    prefill_schedule_interval,
+)
 from dragoman_service.settings import Settings
 
 
@@ -51,6 +56,6 @@ def test_whoever_says_anything_of_graphs_has_what_vllm_makes_of_it(asked: dict[s
 def test_requests_are_gathered_on_a_gpu_unless_asked_otherwise(
     make_settings: Callable[..., Settings],
 ) -> None:
-    assert gather_steps(make_settings(device="cuda")) == 4
-    assert gather_steps(make_settings(device="cpu")) == 1
-    assert gather_steps(make_settings(device="cuda", gather_steps=1)) == 1
+    assert prefill_schedule_interval(make_settings(device="cuda")) == 4
+    assert prefill_schedule_interval(make_settings(device="cpu")) == 1
+    assert prefill_schedule_interval(make_settings(device="cuda", prefill_schedule_interval=1)) == 1

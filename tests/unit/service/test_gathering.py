@@ -3,25 +3,25 @@ from contextlib import ExitStack
 
 import pytest
 
-from dragoman_service.engine.protocol import Pulse
-from dragoman_service.engine.vllm.prefill_gate import Gathering
+from dragoman_service.engine.protocol import StallDetector
+from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 
 
 class Engine:
     """One that has something to do until told otherwise."""
 
     def __init__(self, every: int) -> None:
-        self.pulse = Pulse()
-        self.gathering = Gathering(every, self.pulse)
+        self.stall_detector = StallDetector()
+        self.prefill_gate = PrefillGate(every, self.stall_detector)
         self._work = ExitStack()
-        self._work.enter_context(self.pulse.generation())
+        self._work.enter_context(self.stall_detector.generation())
 
     def ends(self) -> None:
         self._work.close()
-        self.gathering.open()
+        self.prefill_gate.open()
 
     def comes(self) -> asyncio.Task[None]:
-        return asyncio.create_task(self.gathering.entered())
+        return asyncio.create_task(self.prefill_gate.wait())
 
 
 async def turns() -> None:
@@ -33,13 +33,13 @@ async def test_those_that_come_between_two_openings_go_in_together() -> None:
     engine = Engine(3)
     come = [engine.comes()]
     await turns()
-    engine.gathering.step()
+    engine.prefill_gate.step()
     come.append(engine.comes())
     await turns()
-    engine.gathering.step()
+    engine.prefill_gate.step()
     await turns()
     assert [each.done() for each in come] == [False, False]
-    engine.gathering.step()
+    engine.prefill_gate.step()
     await turns()
     assert [each.done() for each in come] == [True, True]
     late = engine.comes()
@@ -52,7 +52,7 @@ async def test_those_that_come_between_two_openings_go_in_together() -> None:
 async def test_whoever_comes_when_nobody_has_for_long_goes_in_at_once() -> None:
     engine = Engine(3)
     for _ in range(5):
-        engine.gathering.step()
+        engine.prefill_gate.step()
     first, second = engine.comes(), engine.comes()
     await turns()
     assert (first.done(), second.done()) == (True, False)
@@ -68,7 +68,7 @@ async def test_an_engine_that_has_nothing_to_do_keeps_nobody_waiting() -> None:
     engine.ends()
     async with asyncio.timeout(30):
         await waiting
-        await engine.gathering.entered()
+        await engine.prefill_gate.wait()
 
 
 async def test_one_lets_everybody_in() -> None:
@@ -84,7 +84,7 @@ async def test_whoever_leaves_while_it_waits_holds_up_nobody() -> None:
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
         await gone
-    engine.gathering.step()
-    engine.gathering.step()
+    engine.prefill_gate.step()
+    engine.prefill_gate.step()
     async with asyncio.timeout(30):
         await there

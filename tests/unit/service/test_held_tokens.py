@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_service.engine.vllm.coalescing import HeldTokens
+from dragoman_service.engine.vllm.coalescing import TokenBuffer
 
 
 @dataclass
@@ -20,12 +20,12 @@ class Output:
     events: list[str] | None = None
 
 
-def told(held: HeldTokens, *outputs: Output) -> list[tuple[str, list[int]]]:
-    return [(each.request_id, each.new_token_ids) for each in held.passed_on(list(outputs))]
+def told(held: TokenBuffer, *outputs: Output) -> list[tuple[str, list[int]]]:
+    return [(each.request_id, each.new_token_ids) for each in held.forwarded(list(outputs))]
 
 
 def test_an_answer_is_told_of_when_it_begins_and_when_it_is_whole() -> None:
-    held = HeldTokens(lambda _: True)
+    held = TokenBuffer(lambda _: True)
     assert told(held, Output("a", [1])) == [("a", [1])]
     assert told(held, Output("a", [2])) == []
     assert told(held, Output("a", [3, 4])) == []
@@ -33,20 +33,20 @@ def test_an_answer_is_told_of_when_it_begins_and_when_it_is_whole() -> None:
 
 
 def test_one_that_is_streamed_is_told_of_token_by_token() -> None:
-    held = HeldTokens(lambda request_id: request_id == "whole")
+    held = TokenBuffer(lambda request_id: request_id == "whole")
     told(held, Output("whole", [1]), Output("streamed", [1]))
     assert told(held, Output("whole", [2]), Output("streamed", [2])) == [("streamed", [2])]
 
 
 def test_an_answer_of_one_token_is_whole_at_once() -> None:
-    held = HeldTokens(lambda _: True)
+    held = TokenBuffer(lambda _: True)
     assert told(held, Output("a", [1], "stop")) == [("a", [1])]
     # Another request of that id begins anew.
     assert told(held, Output("a", [2]), Output("b", [7], "length")) == [("a", [2]), ("b", [7])]
 
 
 def test_what_happened_to_a_request_is_told_at_once() -> None:
-    held = HeldTokens(lambda _: True)
+    held = TokenBuffer(lambda _: True)
     told(held, Output("a", [1]))
     told(held, Output("a", [2]))
     assert told(held, Output("a", [3], events=["preempted"])) == [("a", [2, 3])]
@@ -55,7 +55,7 @@ def test_what_happened_to_a_request_is_told_at_once() -> None:
 
 
 def test_a_request_that_is_gone_leaves_nothing() -> None:
-    held = HeldTokens(lambda _: True)
+    held = TokenBuffer(lambda _: True)
     told(held, Output("a", [1]), Output("b", [1]))
     told(held, Output("a", [2]), Output("b", [2]))
     held.keep({"b"})
@@ -71,7 +71,7 @@ def test_a_request_that_is_gone_leaves_nothing() -> None:
 def test_no_token_is_lost_doubled_or_turned_round(
     steps: list[tuple[list[int], bool, str]],
 ) -> None:
-    held = HeldTokens(lambda request_id: request_id != "c")
+    held = TokenBuffer(lambda request_id: request_id != "c")
     sent: dict[str, list[int]] = {each: [] for each in "abc"}
     came: dict[str, list[int]] = {each: [] for each in "abc"}
     steps += [([0], False, each) for each in "abc"]
@@ -81,6 +81,6 @@ def test_no_token_is_lost_doubled_or_turned_round(
         output = Output(
             request_id, list(tokens), "stop" if ends else None, ["preempted"] if eventful else None
         )
-        for each in held.passed_on([output]):
+        for each in held.forwarded([output]):
             came[each.request_id] += each.new_token_ids
     assert came == sent

@@ -108,7 +108,7 @@ def test_gauges_follow_the_pod() -> None:
     lifecycle = Lifecycle()
     engine = ScriptedEngine(Script(), "m", CollectorRegistry())
     admission = Admission(Bounds(), engine, 30)
-    counted.metrics.watch(lifecycle, admission, engine.pulse, LoopLag())
+    counted.metrics.watch(lifecycle, admission, engine.stall_detector, LoopLag())
     lifecycle.ready()
     with lifecycle.admit(), admission.admit(Cost(123, 1), 30):
         assert counted.value("requests_in_flight") == 1
@@ -123,7 +123,7 @@ def test_gauges_follow_the_pod() -> None:
 def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     counted = Counted()
     engine = ScriptedEngine(Script(), "m", CollectorRegistry())
-    counted.metrics.watch(Lifecycle(), Admission(Bounds(), engine, 30), engine.pulse, LoopLag())
+    counted.metrics.watch(Lifecycle(), Admission(Bounds(), engine, 30), engine.stall_detector, LoopLag())
     glossary: Any = SimpleNamespace(terms=0, problem="")
     counted.metrics.watch_glossary(glossary)
     counted.registry.register(GPUs(SimpleNamespace(), {}))

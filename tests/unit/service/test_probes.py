@@ -3,8 +3,8 @@ import pytest
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.http.probes import Tolerance, ailment, hindrance
 
-STRICT = Tolerance(wedged_after_s=10, unready_when_overloaded=True)
-LAX = Tolerance(wedged_after_s=10)
+STRICT = Tolerance(stall_timeout_s=10, unready_when_overloaded=True)
+LAX = Tolerance(stall_timeout_s=10)
 
 
 @pytest.mark.parametrize(

@@ -52,10 +52,10 @@ async def test_a_long_list_does_not_take_the_whole_engine() -> None:
     async with asyncio.timeout(
         30
     ):  # So many texts are prepared in a thread, and begun a few at a turn of the loop.
-        while translator.engine.pulse.generating < MAX_CONCURRENT_SEGMENTS:  # type: ignore[attr-defined]
+        while translator.engine.stall_detector.generating < MAX_CONCURRENT_SEGMENTS:  # type: ignore[attr-defined]
             await settled()
     await settled()
-    assert translator.engine.pulse.generating == MAX_CONCURRENT_SEGMENTS  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == MAX_CONCURRENT_SEGMENTS  # type: ignore[attr-defined]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert len(await make_translator().translate(asked(*(f"a{number}b" for number in range(300))))) == 300
@@ -84,25 +84,25 @@ async def test_what_takes_too_long_is_given_up_and_aborted() -> None:
     translator = make_translator(timeout_s=0.05, first_token_s=60)
     with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
         await translator.translate(asked("a", "b"))
-    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
 
 
 async def test_one_failed_text_fails_the_request_and_aborts_the_others() -> None:
     translator = make_translator(fail_every=2, max_num_seqs=8)
     with pytest.raises(GenerationError):
         await translator.translate(asked("a", "b", "c"))
-    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
 
 
 async def test_a_cancelled_request_aborts_its_generations() -> None:
     translator = make_translator(first_token_s=60)
     task = asyncio.create_task(translator.translate(asked("a", "b")))
     await settled()
-    assert translator.engine.pulse.generating == 2  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 2  # type: ignore[attr-defined]
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert translator.engine.pulse.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
 
 
 class Answering(ScriptedEngine):

@@ -82,7 +82,7 @@ def test_a_request_that_is_too_large_is_not_tried_again(start_scripted: Any, cli
 
 
 def test_a_quota_that_is_used_up_is_not_tried_again(start_scripted: Any, client_of: ClientOf) -> None:
-    pod = start_scripted("--max-characters", "10")
+    pod = start_scripted("--deepl-character-limit", "10")
     pod.wait_for("/readyz")
     client = client_of(pod.url)
     client.translate_text("123456", **TALKING)

@@ -61,14 +61,14 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
     glossary = td.spec.glossary
     return {
         "scheduling-policy": _POLICIES.get(engine.scheduling_policy or ""),
-        "wedged-after-s": _seconds(engine.stall_timeout),
+        "stall-timeout-s": _seconds(engine.stall_timeout),
         "max-queued-requests": admission.max_queued_requests,
         "max-queued-tokens": admission.max_queued_tokens,
-        "refuse-late": _flag(admission.deadline_aware),
+        "deadline-aware-admission": _flag(admission.deadline_aware),
         "request-timeout-s": _seconds(admission.request_timeout),
         "unready-when-overloaded": _flag(admission.unready_when_overloaded),
         "split": _SPLITS.get(translation.split or ""),
-        "cache-bytes": translation.cache_bytes,
+        "translation-cache-bytes": translation.cache_bytes,
         "glossary": f"{GLOSSARY_MOUNT}/{glossary.config_map_key_ref.key}" if glossary else None,
         "otlp-endpoint": td.spec.tracing.otlp_endpoint,
         "lame-duck-s": _seconds(td.spec.rollout.lame_duck),

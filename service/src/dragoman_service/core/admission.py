@@ -25,7 +25,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
-from dragoman_service.engine.protocol import Capacity, Pulse
+from dragoman_service.engine.protocol import Capacity, StallDetector
 
 QUEUED_PER_SEQUENCE = 8
 """Generations that may wait for each sequence that runs, unless it is set: a sentence takes a second or so, and
@@ -50,13 +50,13 @@ class Bounds:
         queued_requests: Generations beyond one for each sequence; None is `QUEUED_PER_SEQUENCE` for each. A request
             counts as many as it may have in the engine at once.
         queued_tokens: Tokens, of prompts and translations, beyond what runs; None is as many as run.
-        refuse_late: Whether a request is refused whose deadline the measured rate says will be missed.
+        deadline_aware: Whether a request is refused whose deadline the measured rate says will be missed.
         at_once: Generations of one request in the engine at once, at most.
     """
 
     queued_requests: int | None = None
     queued_tokens: int | None = None
-    refuse_late: bool = True
+    deadline_aware: bool = True
     at_once: int = MAX_CONCURRENT_SEGMENTS
 
     def slots(self, cost: Cost) -> int:
@@ -113,7 +113,7 @@ def verdict(bounds: Bounds, capacity: Capacity, load: Load, cost: Cost, time_lef
         return Refusal(Reason.REQUESTS, retry_after_s(load))
     if load.slots and load.tokens + min(cost.tokens, queued_tokens) > capacity.tokens + queued_tokens:
         return Refusal(Reason.TOKENS, retry_after_s(load))
-    if bounds.refuse_late:
+    if bounds.deadline_aware:
         late_s = expected_s(capacity, load, cost) - time_left_s
         if late_s > 0:
             return Refusal(Reason.DEADLINE, _whole_s(late_s))
@@ -219,7 +219,7 @@ class Sized(Protocol):
         ...
 
     @property
-    def pulse(self) -> Pulse:
+    def stall_detector(self) -> StallDetector:
         """What it has to do."""
         ...
 
@@ -254,7 +254,7 @@ class Admission:
     @property
     def load(self) -> Load:
         """What has been admitted and is unfinished."""
-        generating = self._engine.pulse.generating
+        generating = self._engine.stall_detector.generating
         rate = self.rate.tokens_per_s
         if rate is None and self._slots:
             running = self._tokens * min(1.0, self._engine.capacity.sequences / self._slots)
@@ -326,7 +326,7 @@ class Admission:
         capacity = self._engine.capacity
         self._slots += slots
         self._tokens += tokens
-        over = self._engine.pulse.generating > capacity.sequences or self._tokens > capacity.tokens
+        over = self._engine.stall_detector.generating > capacity.sequences or self._tokens > capacity.tokens
         self.rate.under_load(over)
 
 

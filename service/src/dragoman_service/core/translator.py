@@ -406,7 +406,7 @@ def translator_of(
         split=Split(settings.split) if settings.split else None,
         max_concurrent=max_concurrent(settings),
         glossary=GlossaryFile(settings.glossary) if settings.glossary else None,
-        cache_bytes=settings.cache_bytes,
+        cache_bytes=settings.translation_cache_bytes,
         observer=observer,
         guards=guards,
     )

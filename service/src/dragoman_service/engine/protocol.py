@@ -12,12 +12,12 @@ from typing import Any, Protocol
 from dragoman_protocols.errors import TextTooLongError
 
 
-class Pulse:
-    """Counts generations, and the time that an engine has owed a step; used from the event loop alone.
+class StallDetector:
+    """Counts generations, and the time without a step while there are any; used from the event loop alone.
 
-    Time counts while there is work, from the last step on, and only a step takes it back: an engine that is
-    stuck while its callers give up, one after the other, is noticed all the same, and one that is idle, or
-    whose callers leave before it can have done anything, is not.
+    Time counts while there is work, from the last step on, and only a step resets it: an engine that is stuck while
+    its clients disconnect, one after the other, is detected; one that is idle, or whose clients disconnect before it
+    can have made a step, is not.
 
     Args:
         clock: Monotonic seconds.
@@ -26,18 +26,18 @@ class Pulse:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._generating = 0
-        self._owed_s = 0.0
+        self._without_step_s = 0.0
         self._since_s = 0.0
 
     @property
     def generating(self) -> int:
-        """Generations that the engine has been given and has not ended, those that wait for a place too."""
+        """Unfinished generations of the engine, those that wait for a slot included."""
         return self._generating
 
     @property
     def stalled_s(self) -> float:
-        """Seconds that the engine has had work and has made no step."""
-        return self._owed_s + (self._clock() - self._since_s if self._generating else 0.0)
+        """Seconds without a step while there was work."""
+        return self._without_step_s + (self._clock() - self._since_s if self._generating else 0.0)
 
     @contextmanager
     def generation(self) -> Iterator[None]:
@@ -50,11 +50,11 @@ class Pulse:
         finally:
             self._generating -= 1
             if not self._generating:
-                self._owed_s += self._clock() - self._since_s
+                self._without_step_s += self._clock() - self._since_s
 
     def step(self) -> None:
-        """The engine has got on with something."""
-        self._owed_s = 0.0
+        """The engine has made a step."""
+        self._without_step_s = 0.0
         self._since_s = self._clock()
 
 
@@ -108,7 +108,7 @@ def output_budget(
 
 
 class Phase(StrEnum):
-    """Where a pod stands between its first breath and its last."""
+    """Lifecycle phases of a pod."""
 
     STARTING = "starting"
     RESOLVING = "resolving"
@@ -118,18 +118,18 @@ class Phase(StrEnum):
     WARMING_UP = "warming-up"
     READY = "ready"
     LEAVING = "leaving"
-    """Still takes requests, and wants to get none: a lame duck."""
+    """Lame duck: accepts requests, and is not ready."""
     DRAINING = "draining"
     FAILED = "failed"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a start has come.
+    """Progress of a start.
 
     Args:
         phase: What the engine is doing.
-        share_ratio: Share of this phase that is done, 0 to 1, or None where nothing tells.
+        share_ratio: Part of this phase that is done, 0 to 1, or None if unknown.
     """
 
     phase: Phase
@@ -137,7 +137,7 @@ class Progress:
 
 
 Report = Callable[[Progress], None]
-"""Takes note of how far a start has come; may be called from any thread."""
+"""Receives the progress of a start; can be called from any thread."""
 
 
 class Framing(StrEnum):
@@ -239,7 +239,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What an engine runs side by side; more waits.
+    """What an engine runs at once; more waits.
 
     Args:
         sequences: Generations.
@@ -251,21 +251,26 @@ class Capacity:
 
 
 class Engine(Protocol):
-    """Generates text, many requests side by side."""
+    """Generates text for many requests at once."""
 
     @property
     def capacity(self) -> Capacity:
-        """What it runs side by side; known once it is loaded."""
+        """What it runs at once; known once it is loaded."""
         ...
 
     @property
-    def pulse(self) -> Pulse:
-        """What it has to do, and whether it gets on with it."""
+    def stall_detector(self) -> StallDetector:
+        """Its generations, and the time without a step."""
         ...
 
     @property
     def max_model_len(self) -> int:
         """Tokens of prompt and output together that the model holds; 0 until it is loaded."""
+        ...
+
+    @property
+    def hidden_metrics(self) -> frozenset[str]:
+        """Names of its metric families that would be wrong."""
         ...
 
     def count_tokens(self, text: str) -> int:
@@ -276,7 +281,7 @@ class Engine(Protocol):
         """Get ready; returns once `generate` may be called.
 
         Args:
-            report: Told of each phase.
+            report: Called with each phase.
 
         Raises:
             StartError: With one sentence that says why it cannot.
@@ -292,13 +297,13 @@ class Engine(Protocol):
         priority: int = 0,
         trace_headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[Chunk]:
-        """Answer one prompt; closing the generator aborts it and frees its place.
+        """Answer one prompt; closing the generator aborts it and frees its slot.
 
         Args:
             prompt: The instruction.
             decoding: How to answer.
             request_id: Unique among those in flight.
-            priority: Lower goes first, where the engine schedules by priority; else it is not looked at.
+            priority: Lower goes first, if the engine schedules by priority; otherwise ignored.
             trace_headers: W3C trace context that the engine's own spans belong to.
 
         Raises:
@@ -309,13 +314,13 @@ class Engine(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raise EngineDeadError once the engine can answer no more."""
+        """Raise EngineDeadError once the engine has exited."""
         ...
 
     async def aclose(self, drain_s: float) -> None:
         """Stop, also during `load`, and leave no process behind.
 
         Args:
-            drain_s: Seconds that generations in flight get to finish.
+            drain_s: Maximum seconds to finish generations in flight.
         """
         ...

@@ -30,7 +30,7 @@ from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.endpoints import Endpoints
-from dragoman_service.http.exposition import BY_TOKEN, Exposition
+from dragoman_service.http.exposition import Exposition
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossary_store import open_store
 from dragoman_service.http.held_glossaries import HeldGlossaries
@@ -73,7 +73,7 @@ def create_app(
     bounds = Bounds(
         settings.max_queued_requests,
         settings.max_queued_tokens,
-        settings.refuse_late,
+        settings.deadline_aware_admission,
         max_concurrent(settings),
     )
     admission = Admission(bounds, engine, settings.request_timeout_s, file_longest_s=settings.file_timeout_s)
@@ -81,7 +81,7 @@ def create_app(
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
     guards = GuardProcess() if _has_guard_process(settings) else None
     translator = translator_of(settings, tracing.engine(engine), metrics, guards)
-    metrics.watch(lifecycle, admission, engine.pulse, lag)
+    metrics.watch(lifecycle, admission, engine.stall_detector, lag)
     app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
     app.state.client_stalled = metrics.stalled.inc
@@ -93,8 +93,8 @@ def create_app(
     if glossary := translator.glossary:
         metrics.watch_glossary(glossary)
         app.state.watches.append(glossary.watch)
-    tolerance = Tolerance(settings.wedged_after_s, settings.unready_when_overloaded)
-    shown = Exposition(registry, BY_TOKEN if settings.whole_answers else frozenset())
+    tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
+    shown = Exposition(registry, lambda: engine.hidden_metrics)
     app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
     app.add_middleware(BoundedQuery)
     held = HeldGlossaries()
@@ -115,7 +115,9 @@ def create_app(
     app.include_router(translate_routes(answering))
     app.include_router(libretranslate_routes(answering))
     glossaries = open_store(settings.glossary_dir, settings.cache_dir)
-    deepl = DeepL(settings.languages, glossaries, Usage(settings.max_characters), settings.max_texts, held)
+    deepl = DeepL(
+        settings.languages, glossaries, Usage(settings.deepl_character_limit), settings.max_texts, held
+    )
     app.include_router(deepl_routes(answering, deepl))
     app.include_router(openai_routes(answering, settings.name))
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]

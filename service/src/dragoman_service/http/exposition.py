@@ -1,15 +1,11 @@
-"""What `/metrics` shows: all that is registered, but for what would be untrue."""
+"""The metrics of a pod, without those that would be wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
-
-BY_TOKEN = frozenset({"vllm:inter_token_latency_seconds", "vllm:iteration_tokens_total"})
-"""vLLM counts these as it hears of each token, and takes a whole answer's tokens for one step's.
-`vllm:request_time_per_output_token_seconds` stays right."""
 
 
 class Exposition(Collector):
@@ -17,13 +13,14 @@ class Exposition(Collector):
 
     Args:
         registry: Of all metrics.
-        without: Names of families that are not shown.
+        hidden: Names of families that are not shown; called at each scrape.
     """
 
-    def __init__(self, registry: Collector, without: frozenset[str]) -> None:
+    def __init__(self, registry: Collector, hidden: Callable[[], frozenset[str]]) -> None:
         self._registry = registry
-        self._without = without
+        self._hidden = hidden
 
     def collect(self) -> Iterable[Metric]:
         """The families that are shown."""
-        return (family for family in self._registry.collect() if family.name not in self._without)
+        hidden = self._hidden()
+        return (family for family in self._registry.collect() if family.name not in hidden)

@@ -14,7 +14,7 @@ from dragoman_protocols.languages import Pair
 from dragoman_service.core.admission import Admission, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import Observer, Origin
-from dragoman_service.engine.protocol import Phase, Pulse
+from dragoman_service.engine.protocol import Phase, StallDetector
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 
@@ -88,7 +88,9 @@ class Metrics(Observer):
         for reason in Reason:
             self._refusals.labels(model_name, reason.value)
 
-    def watch(self, lifecycle: Lifecycle, admission: Admission, pulse: Pulse, lag: LoopLag) -> None:
+    def watch(
+        self, lifecycle: Lifecycle, admission: Admission, stall_detector: StallDetector, lag: LoopLag
+    ) -> None:
         """Show the pod's state as gauges, read when metrics are asked for."""
         phase = Gauge(
             "dragoman_phase", "1 for the pod's phase", ["model_name", "phase"], registry=self._registry
@@ -110,7 +112,11 @@ class Metrics(Observer):
                 "Estimated tokens a second that were done under load; 0 before there was any",
                 lambda: admission.load.tokens_per_s or 0.0,
             ),
-            ("engine_stalled_seconds", "Time without a step of an engine with work", lambda: pulse.stalled_s),
+            (
+                "engine_stalled_seconds",
+                "Time without a step of an engine with work",
+                lambda: stall_detector.stalled_s,
+            ),
             ("event_loop_lag_seconds", "Longest delay of a timer in the last 15 s", lag.worst_s),
         ):
             gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)

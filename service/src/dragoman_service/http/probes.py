@@ -21,11 +21,11 @@ class Tolerance:
     """What a pod puts up with and still calls itself well.
 
     Args:
-        wedged_after_s: Seconds without an engine step, with work to do, after which it is not alive.
+        stall_timeout_s: Seconds without an engine step, with work to do, after which it is not alive.
         unready_when_overloaded: Whether it is unready while it refuses requests for load.
     """
 
-    wedged_after_s: float
+    stall_timeout_s: float
     unready_when_overloaded: bool = False
 
 
@@ -33,7 +33,7 @@ def ailment(phase: Phase, stalled_s: float, tolerance: Tolerance) -> str | None:
     """Why only a restart helps, in words; None where none is needed."""
     if phase is Phase.FAILED:
         return "the engine is gone"
-    if stalled_s > tolerance.wedged_after_s:
+    if stalled_s > tolerance.stall_timeout_s:
         return f"the engine has had work for {stalled_s:.0f} s and has done none of it"
     return None
 
@@ -78,13 +78,13 @@ def probe_routes(
                 await engine.check()
             except EngineDeadError:
                 lifecycle.fail()
-        return _state(lifecycle, ailment(lifecycle.phase, engine.pulse.stalled_s, tolerance))
+        return _state(lifecycle, ailment(lifecycle.phase, engine.stall_detector.stalled_s, tolerance))
 
     @router.get(READY_PATH)
     async def ready() -> Response:
         """200 while requests should come: not before the model is loaded, not once the pod is to leave."""
         full = lifecycle.phase is Phase.READY and admission.full
-        return _state(lifecycle, hindrance(lifecycle.phase, engine.pulse.stalled_s, full, tolerance))
+        return _state(lifecycle, hindrance(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance))
 
     @router.get(STARTUP_PATH)
     async def startup() -> Response:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman_protocols.errors import RequestError
-from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Pulse, Report
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Report, StallDetector
 from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -250,9 +250,14 @@ class TracedEngine:
         return self._engine.capacity
 
     @property
-    def pulse(self) -> Pulse:
-        """See `Engine.pulse`."""
-        return self._engine.pulse
+    def stall_detector(self) -> StallDetector:
+        """See `Engine.stall_detector`."""
+        return self._engine.stall_detector
+
+    @property
+    def hidden_metrics(self) -> frozenset[str]:
+        """See `Engine.hidden_metrics`."""
+        return self._engine.hidden_metrics
 
     @property
     def max_model_len(self) -> int:

@@ -25,6 +25,9 @@ from dragoman_service.text.segments import sentences
 LEAST_SIZE = 40.0
 """English characters of the shortest source that is checked: a few words may have far shorter translations."""
 
+MAX_UNCHECKED_CHARS = int(LEAST_SIZE * min(DENSITY.values()))
+"""A source of no more characters is shorter than `LEAST_SIZE` in every language."""
+
 LEAST_LOSS = -0.1
 """Logarithm of the sizes above which an answer is taken for whole; most answers need no more than this comparison."""
 

@@ -60,7 +60,7 @@ def unexplained(
         source: The text.
         output: The answer.
     """
-    if not lost or not invented or max(len(lost), len(invented)) > MOST_NUMBERS:
+    if max(len(lost), len(invented)) > MOST_NUMBERS:
         return lost, invented
     half_day = HALF_DAY.search(source) is not None or HALF_DAY.search(output) is not None
     lost, invented = _clocks(lost, invented, half_day)

@@ -17,7 +17,9 @@ from dragoman_service.text import chat, completeness
 from dragoman_service.text.chat import weight
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.pieces import MARKER
-from dragoman_service.text.placeholders import numbered, placeholders
+from dragoman_service.text.placeholders import SIGNS, numbered, placeholders
+
+DIGIT = regex.compile(r"\d")
 
 PLACEHOLDER_DIGITS = regex.compile(r"https?://\S+|[\w.+\-]{1,64}@[\w.\-]+|[$#%]?\{[^{}]{0,100}\}|%\d+\$\w")
 """Their digits are no numbers of the text."""
@@ -97,7 +99,9 @@ def _findings(source: str, output: str, expected: Expectation) -> Iterator[Findi
         yield Finding(Guard.REPETITION, "the answer repeats itself")
     if runs_away(source, output):
         yield Finding(Guard.RUNAWAY, f"{len(output)} characters for {len(source)}")
-    if completeness.lacks(source, output, expected.source_lang, expected.target_lang):
+    if len(source) > completeness.MAX_UNCHECKED_CHARS and completeness.lacks(
+        source, output, expected.source_lang, expected.target_lang
+    ):
         yield Finding(Guard.INCOMPLETE, "the answer lacks a part of the source")
     if chat.has_preamble(source, output, expected.target_lang):
         yield Finding(Guard.PREAMBLE, "there is talk around the translation")
@@ -106,9 +110,12 @@ def _findings(source: str, output: str, expected: Expectation) -> Iterator[Findi
     lost, invented = changed_placeholders(source, output)
     if lost or invented:
         yield Finding(Guard.PLACEHOLDERS, f"{lost} lost, {invented} invented")
-    lost, invented = changed_numbers(PLACEHOLDER_DIGITS.sub(" ", source), PLACEHOLDER_DIGITS.sub(" ", output))
-    if lost or invented:
-        yield Finding(Guard.NUMBERS, f"{lost} lost, {invented} invented")
+    if DIGIT.search(source) or DIGIT.search(output):
+        lost, invented = changed_numbers(
+            PLACEHOLDER_DIGITS.sub(" ", source), PLACEHOLDER_DIGITS.sub(" ", output)
+        )
+        if lost or invented:
+            yield Finding(Guard.NUMBERS, f"{lost} lost, {invented} invented")
     yield from _language_findings(source, output, expected)
 
 
@@ -262,10 +269,10 @@ def in_wrong_language(output: str, target_lang: str) -> bool:
         output: The answer.
         target_lang: BCP-47 tag.
     """
-    target = label(target_lang)
     plain = _plain(output)
     if weight(plain) < 20 or len(WORD.findall(plain)) < 3:
         return False
+    target = label(target_lang)
     close = {target}.union(*(group for group in CLOSE_LANGUAGES if target in group))
     if likeliest(output) in close:
         return False
@@ -283,6 +290,8 @@ def changed_placeholders(source: str, output: str) -> tuple[int, int]:
 
     `%2$s %1$s` is `%s %s` in another order, and `{1} {0}` is `{} {}`.
     """
+    if SIGNS.search(source) is None and SIGNS.search(output) is None:
+        return 0, 0
     first, second = list(placeholders(source)), list(placeholders(output))
     if Counter(numbered(first)) == Counter(numbered(second)):
         return 0, 0
@@ -303,7 +312,9 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def _plain(text: str) -> str:
-    """`text` without what is not language; remembered, for each check asks several times."""
+    """`text` without what is not language; cached, because several checks need it."""
+    if SIGNS.search(text) is None:
+        return text
     parts: list[str] = []
     position = 0
     for found in placeholders(text):

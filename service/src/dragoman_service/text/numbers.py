@@ -58,7 +58,8 @@ def changed_numbers(source: str, output: str) -> tuple[int, int]:
             del unmatched[match]
     romans = set(_romans(output))
     lost = [number for number in unmatched.values() if not number & romans]
-    lost, invented = unexplained(lost, invented, source, output)
+    if lost and invented:
+        lost, invented = unexplained(lost, invented, source, output)
     if lost and invented:
         return len(lost), len(invented)
     return _not_words(lost), _not_words(invented)

@@ -79,7 +79,7 @@ async def test_a_stream_has_a_deadline_and_frees_its_places(core) -> None:
     translator = core(lambda text, _: text, first_token_s=60, timeout_s=0.05)
     with pytest.raises(DeadlineExceededError):
         await anext(translator.stream(asked("The cat sleeps on the sofa. The dog sees the big cat.")))
-    assert translator.engine.pulse.generating == 0
+    assert translator.engine.stall_detector.generating == 0
 
 
 async def test_a_stream_that_is_closed_frees_its_places(core) -> None:

@@ -28,12 +28,15 @@ from dragoman_service.engine.protocol import (
     Phase,
     Progress,
     Prompt,
-    Pulse,
     Report,
+    StallDetector,
     output_budget,
 )
 from dragoman_service.errors import ModelLoadError, SettingsError
 from dragoman_service.settings import Settings
+
+RENAMED = {"most_seqs": "oom_above_seqs", "wedge_after": "stall_after"}
+"""New names of a script's arguments; both are accepted."""
 
 CHARS_PER_TOKEN = 4
 """About what subword tokenizers make of European languages."""
@@ -51,11 +54,11 @@ class Script:
         slowdown_ratio: By how much each further running sequence stretches `token_s`: 0.1 is a tenth.
         slowdown_power: Power of the number of further sequences: above 1 a batch can be too large to pay.
         max_num_seqs: Sequences that run side by side; more wait.
-        most_seqs: The load fails where `max_num_seqs` is more, as for want of memory; 0 is any number.
+        oom_above_seqs: The load fails if `max_num_seqs` is more, as without enough memory; 0: never.
         max_model_len: Tokens of prompt and output together.
         fail_every: Every so many generations one fails; 0 is none.
         die_after: The engine dies at this many generations; 0 is never.
-        wedge_after: The engine goes on living without doing anything from this many generations on; 0 is never.
+        stall_after: The engine makes no step from this many generations on; 0: never.
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
         answers: Answers by segment.
         journal: File that each generation adds a line to when it begins: process id, tab, segment. What a pod has
@@ -69,11 +72,11 @@ class Script:
     slowdown_ratio: float = 0.0
     slowdown_power: float = 1.0
     max_num_seqs: int = 16
-    most_seqs: int = 0
+    oom_above_seqs: int = 0
     max_model_len: int = 4096
     fail_every: int = 0
     die_after: int = 0
-    wedge_after: int = 0
+    stall_after: int = 0
     scheduling_policy: str = "fcfs"
     answers: dict[str, str] = field(default_factory=dict)
     journal: str = ""
@@ -91,7 +94,8 @@ def script_from(settings: Settings) -> Script:
         "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
     }
     defaults = Script()
-    arguments = merged(typed, settings.engine_args, [known.name for known in fields(Script)])
+    given = {RENAMED.get(name, name): value for name, value in settings.engine_args.items()}
+    arguments = merged(typed, given, [known.name for known in fields(Script)])
     for name, value in arguments.items():
         wanted = type(getattr(defaults, name))
         if not isinstance(value, (int, float) if wanted is float else wanted) or isinstance(value, bool):
@@ -111,14 +115,14 @@ class ScriptedEngine:
     def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
         self._script = script
         self._journal: int | None = None
-        self._places = Places(script.max_num_seqs, script.scheduling_policy == "priority")
-        self._held_tokens = self._generations = 0
-        self._dead = self._wedged = False
-        self._pulse = Pulse()
+        self._slots = SlotQueue(script.max_num_seqs, script.scheduling_policy == "priority")
+        self._used_tokens = self._generations = 0
+        self._dead = self._stalled = False
+        self._stall_detector = StallDetector()
         labels = ["model_name", "engine"]
         for name, about, read in (
-            ("vllm:num_requests_running", "Requests in the running batch", lambda: self._places.running),
-            ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._places.waiting),
+            ("vllm:num_requests_running", "Requests in the running batch", lambda: self._slots.running),
+            ("vllm:num_requests_waiting", "Requests waiting to run", lambda: self._slots.waiting),
             ("vllm:kv_cache_usage_perc", "KV cache usage, 1 is all", self._kv_usage_ratio),
         ):
             gauge = Gauge(name, about, labels, registry=registry)
@@ -137,7 +141,7 @@ class ScriptedEngine:
             await asyncio.sleep(self._script.load_s / 10)
         if self._script.fail_load:
             raise ModelLoadError(self._script.fail_load)
-        if 0 < self._script.most_seqs < self._script.max_num_seqs:
+        if 0 < self._script.oom_above_seqs < self._script.max_num_seqs:
             raise ModelLoadError(f"there is no memory for {self._script.max_num_seqs} sequences")
         if self._script.journal:
             try:
@@ -151,14 +155,19 @@ class ScriptedEngine:
         return Capacity(self._script.max_num_seqs, self._script.max_num_seqs * self._script.max_model_len)
 
     @property
-    def pulse(self) -> Pulse:
+    def stall_detector(self) -> StallDetector:
         """A step is a token, or a whole output where it is not streamed."""
-        return self._pulse
+        return self._stall_detector
 
     @property
     def max_model_len(self) -> int:
         """As the script says."""
         return self._script.max_model_len
+
+    @property
+    def hidden_metrics(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
 
     def count_tokens(self, text: str) -> int:
         """A token for every four characters."""
@@ -185,8 +194,8 @@ class ScriptedEngine:
         answer = self._script.answers.get(segment, segment[::-1])
         wanted = _tokens(answer)
         length = min(wanted, budget)
-        with self._pulse.generation():
-            async with self._place(prompt_tokens + length, priority):
+        with self._stall_detector.generation():
+            async with self._slot(prompt_tokens + length, priority):
                 self._write_down(segment)
                 self._fail_by_script()
                 await self._work(self._script.first_token_s)
@@ -215,15 +224,15 @@ class ScriptedEngine:
             self._journal = None
 
     @asynccontextmanager
-    async def _place(self, tokens: int, priority: int) -> AsyncIterator[None]:
-        came_s = time.monotonic()
-        async with self._places.one(priority):
-            self._queue_s.observe(time.monotonic() - came_s)
-            self._held_tokens += tokens
+    async def _slot(self, tokens: int, priority: int) -> AsyncIterator[None]:
+        queued_s = time.monotonic()
+        async with self._slots.slot(priority):
+            self._queue_s.observe(time.monotonic() - queued_s)
+            self._used_tokens += tokens
             try:
                 yield
             finally:
-                self._held_tokens -= tokens
+                self._used_tokens -= tokens
 
     def _write_down(self, segment: str) -> None:
         """Add to the journal, by one write, as other pods add to it too."""
@@ -231,24 +240,24 @@ class ScriptedEngine:
             os.write(self._journal, f"{os.getpid()}\t{segment}\n".encode())
 
     async def _work(self, seconds: float) -> None:
-        """Take this long; for ever once the script says so."""
+        """Take this long; forever once the engine is stalled."""
         await asyncio.sleep(seconds)
-        if self._wedged:
+        if self._stalled:
             await asyncio.get_running_loop().create_future()
-        self._pulse.step()
+        self._stall_detector.step()
 
     def _token_s(self) -> float:
-        others = float(max(0, self._places.running - 1))
+        others = float(max(0, self._slots.running - 1))
         return self._script.token_s * (
             1 + self._script.slowdown_ratio * math.pow(others, self._script.slowdown_power)
         )
 
     def _kv_usage_ratio(self) -> float:
-        return min(1.0, self._held_tokens / (self._script.max_num_seqs * self._script.max_model_len))
+        return min(1.0, self._used_tokens / (self._script.max_num_seqs * self._script.max_model_len))
 
     def _fail_by_script(self) -> None:
         self._generations += 1
-        self._wedged = 0 < self._script.wedge_after <= self._generations
+        self._stalled = 0 < self._script.stall_after <= self._generations
         if self._script.die_after and self._generations >= self._script.die_after:
             self._dead = True
             raise EngineDeadError("the engine died, as its script says")
@@ -260,12 +269,12 @@ def _tokens(text: str) -> int:
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
-class Places:
-    """As many places as sequences run side by side; who comes later waits.
+class SlotQueue:
+    """Slots of sequences that run at once; further ones wait.
 
     Args:
-        count: How many there are.
-        by_priority: Whether the waiter with the smallest priority is next rather than the first to come.
+        count: Number of slots.
+        by_priority: Whether the smallest priority is next rather than the first to wait.
     """
 
     def __init__(self, count: int, by_priority: bool = False) -> None:
@@ -277,11 +286,11 @@ class Places:
         self.waiting = 0
 
     @asynccontextmanager
-    async def one(self, priority: int = 0) -> AsyncIterator[None]:
-        """Hold a place, waited for first.
+    async def slot(self, priority: int = 0) -> AsyncIterator[None]:
+        """Wait for a slot and use it.
 
         Args:
-            priority: Smaller is sooner, where it counts at all.
+            priority: Smaller is sooner, with `by_priority`.
         """
         await self._take(priority)
         self.running += 1
@@ -309,7 +318,7 @@ class Places:
             self.waiting -= 1
 
     def _give(self) -> None:
-        """Hand a place to the next who still waits."""
+        """Pass a slot to the next that still waits."""
         while self._waiters:
             _, _, turn = heapq.heappop(self._waiters)
             if not turn.done():

@@ -24,7 +24,7 @@ GRAPHS = "cudagraph_capture_sizes"
 GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", "enforce_eager")
 """Engine arguments by which a user says which graphs there are to be."""
 
-GPU_GATHER_STEPS = 4
+GPU_PREFILL_INTERVAL = 4
 
 
 def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def graph_sizes(most: int) -> list[int]:
     return [size for size in sizes if size <= most]
 
 
-def gather_steps(settings: Settings) -> int:
+def prefill_schedule_interval(settings: Settings) -> int:
     """Engine steps between two in which requests begin; on a CPU a step takes long, and there are no graphs."""
-    if settings.gather_steps is not None:
-        return settings.gather_steps
-    return GPU_GATHER_STEPS if settings.device == "cuda" else 1
+    if settings.prefill_schedule_interval is not None:
+        return settings.prefill_schedule_interval
+    return GPU_PREFILL_INTERVAL if settings.device == "cuda" else 1

@@ -1,4 +1,4 @@
-"""Tokens of answers that are not whole yet, kept back in the engine's process."""
+"""Buffers the tokens of non-streaming requests in the engine's process."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Callable, Container
 from typing import Any
 
 
-class HeldTokens:
-    """Tokens of answers that are not whole yet.
+class TokenBuffer:
+    """Tokens of unfinished outputs.
 
     Args:
-        holdable: Whether a request's tokens may be held, by its id; asked at its first token.
+        is_bufferable: Whether a request's tokens can be buffered, by its id; called at its first token.
     """
 
-    def __init__(self, holdable: Callable[[str], bool]) -> None:
-        self._holdable = holdable
+    def __init__(self, is_bufferable: Callable[[str], bool]) -> None:
+        self._is_bufferable = is_bufferable
         self._tokens: dict[str, list[int]] = {}
 
-    def passed_on(self, outputs: list[Any]) -> list[Any]:
-        """Outputs of a step without those that are held, and with all held tokens of those that end.
+    def forwarded(self, outputs: list[Any]) -> list[Any]:
+        """Outputs of a step without those that are buffered, and with all buffered tokens of those that end.
 
         Args:
             outputs: vLLM's `EngineCoreOutput`, one a request that has new tokens.
         """
-        passed = []
+        forwarded = []
         for output in outputs:
-            held, ended = self._tokens.get(output.request_id), output.finish_reason is not None
-            if held is None:
-                # The first token goes out at once: vLLM measures by it how long it took.
-                if not ended and self._holdable(output.request_id):
+            buffered, ended = self._tokens.get(output.request_id), output.finish_reason is not None
+            if buffered is None:
+                # The first token is sent at once: vLLM measures the time to first token by it.
+                if not ended and self._is_bufferable(output.request_id):
                     self._tokens[output.request_id] = []
             elif ended or output.events:
-                output.new_token_ids = held + output.new_token_ids
+                output.new_token_ids = buffered + output.new_token_ids
                 self._tokens[output.request_id] = []
                 if ended:
                     del self._tokens[output.request_id]
             else:
-                held += output.new_token_ids
+                buffered += output.new_token_ids
                 continue
-            passed.append(output)
-        return passed
+            forwarded.append(output)
+        return forwarded
 
     def keep(self, requests: Container[str]) -> None:
         """Forget the tokens of all but these requests."""

@@ -22,16 +22,23 @@ from dragoman_service.engine.protocol import (
     Phase,
     Progress,
     Prompt,
-    Pulse,
     Report,
+    StallDetector,
     output_budget,
 )
-from dragoman_service.engine.vllm.arguments import gather_steps
-from dragoman_service.engine.vllm.prefill_gate import Gathering
-from dragoman_service.engine.vllm.process import CalledOffError, Runtime
+from dragoman_service.engine.vllm.arguments import prefill_schedule_interval
+from dragoman_service.engine.vllm.prefill_gate import PrefillGate
+from dragoman_service.engine.vllm.process import Runtime, StartCancelledError
 from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.errors import StartError
 from dragoman_service.settings import Settings
+
+BY_TOKEN = frozenset({"vllm:inter_token_latency_seconds", "vllm:iteration_tokens_total"})
+"""vLLM observes these once per message from the engine process, and takes a coalesced output for one step's.
+`vllm:request_time_per_output_token_seconds` stays right."""
+
+STEP_REPORTED_S = 10.0
+"""Maximum time between the first output and the report of its step, which vLLM makes at the same time."""
 
 TRIAL = Prompt("a", "a", Framing.RAW)
 
@@ -41,47 +48,53 @@ class AsyncLLMEngine:
 
     Args:
         settings: The pod's.
-        framing: How the prompt family wants its instructions framed; checked against the tokenizer.
+        framing: Of the prompt family's instructions; checked against the tokenizer.
     """
 
     def __init__(self, settings: Settings, framing: Framing) -> None:
         self._framing = framing
-        self._runtime = Runtime(settings, self._stepped)
+        self._runtime = Runtime(settings, framing, self._stepped)
         self._tokens: Tokens
         self._max_model_len = 0
         self._by_priority = False
         self._capacity = Capacity(0, 0)
-        self._pulse = Pulse()
-        self._gathering = Gathering(gather_steps(settings), self._pulse)
+        self._stall_detector = StallDetector()
+        self._prefill_gate = PrefillGate(prefill_schedule_interval(settings), self._stall_detector)
+        self._has_stepped = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
 
     async def load(self, report: Report) -> None:
-        """Start vLLM and ask it once."""
+        """Start vLLM and generate once."""
         report(Progress(Phase.RESOLVING))
         try:
-            await self._runtime.start(report, self._settle)
+            await self._runtime.start(report, self._read_configuration)
             report(Progress(Phase.WARMING_UP))
-            await self._try_out()
-        except (StartError, CalledOffError):
+            await self._generate_once()
+        except (StartError, StartCancelledError):
             raise
         except Exception as error:
             raise self._runtime.load_error(error) from error
 
     @property
     def capacity(self) -> Capacity:
-        """As vLLM settled it; nothing until the model is loaded."""
+        """As vLLM computed it; nothing until the model is loaded."""
         return self._capacity
 
     @property
-    def pulse(self) -> Pulse:
+    def stall_detector(self) -> StallDetector:
         """A step is one of vLLM's scheduler."""
-        return self._pulse
+        return self._stall_detector
 
     @property
     def max_model_len(self) -> int:
-        """As vLLM settled it; 0 until the model is loaded."""
+        """As vLLM computed it; 0 until the model is loaded."""
         return self._max_model_len
+
+    @property
+    def hidden_metrics(self) -> frozenset[str]:
+        """With output coalescing, those that count tokens per step."""
+        return BY_TOKEN if self._runtime.coalesces_outputs else frozenset()
 
     def count_tokens(self, text: str) -> int:
         """By the model's own tokenizer."""
@@ -108,18 +121,18 @@ class AsyncLLMEngine:
             decoding.max_tokens,
         )
         sampling = sampling_params(decoding, budget, *self._tokens.stops(decoding))
-        await self._gathering.entered()
+        await self._prefill_gate.wait()
         outputs = self._runtime.llm.generate(
             {"type": "token", "prompt_token_ids": token_ids},
             sampling,
             request_id,
-            # vLLM refuses a priority where it schedules first come, first served.
+            # vLLM rejects a priority if its policy is first come, first served.
             priority=priority if self._by_priority else 0,
             trace_headers=trace_headers,
         )
         self._idle.clear()
         try:
-            with self._pulse.generation():
+            with self._stall_detector.generation():
                 async with aclosing(outputs):
                     async for output in outputs:
                         yield chunk(
@@ -132,30 +145,42 @@ class AsyncLLMEngine:
         except Exception as error:
             raise _translated(error) from error
         finally:
-            if not self._pulse.generating:
-                self._gathering.open()
+            if not self._stall_detector.generating:
+                self._prefill_gate.open()
                 self._idle.set()
 
     async def check(self) -> None:
-        """Raise EngineDeadError once vLLM's engine process is gone."""
+        """Raise EngineDeadError once vLLM's engine process has exited."""
         if self._runtime.llm is not None and self._runtime.llm.errored:
             raise self._runtime.death()
 
     async def aclose(self, drain_s: float) -> None:
         """Stop vLLM and wait for its processes to end."""
-        await self._runtime.call_off()
+        await self._runtime.cancel_start()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(drain_s):
                 await self._idle.wait()
         await self._runtime.stop()
 
-    async def _try_out(self) -> None:
-        """Answer once before anybody asks: what a model cannot do on this device shows in its first step."""
+    async def _generate_once(self) -> None:
+        """Generate before the first request: what a model cannot do on this device shows in its first step.
+
+        Raises:
+            StartError: vLLM reported no step, on which the stall detector and the prefill gate depend.
+        """
         async with aclosing(self.generate(TRIAL, Decoding(max_tokens=1), "trial")) as chunks:
             async for _ in chunks:
                 pass
+        try:
+            async with asyncio.timeout(STEP_REPORTED_S):
+                await self._has_stepped.wait()
+        except TimeoutError:
+            raise StartError(
+                "this release of vLLM does not report its steps (StatLoggerBase.record), which dragoman needs: use an "
+                "image with a release from 0.26 to 0.32"
+            ) from None
 
-    def _settle(self) -> None:
+    def _read_configuration(self) -> None:
         config = self._runtime.llm.vllm_config
         self._capacity = _capacity(config)
         self._max_model_len = config.model_config.max_model_len
@@ -164,35 +189,36 @@ class AsyncLLMEngine:
         self._tokens.check(self._framing)
 
     def _stepped(self) -> None:
-        self._pulse.step()
-        self._gathering.step()
+        self._has_stepped.set()
+        self._stall_detector.step()
+        self._prefill_gate.step()
 
 
 def _capacity(config: Any) -> Capacity:
-    """What vLLM runs side by side: its sequences, and no more tokens than its KV cache holds."""
+    """What vLLM runs at once: its sequences, and no more tokens than its KV cache holds."""
     sequences = config.scheduler_config.max_num_seqs
     cache = config.cache_config
     # The first is right for every kind of attention; releases before it have the second.
-    held = getattr(cache, "kv_cache_size_tokens", None) or (cache.num_gpu_blocks or 0) * cache.block_size
+    cached = getattr(cache, "kv_cache_size_tokens", None) or (cache.num_gpu_blocks or 0) * cache.block_size
     longest = sequences * config.model_config.max_model_len
-    return Capacity(sequences, min(held, longest) if held else longest)
+    return Capacity(sequences, min(cached, longest) if cached else longest)
 
 
 def _translated(error: Exception) -> Exception:
-    # Releases that can refuse for load raise an error that carries 503 (0.29 and later).
+    # Releases that refuse on overload raise an error that carries 503 (0.29 and later).
     if getattr(error, "http_status", None) == 503:
         return OverloadedError("the engine's queue is full")
     return GenerationError(f"vLLM failed on this request: {type(error).__name__}")
 
 
 def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str] | None) -> Chunk:
-    """One of vLLM's outputs as a chunk.
+    """A chunk from one of vLLM's outputs.
 
     Args:
         output: A `RequestOutput`, with one completion.
         prompt_tokens: Of its prompt.
-        decode: Turns token ids into text where vLLM was asked not to (`detokenize=False`), in which case there are
-            no stop strings and the output comes whole; None where vLLM did.
+        decode: Turns token ids into text if vLLM does not (`detokenize=False`), in which case there are no stop
+            strings and the output comes at once; None if vLLM does.
 
     Raises:
         GenerationError: vLLM ended the generation without an answer.
@@ -209,7 +235,7 @@ def chunk(output: Any, prompt_tokens: int, decode: Callable[[Sequence[int]], str
 
 def _decoded(token_ids: Sequence[int], finish: Finish, decode: Callable[[Sequence[int]], str]) -> str:
     if finish is Finish.STOP:
-        # What ended it is its last token, which is no text.
+        # The last token ended it, and is no text.
         return decode(token_ids[:-1])
     # A character of several tokens may have been cut in two.
     return decode(token_ids).rstrip("\ufffd")
@@ -221,10 +247,10 @@ def sampling_params(
     """vLLM's `SamplingParams`.
 
     Args:
-        decoding: As the translation core wants it.
-        max_tokens: The longest output.
-        stop: Strings that end the output, unless one token says the same.
-        stop_token_ids: Tokens that do.
+        decoding: Of the request.
+        max_tokens: Maximum length of the output.
+        stop: Strings that end the output and are no single token.
+        stop_token_ids: Tokens that end it.
     """
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
@@ -237,7 +263,7 @@ def sampling_params(
         stop=list(stop),
         stop_token_ids=list(stop_token_ids),
         max_tokens=max_tokens,
-        # Stop strings and streams need the text at each token. Else it is had once, from all of them, for a
+        # Stop strings and streams need the text at each token. Otherwise it is decoded once, from all of them, in a
         # fraction of the event loop's time.
         detokenize=decoding.stream or bool(stop),
         seed=decoding.seed,
@@ -250,10 +276,10 @@ def sampling_params(
 
 @cache
 def _repetition_detection() -> dict[str, Any]:
-    """What ends loops in the engine; nothing in releases that cannot (0.20 and later can).
+    """Parameters that end loops in the engine; none in releases before 0.20.
 
     Six times the same 12 tokens, which finds loops of 1, 2, 3, 4 and 6 tokens too. Shorter runs stand in texts
-    ("ha ha ha"); and vLLM's scheduler, in the engine's one thread, looks for each length of pattern at each token: with
+    ("ha ha ha"); and vLLM's scheduler, in the engine's one thread, searches each length of pattern at each token: with
     512 sequences five lengths took 5% of that thread. The guards find loops of other lengths in the answer.
     """
     from vllm import sampling_params

@@ -1,36 +1,36 @@
-"""Requests that begin in the engine together: a few at every so many steps, rather than each as it comes.
+"""Batches prefills: requests are admitted to the engine every n steps, rather than each as it arrives.
 
-Translations are short, so that at high load some begin at nearly every step of the engine. vLLM runs a step that begins
-some and goes on with others layer by layer, in Python, and a step that only goes on as one CUDA graph: the fewer steps
-are mixed, the better. vLLM's own `prefill_schedule_interval` does the same for engines in data parallel only.
+Translations are short, so that at high load some start at nearly every step of the engine. vLLM runs a step with a
+prefill layer by layer, in Python, and a step without one as one CUDA graph: the fewer steps are mixed, the better.
+vLLM's own `prefill_schedule_interval` does the same for engines in data parallel only.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from dragoman_service.engine.protocol import Pulse
+from dragoman_service.engine.protocol import StallDetector
 
 
-class Gathering:
-    """The gate before an engine; used from the event loop alone.
+class PrefillGate:
+    """Delays requests until the next prefill step; used from the event loop alone.
 
     Args:
-        every: Steps from one opening to the next; 1 lets everybody in at once.
-        pulse: Tells of generations behind the gate.
+        every: Steps between prefills; 1: no delay.
+        stall_detector: Counts the engine's generations.
     """
 
-    def __init__(self, every: int, pulse: Pulse) -> None:
+    def __init__(self, every: int, stall_detector: StallDetector) -> None:
         self._every = every
-        self._pulse = pulse
+        self._stall_detector = stall_detector
         self._steps = 0
         self._waiting: list[asyncio.Future[None]] = []
 
-    async def entered(self) -> None:
-        """Wait for the gate: not at all where the engine is idle, or nobody has gone in for long enough."""
+    async def wait(self) -> None:
+        """Wait for the next prefill step: not at all if the engine is idle, or the last one is `every` steps ago."""
         if self._every == 1:
             return
-        if not self._waiting and (not self._pulse.generating or self._steps >= self._every):
+        if not self._waiting and (not self._stall_detector.generating or self._steps >= self._every):
             self._steps = 0
             return
         opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -44,7 +44,7 @@ class Gathering:
             self.open()
 
     def open(self) -> None:
-        """Let in all that wait; called when the engine has nothing more to do, too, for it makes no steps then."""
+        """Admit all that wait; also called when the engine becomes idle, because it makes no steps then."""
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             self._steps = 0

@@ -20,26 +20,37 @@ from typing import Any
 
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.cpus import usable_cpus
-from dragoman_service.engine.protocol import Phase, Progress, Report
+from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
-from dragoman_service.engine.vllm import weights
+from dragoman_service.engine.vllm import compat, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
+from dragoman_service.engine.vllm.tokens import Tokens
 from dragoman_service.errors import ModelLoadError, StartError
 from dragoman_service.settings import Settings
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 0.25
-"""How often the report of vLLM's processes is read while they start."""
+POLL_S = 0.25
+"""Interval at which the report of vLLM's processes is read while they start."""
 
-STOP_S = 20
-"""What a start that is called off gets to notice: an import of vLLM cannot be interrupted."""
+CANCEL_S = 20
+"""Time for a cancelled start to end: an import of vLLM cannot be interrupted."""
 
 
-class CalledOffError(Exception):
-    """The pod is told to end while vLLM starts."""
+TOKENIZER_ARGUMENTS = (
+    "tokenizer",
+    "tokenizer_mode",
+    "tokenizer_revision",
+    "load_format",
+    "skip_tokenizer_init",
+)
+"""Engine arguments with which vLLM loads a tokenizer in its own way."""
+
+
+class StartCancelledError(Exception):
+    """The pod is shut down while vLLM starts."""
 
 
 class Runtime:
@@ -47,97 +58,111 @@ class Runtime:
 
     Args:
         settings: The pod's.
+        framing: Of the prompt family's instructions; checked against the tokenizer.
         stepped: Called after each step of vLLM's scheduler, on the event loop.
+
+    Attributes:
+        coalesces_outputs: Whether output coalescing is on.
     """
 
-    def __init__(self, settings: Settings, stepped: Callable[[], None]) -> None:
+    def __init__(self, settings: Settings, framing: Framing, stepped: Callable[[], None]) -> None:
         self._settings = settings
+        self._framing = framing
         self._stepped = stepped
-        # Read here by those who ask it, and kept in no variable of theirs: frames of an import can outlive it, and
-        # AsyncLLM must be collected before the interpreter ends.
+        # The only reference: AsyncLLM must be collected before the interpreter ends, and frames of an import can keep
+        # a variable alive.
         self.llm: Any = None
+        self.coalesces_outputs = False
         self._closing = threading.Event()
         self._starting: asyncio.Task[None] | None = None
         self._scratch = tempfile.TemporaryDirectory(prefix="dragoman-")
         self._report_path = Path(self._scratch.name) / "start.jsonl"
 
-    async def start(self, report: Report, settled: Callable[[], None]) -> None:
-        """Start vLLM in a thread, so that the event loop goes on answering probes.
+    async def start(self, report: Report, ready: Callable[[], None]) -> None:
+        """Start vLLM in a thread, so that the event loop can answer probes.
 
         Args:
-            report: Told of each phase as vLLM's processes enter it.
-            settled: Called in that thread once `llm` is there.
+            report: Called with each phase as vLLM's processes enter it.
+            ready: Called in that thread once `llm` is set.
 
         Raises:
-            CalledOffError: `call_off` ended it.
-            StartError: The pod's device or model is not what it was said to be.
-            Exception: Whatever vLLM raises; `load_error` makes a sentence of it.
+            StartCancelledError: `cancel_start` ended it.
+            StartError: The device, the tokenizer or the release of vLLM does not fit the settings.
+            Exception: Any error of vLLM; `load_error` makes a sentence of it.
         """
-        self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, settled)))
+        self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready)))
         following = asyncio.create_task(self._follow(report))
         try:
             await asyncio.shield(self._starting)
         finally:
             following.cancel()
 
-    async def call_off(self) -> None:
-        """End a start that is under way: vLLM's processes die, upon which its constructor gives up."""
+    async def cancel_start(self) -> None:
+        """End a start in progress: when vLLM's processes are terminated, its constructor raises."""
         self._closing.set()
         if self._starting is None:
             return
         try:
-            async with asyncio.timeout(STOP_S):
+            async with asyncio.timeout(CANCEL_S):
                 while not self._starting.done():
                     for child in multiprocessing.active_children():
                         child.terminate()
-                    await asyncio.wait((self._starting,), timeout=LOOK_EVERY_S)
+                    await asyncio.wait((self._starting,), timeout=POLL_S)
         except TimeoutError:
-            log.warning("vLLM's start could not be called off within %d s", STOP_S)
+            log.warning("the start of vLLM could not be cancelled within %d s", CANCEL_S)
 
     async def stop(self) -> None:
         """Stop vLLM and wait for its processes to end."""
         llm, self.llm = self.llm, None
         if llm is not None:
-            if llm.output_handler is not None:
-                # Or else it logs the end of the engine process as a failure.
-                llm.output_handler.cancel()
-                await asyncio.gather(llm.output_handler, return_exceptions=True)
+            handler = getattr(llm, "output_handler", None)
+            if handler is not None:
+                # Otherwise it logs the end of the engine process as a failure.
+                handler.cancel()
+                await asyncio.gather(handler, return_exceptions=True)
             await in_daemon_thread(llm.shutdown)
         self._scratch.cleanup()
 
     def load_error(self, error: Exception) -> ModelLoadError:
-        """Why vLLM did not start, by what its processes said last, or else by what it raised here."""
+        """Why vLLM did not start: the error of its processes, or the one that it raised here."""
         _, reported = read_report(self._report_path)
         log.debug("vLLM did not start", exc_info=error)
         return ModelLoadError(reason(reported or failure(error), self._settings.model))
 
     def death(self) -> EngineDeadError:
-        """That vLLM's engine process is gone, and why, where it said so."""
+        """The error of an engine process that has exited, with its reason if it reported one."""
         _, reported = read_report(self._report_path)
-        said = (
-            f"{': '.join(reported.chain[0])}" if reported else "it did not say why; it may have been killed"
+        message = (
+            f"{': '.join(reported.chain[0])}" if reported else "no reason reported; it may have been killed"
         )
-        return EngineDeadError(f"vLLM's engine process is gone ({said[:300]}); this pod must restart")
+        return EngineDeadError(f"vLLM's engine process has exited ({message[:300]}); this pod must restart")
 
-    def _start(self, report: Report, settled: Callable[[], None]) -> None:
+    def _start(self, report: Report, ready: Callable[[], None]) -> None:
         config_path = Path(self._scratch.name) / "logging.json"
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
-        self._go_on()
+        absent = compat.check()
+        self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
-        self._go_on()
-        _read_environment_anew()
-        self.llm = _started(arguments, self._stepped, whole_answers=self._settings.whole_answers)
-        settled()
-        _keep_environment()
+        check_tokenizer(arguments, self._framing)
+        self._raise_if_cancelled()
+        _set_envs_cache(False)
+        config = _engine_config(arguments)
+        if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
+            self.coalesces_outputs = _coalesce_outputs(config)
+        self.llm = _started(config, self._stepped)
+        ready()
+        _set_envs_cache(True)
+        if read_report(self._report_path)[0] is None:
+            compat.fall_back(compat.START_PHASES, "none of the known log messages appeared during the start")
 
     def _fetched(self, report: Report) -> str:
         settings = self._settings
         if weights.is_remote_store(settings.model) or "load_format" in settings.engine_args:
-            # Which files there are to fetch is vLLM's to know.
+            # vLLM knows which files to fetch.
             return settings.model
         found = weights.fetch(
             settings.model, settings.revision, lambda share: report(Progress(Phase.DOWNLOADING, share))
@@ -145,15 +170,15 @@ class Runtime:
         report(Progress(Phase.LOADING))
         return str(found)
 
-    def _go_on(self) -> None:
-        """Give up between two steps once the pod is told to end."""
+    def _raise_if_cancelled(self) -> None:
+        """End the start between two steps if the pod is shut down."""
         if self._closing.is_set():
-            raise CalledOffError
+            raise StartCancelledError
 
     async def _follow(self, report: Report) -> None:
         last: Phase | None = None
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_S)
             phase, _ = read_report(self._report_path)
             if phase is not None and phase is not last:
                 report(Progress(phase))
@@ -166,8 +191,7 @@ def _arguments(settings: Settings) -> dict[str, Any]:
 
     if current_platform.device_type != settings.device:
         raise StartError(
-            f"device {settings.device} was asked for and vLLM finds "
-            f"{current_platform.device_type or 'none'} here: "
+            f"the device is {settings.device} and vLLM finds {current_platform.device_type or 'none'} here: "
             + (
                 "request nvidia.com/gpu and use an image with vLLM for CUDA, or set device: cpu"
                 if settings.device == "cuda"
@@ -180,51 +204,89 @@ def _arguments(settings: Settings) -> dict[str, Any]:
     return gpu_arguments(arguments)
 
 
-def _started(arguments: dict[str, Any], stepped: Callable[[], None], *, whole_answers: bool) -> Any:
-    """AsyncLLM with its processes up; the defaults are those of vLLM's own API server."""
+def check_tokenizer(arguments: Mapping[str, Any], framing: Framing) -> None:
+    """Check a local model's tokenizer before an engine is started with it, which takes ten times as long.
+
+    A model that is not local, or whose tokenizer vLLM loads in its own way, is checked after the start.
+
+    Args:
+        arguments: The engine's.
+        framing: Of the prompt family's instructions.
+
+    Raises:
+        PromptTemplateError: The tokenizer has no chat template that the framing needs.
+    """
+    if not weights.is_local(arguments["model"]) or any(name in arguments for name in TOKENIZER_ARGUMENTS):
+        return
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            arguments["model"], trust_remote_code=arguments.get("trust_remote_code", False)
+        )
+    except Exception as error:
+        # vLLM may load it in another way, and reports its own error if it does not.
+        log.debug("the tokenizer is not checked before the start", exc_info=error)
+        return
+    Tokens(tokenizer).check(framing)
+
+
+def _engine_config(arguments: Mapping[str, Any]) -> Any:
+    """vLLM's configuration; the defaults are those of its own API server."""
     from vllm import AsyncEngineArgs
+    from vllm.usage.usage_lib import UsageContext
+
+    return AsyncEngineArgs(**arguments).create_engine_config(UsageContext.OPENAI_API_SERVER)
+
+
+def _coalesce_outputs(config: Any) -> bool:
+    """Put a coalescing scheduler in the place of vLLM's; whether there is one for it."""
+    from dragoman_service.engine.vllm.scheduler import successor
+
+    scheduling = config.scheduler_config
+    scheduler = scheduling.get_scheduler_cls()
+    found = successor(scheduler)
+    if found is None:
+        compat.fall_back(compat.OUTPUT_COALESCING, f"the scheduler {scheduler.__qualname__} is unknown")
+        return False
+    scheduling.scheduler_cls = found
+    return True
+
+
+def _started(config: Any, stepped: Callable[[], None]) -> Any:
+    """AsyncLLM with its processes up."""
     from vllm.usage.usage_lib import UsageContext
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.metrics.loggers import StatLoggerBase
 
     class Steps(StatLoggerBase):  # type: ignore[misc]
-        """Tells of each step; what vLLM hands over beside it may change from release to release."""
+        """Reports each step; the statistics that vLLM passes may change from release to release."""
 
         def __init__(self, *_config: Any, **_more: Any) -> None:
-            """Nothing to keep."""
+            """Without state."""
 
         def record(self, *_stats: Any, **_more: Any) -> None:
-            """A step is over."""
+            """A step is complete."""
             stepped()
 
         def log_engine_initialized(self) -> None:
-            """Nothing to say."""
+            """Logs nothing."""
 
-    context = UsageContext.OPENAI_API_SERVER
-    config = AsyncEngineArgs(**arguments).create_engine_config(context)
-    if whole_answers:
-        from dragoman_service.engine.vllm.scheduler import successor
-
-        scheduling = config.scheduler_config
-        scheduling.scheduler_cls = successor(scheduling.get_scheduler_cls()) or scheduling.scheduler_cls
-    return AsyncLLM.from_vllm_config(config, usage_context=context, stat_loggers=[Steps])
+    return AsyncLLM.from_vllm_config(
+        config, usage_context=UsageContext.OPENAI_API_SERVER, stat_loggers=[Steps]
+    )
 
 
-def _keep_environment() -> None:
-    """Let vLLM read its environment no more: it does at every token, which took a fifth of this process's time.
+def _set_envs_cache(enabled: bool) -> None:
+    """Whether vLLM caches its environment: without, it reads it at every token, a fifth of this process's time.
 
-    vLLM's own processes do so themselves, its API server does not. Releases without such a cache go on reading.
+    vLLM's own processes enable it, its API server does not. Disabled before a start, because an engine may have been
+    started before in this process.
     """
     from vllm import envs
 
-    getattr(envs, "enable_envs_cache", lambda: None)()
-
-
-def _read_environment_anew() -> None:
-    """Undo `_keep_environment`, for an engine that is started after another in the same process."""
-    from vllm import envs
-
-    getattr(envs, "disable_envs_cache", lambda: None)()
+    name = "enable_envs_cache" if enabled else "disable_envs_cache"
+    getattr(envs, name, lambda: None)()
 
 
 def environment(

@@ -1,8 +1,7 @@
-"""vLLM's schedulers, telling of an answer that nobody streams when it begins and when it is whole.
+"""vLLM schedulers that send the output of non-streaming requests once, when it is complete.
 
-vLLM's engine process sends its API process each token of each request, which that process unpacks, counts and keeps.
-Where only the whole answer is wanted, that is most of what the two say to each other: at 512 sequences some 30,000
-messages a second.
+vLLM's engine process sends its API process each token of each request, which that process unpacks and counts. For
+non-streaming requests that is most of the traffic between the two: at 512 sequences some 30,000 messages a second.
 
 This module is loaded in vLLM's engine process. Written for vLLM 0.26 to 0.32.
 
@@ -17,27 +16,27 @@ from vllm.sampling_params import RequestOutputKind
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 
-from dragoman_service.engine.vllm.coalescing import HeldTokens
+from dragoman_service.engine.vllm.coalescing import TokenBuffer
 
 
-class _WholeAnswers(Scheduler):  # type: ignore[misc]
+class _Coalescing(Scheduler):  # type: ignore[misc]
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._held = HeldTokens(self._holdable)
+        self._buffer = TokenBuffer(self._is_bufferable)
 
     def update_from_output(self, *args: Any, **more: Any) -> Any:
         outputs = super().update_from_output(*args, **more)
         for of_client in outputs.values():
-            of_client.outputs = self._held.passed_on(of_client.outputs)
+            of_client.outputs = self._buffer.forwarded(of_client.outputs)
         return outputs
 
     def finish_requests(self, *args: Any, **more: Any) -> Any:
         finished = super().finish_requests(*args, **more)
-        self._held.keep(self.requests)
+        self._buffer.keep(self.requests)
         return finished
 
-    def _holdable(self, request_id: str) -> bool:
-        """Only the whole is wanted, and nobody has to look at each token for a string that ends it."""
+    def _is_bufferable(self, request_id: str) -> bool:
+        """Whether the request is not streamed and has no stop strings, which need the text at each token."""
         request = self.requests.get(request_id)
         sampling = request and request.sampling_params
         return bool(
@@ -49,19 +48,19 @@ class _WholeAnswers(Scheduler):  # type: ignore[misc]
         )
 
 
-class WholeAnswersScheduler(_WholeAnswers):
-    """In the place of vLLM's `Scheduler`."""
+class CoalescingScheduler(_Coalescing):
+    """Replaces vLLM's `Scheduler`."""
 
 
-class WholeAnswersAsyncScheduler(_WholeAnswers, AsyncScheduler):  # type: ignore[misc]
-    """In the place of vLLM's `AsyncScheduler`."""
+class CoalescingAsyncScheduler(_Coalescing, AsyncScheduler):  # type: ignore[misc]
+    """Replaces vLLM's `AsyncScheduler`."""
 
 
-SUCCESSORS = {Scheduler: WholeAnswersScheduler, AsyncScheduler: WholeAnswersAsyncScheduler}
+SUCCESSORS = {Scheduler: CoalescingScheduler, AsyncScheduler: CoalescingAsyncScheduler}
 
 
 def successor(scheduler: type[Any]) -> str | None:
-    """The scheduler to use instead, by its qualified name; None where one is not known.
+    """Qualified name of the coalescing scheduler for one of vLLM's; None if that is unknown.
 
     Args:
         scheduler: The class that vLLM would use.
