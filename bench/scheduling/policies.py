@@ -23,7 +23,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.errors import OverloadedError
-from dragoman_service.core.admission import PROMPT_TOKENS, Admission, Bounds, Cost
+from dragoman_service.core.admission import Admission, Bounds
+from dragoman_service.core.costs import PROMPT_TOKENS, Cost
 from dragoman_service.core.priorities import priority
 from dragoman_service.engine.protocol import Decoding, Prompt
 from dragoman_service.engine.scripted.engine import CHARS_PER_TOKEN, Script, ScriptedEngine

@@ -95,8 +95,8 @@ class Warned:
     """Something a caller should know about a translation that was given all the same.
 
     Args:
-        code: Stable name: a guard's, `glossary` for terms that are not there, `untouched` for a segment
-            that was left as it was, `ignored` for a wish that was dropped.
+        code: Stable name: a guard's, `glossary` for terms that are not there, `source_kept` for a segment
+            whose source text was kept, `option_ignored` for an option that is not supported.
         detail: In words that repeat nothing of the texts.
         segment: Index of the segment it is about, or None for the whole.
     """

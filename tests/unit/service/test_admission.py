@@ -7,24 +7,19 @@ import pytest
 from dragoman_protocols.errors import DeadlineExceededError, InvalidFieldError, OverloadedError
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.admission import (
-    MOST_RETRY_AFTER_S,
-    PROMPT_TOKENS,
+    MAX_RETRY_AFTER_S,
     Admission,
+    AdmissionSlot,
     Bounds,
-    Cost,
-    Demand,
     Load,
-    Place,
     Reason,
     Refusal,
     ServiceRate,
-    cost_of,
-    demands_of,
-    estimated_tokens,
     expected_s,
     file_limit_s,
-    verdict,
+    refusal_for,
 )
+from dragoman_service.core.costs import PROMPT_TOKENS, Cost, Demand, cost_of, demands_of, estimated_tokens
 from dragoman_service.engine.protocol import Capacity, StallDetector
 
 CAPACITY = Capacity(sequences=16, tokens=1000)
@@ -102,7 +97,7 @@ def test_each_answer_and_what_stands_beside_a_text_cost_too() -> None:
     ],
 )
 def test_bounds_are_kept(bounds: Bounds, load: Load, cost: int, reason: Reason | None) -> None:
-    found = verdict(bounds, CAPACITY, load, Cost(cost, 1), math.inf)
+    found = refusal_for(bounds, CAPACITY, load, Cost(cost, 1), math.inf)
     assert (found and found.reason) == reason
 
 
@@ -128,19 +123,19 @@ def test_what_is_expected_is_what_waits_and_its_own(load: Load, cost: Cost, expe
     [
         (Load(20, 600, 20, tokens_per_s=100), 3.8, None),
         (Load(20, 600, 20, tokens_per_s=100), 1.5, Refusal(Reason.DEADLINE, 3)),
-        (Load(20, 600, 20, tokens_per_s=0.001), 1, Refusal(Reason.DEADLINE, MOST_RETRY_AFTER_S)),
+        (Load(20, 600, 20, tokens_per_s=0.001), 1, Refusal(Reason.DEADLINE, MAX_RETRY_AFTER_S)),
     ],
 )
 def test_what_would_come_too_late_is_refused_at_once(
     load: Load, time_left_s: float, refusal: Refusal | None
 ) -> None:
-    assert verdict(Bounds(), CAPACITY, load, Cost(10, 0), time_left_s) == refusal
-    assert verdict(Bounds(deadline_aware=False), CAPACITY, load, Cost(10, 0), time_left_s) is None
+    assert refusal_for(Bounds(), CAPACITY, load, Cost(10, 0), time_left_s) == refusal
+    assert refusal_for(Bounds(deadline_aware=False), CAPACITY, load, Cost(10, 0), time_left_s) is None
 
 
 @pytest.mark.parametrize(("rate", "retry_after_s"), [(None, 1), (10_000.0, 1), (100.0, 10), (1.0, 60)])
 def test_who_is_refused_hears_when_half_of_it_will_be_done(rate: float | None, retry_after_s: int) -> None:
-    found = verdict(Bounds(), CAPACITY, Load(5, 2000, 5, rate), Cost(10, 10), math.inf)
+    found = refusal_for(Bounds(), CAPACITY, Load(5, 2000, 5, rate), Cost(10, 10), math.inf)
     assert found == Refusal(Reason.TOKENS, retry_after_s)
 
 
@@ -186,8 +181,8 @@ def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_b
     clock, engine = Clock(), Engine(Capacity(sequences=12, tokens=100_000))
     admission = Admission(Bounds(), engine, longest_s=30, clock=clock)
     cost, late, done, refused = Cost(50, 50), 0, 0, 0
-    waiting: list[tuple[float, ExitStack, Place]] = []
-    running: list[tuple[float, float, ExitStack, Place]] = []
+    waiting: list[tuple[float, ExitStack, AdmissionSlot]] = []
+    running: list[tuple[float, float, ExitStack, AdmissionSlot]] = []
     end_s = clock.now_s + max(20.0, 8 * service_s)
     while clock.now_s < end_s:
         clock.now_s += service_s / 12 / 8
@@ -207,7 +202,7 @@ def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_b
             running.append((clock.now_s + service_s, came_s, held, place))
         engine.stall_detector._generating = len(waiting) + len(running)
     assert refused
-    # What was taken on before the first were finished may be late: these are answered 503 too (`Place.late`).
+    # What was taken on before the first were finished may be late: these are answered 503 too (`AdmissionSlot.late`).
     before_evidence = 12 * 8
     assert late <= (before_evidence if service_s > 3 else 0)
     assert done > 0.8 * 12 * (max(20.0, 8 * service_s) / service_s - 1)
@@ -257,14 +252,14 @@ def test_a_request_takes_as_many_places_as_generations_up_to_its_bound(
     slots: int, generations: int, admitted: bool
 ) -> None:
     cost = Cost(1, 1, generations)
-    found = verdict(Bounds(at_once=32), CAPACITY, Load(slots, 0), cost, math.inf)
+    found = refusal_for(Bounds(at_once=32), CAPACITY, Load(slots, 0), cost, math.inf)
     assert (found is None) is admitted
 
 
 def test_what_is_over_the_whole_bound_is_admitted_when_nothing_waits() -> None:
     bounds, cost = Bounds(queued_requests=4), Cost(1, 1, 100)
-    assert verdict(bounds, CAPACITY, Load(16, 0), cost, math.inf) is None
-    assert verdict(bounds, CAPACITY, Load(17, 0), cost, math.inf) == Refusal(Reason.REQUESTS, 1)
+    assert refusal_for(bounds, CAPACITY, Load(16, 0), cost, math.inf) is None
+    assert refusal_for(bounds, CAPACITY, Load(17, 0), cost, math.inf) == Refusal(Reason.REQUESTS, 1)
 
 
 def test_retries_are_added_to_their_request_while_it_lasts() -> None:
@@ -281,7 +276,7 @@ def test_a_file_gets_time_by_its_size(characters: int, limit_s: float) -> None:
     admission = Admission(Bounds(), Engine(), longest_s=30, file_longest_s=600)
     assert admission.time_limit_s(None, characters) == limit_s
     assert admission.time_limit_s("20", characters) == 20
-    assert file_limit_s(characters, request_s=30, most_s=10) == 30
+    assert file_limit_s(characters, request_s=30, max_s=10) == 30
 
 
 def test_places_are_counted_and_given_back() -> None:

@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.errors import DrainingError, MalformedRequestError, OverloadedError
 from dragoman_protocols.languages import Pair, language
-from dragoman_service.core.admission import Admission, Bounds, Cost
+from dragoman_service.core.admission import Admission, Bounds
+from dragoman_service.core.costs import Cost
 from dragoman_service.core.stages import Origin
 from dragoman_service.engine.gpu import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
@@ -81,7 +82,7 @@ def test_the_core_s_work_is_counted() -> None:
     assert counted.value("output_tokens_total", **pair) == 12
     assert counted.value("guard_findings_total", guard="copied") == 1
     assert counted.value("segment_retries_total") == 1
-    assert counted.value("untouched_segments_total") == 1
+    assert counted.value("source_kept_segments_total") == 1
     assert counted.value("reused_segments_total", how="cache") == 1
 
 

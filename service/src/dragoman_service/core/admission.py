@@ -1,14 +1,14 @@
-"""How much a pod takes on: bounds in generations and in tokens, and deadlines that can be met.
+"""Admission control: limits on waiting generations and tokens, and deadlines that can be met.
 
-There is no queue here. What is admitted goes to the engine at once, which runs what it has room for and
-lets the rest wait; admission bounds what waits, and says early what would end late.
+There is no queue here. Admitted requests go to the engine at once, which queues what it cannot run; admission limits
+that queue, and refuses early what would end late.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,19 +23,19 @@ from dragoman_protocols.errors import (
     OverloadedError,
     RequestError,
 )
-from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
+from dragoman_service.core.costs import Cost
 from dragoman_service.engine.protocol import Capacity, StallDetector
 
 QUEUED_PER_SEQUENCE = 8
-"""Generations that may wait for each sequence that runs, unless it is set: a sentence takes a second or so, and
-callers wait for 30 s at most by default."""
+"""Default maximum of waiting generations per running sequence: a sentence takes about a second, and the default
+request timeout is 30 s."""
 
-MOST_RETRY_AFTER_S = 60
+MAX_RETRY_AFTER_S = 60
 
 
 class Reason(StrEnum):
-    """Why a request is not admitted."""
+    """Why a request is refused."""
 
     REQUESTS = "requests"
     TOKENS = "tokens"
@@ -44,14 +44,14 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What may wait for the engine.
+    """Limits of admission.
 
     Args:
-        queued_requests: Generations beyond one for each sequence; None is `QUEUED_PER_SEQUENCE` for each. A request
-            counts as many as it may have in the engine at once.
-        queued_tokens: Tokens, of prompts and translations, beyond what runs; None is as many as run.
-        deadline_aware: Whether a request is refused whose deadline the measured rate says will be missed.
-        at_once: Generations of one request in the engine at once, at most.
+        queued_requests: Maximum generations beyond one per sequence; None: `QUEUED_PER_SEQUENCE` for each. A request
+            counts as many as it can have in the engine at once.
+        queued_tokens: Maximum tokens, of prompts and translations, beyond what runs; None: as many as run.
+        deadline_aware: Whether a request is refused that would exceed its time limit at the measured throughput.
+        at_once: Maximum generations of one request in the engine at once.
     """
 
     queued_requests: int | None = None
@@ -60,19 +60,19 @@ class Bounds:
     at_once: int = MAX_CONCURRENT_SEGMENTS
 
     def slots(self, cost: Cost) -> int:
-        """Generations that a request has in the engine at once, at most; a request without any counts as one."""
+        """Maximum generations that a request has in the engine at once; a request without any counts as one."""
         return min(max(1, cost.generations), self.at_once)
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a pod has taken on.
+    """Load of a pod.
 
     Args:
-        slots: Generations that the requests in flight may have in the engine at once.
-        tokens: Theirs, as estimated.
-        generating: Generations that the engine has, those that wait in it too.
-        tokens_per_s: What the engine gets done when it has more than it can run; None where nothing tells.
+        slots: Maximum generations that the requests in flight have in the engine at once.
+        tokens: Their estimated tokens.
+        generating: Generations of the engine, queued ones included.
+        tokens_per_s: Throughput of the engine under overload; None if unknown.
     """
 
     slots: int
@@ -83,123 +83,125 @@ class Load:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request is not admitted, and in how many seconds it may be."""
+    """Why a request is refused, and after how many seconds to retry."""
 
     reason: Reason
     retry_after_s: int
 
 
-def verdict(bounds: Bounds, capacity: Capacity, load: Load, cost: Cost, time_left_s: float) -> Refusal | None:
-    """Whether a request may join the others.
+def refusal_for(
+    bounds: Bounds, capacity: Capacity, load: Load, cost: Cost, time_left_s: float
+) -> Refusal | None:
+    """Whether a request is refused.
 
-    One that costs more than all that may wait is admitted once nothing waits, rather than never.
+    One that costs more than the whole queue is admitted once nothing waits, rather than never.
 
     Args:
-        bounds: What may wait.
-        capacity: What runs.
-        load: What is there already.
-        cost: What it takes.
-        time_left_s: Seconds until its caller gives up.
+        bounds: The limits.
+        capacity: What the engine runs at once.
+        load: The load without it.
+        cost: Its cost.
+        time_left_s: Seconds until its time limit.
 
     Returns:
-        None where it may, else why not.
+        None if it is admitted.
     """
     queued_requests = bounds.queued_requests
     if queued_requests is None:
         queued_requests = QUEUED_PER_SEQUENCE * capacity.sequences
     queued_tokens = capacity.tokens if bounds.queued_tokens is None else bounds.queued_tokens
     slots = min(bounds.slots(cost), max(1, queued_requests))
-    if _crowd(load) + slots > capacity.sequences + queued_requests:
+    if _in_engine(load) + slots > capacity.sequences + queued_requests:
         return Refusal(Reason.REQUESTS, retry_after_s(load))
     if load.slots and load.tokens + min(cost.tokens, queued_tokens) > capacity.tokens + queued_tokens:
         return Refusal(Reason.TOKENS, retry_after_s(load))
     if bounds.deadline_aware:
         late_s = expected_s(capacity, load, cost) - time_left_s
         if late_s > 0:
-            return Refusal(Reason.DEADLINE, _whole_s(late_s))
+            return Refusal(Reason.DEADLINE, _retry_s(late_s))
     return None
 
 
 def expected_s(capacity: Capacity, load: Load, cost: Cost) -> float:
-    """Seconds in which a request that comes now will be done: those of what waits before it, and its own.
+    """Expected seconds until a new request is complete: of what waits before it, and its own.
 
-    Nothing is expected, and 0 returned, while there is room or the pace is not known.
+    0 while the engine has free sequences or the throughput is unknown.
     """
-    crowd = _crowd(load)
-    if crowd < capacity.sequences or load.tokens_per_s is None:
+    in_engine = _in_engine(load)
+    if in_engine < capacity.sequences or load.tokens_per_s is None:
         return 0.0
-    # What runs is half done, on average.
-    ahead_tokens = load.tokens * (1 - capacity.sequences / 2 / crowd)
+    # Running generations are half done, on average.
+    ahead_tokens = load.tokens * (1 - capacity.sequences / 2 / in_engine)
     longest_tokens = min(cost.longest_tokens, capacity.tokens // capacity.sequences)
     own_tokens = max(cost.tokens, longest_tokens * capacity.sequences)
     return (ahead_tokens + own_tokens) / load.tokens_per_s
 
 
-def file_limit_s(characters: int, request_s: float, most_s: float) -> float:
-    """Seconds that a file gets: those of a request for every `FILE_CHARACTERS`.
+def file_limit_s(characters: int, request_s: float, max_s: float) -> float:
+    """Maximum seconds for a file: those of a request for every `FILE_CHARACTERS`.
 
     Args:
         characters: Of its texts.
-        request_s: What a request gets, and a file at least.
-        most_s: What a file gets at most.
+        request_s: Maximum for a request, minimum for a file.
+        max_s: Maximum for a file.
     """
-    return max(request_s, min(most_s, request_s * characters / FILE_CHARACTERS))
+    return max(request_s, min(max_s, request_s * characters / FILE_CHARACTERS))
 
 
-def _crowd(load: Load) -> int:
-    """Generations that run or wait; those that were admitted a moment ago have not reached the engine yet."""
+def _in_engine(load: Load) -> int:
+    """Generations that run or wait; those admitted a moment ago have not reached the engine yet."""
     return max(load.slots, load.generating)
 
 
 def retry_after_s(load: Load) -> int:
-    """Seconds in which about half of the load will be done, 1 where its rate is not known."""
-    return 1 if load.tokens_per_s is None else _whole_s(load.tokens / load.tokens_per_s / 2)
+    """Seconds in which about half of the load will be done, 1 if the throughput is unknown."""
+    return 1 if load.tokens_per_s is None else _retry_s(load.tokens / load.tokens_per_s / 2)
 
 
-def _whole_s(seconds: float) -> int:
-    return max(1, min(MOST_RETRY_AFTER_S, math.ceil(seconds)))
+def _retry_s(seconds: float) -> int:
+    return max(1, min(MAX_RETRY_AFTER_S, math.ceil(seconds)))
 
 
-class Place:
-    """One request's, once it has been admitted.
+class AdmissionSlot:
+    """An admitted request.
 
     Args:
-        cost: What it takes, as estimated.
-        slots: That it may have in the engine at once.
-        admission: That admitted it; it is not counted there yet.
+        cost: Its estimated cost.
+        slots: Maximum generations that it has in the engine at once.
+        admission: The admission, which does not count it yet.
 
     Attributes:
-        generations: That were admitted, with those that were added.
-        tokens: Theirs, as estimated.
+        generations: Its generations, with those that were added.
+        tokens: Their estimated tokens.
     """
 
     def __init__(self, cost: Cost, slots: int, admission: Admission) -> None:
         self.generations, self.tokens = cost.generations, cost.tokens
         self._admission = admission
         self._slots = slots
-        self._came_to_crowd = admission.crowded_by_others(0)
+        self._was_overloaded = admission.overloaded_by_others(0)
         self._open = True
 
     def late(self, error: DeadlineExceededError) -> RequestError:
-        """What a request hears whose time is up: where it had to share an engine that was full, it is not its size.
+        """The error of a request whose time limit is exceeded: overload, if the engine was full with others.
 
         Args:
-            error: What it would hear otherwise.
+            error: The error otherwise.
         """
-        crowded = self._came_to_crowd or self._admission.crowded_by_others(self._slots)
-        return CrowdedOutError(str(error), reason=Reason.DEADLINE) if crowded else error
+        overloaded = self._was_overloaded or self._admission.overloaded_by_others(self._slots)
+        return CrowdedOutError(str(error), reason=Reason.DEADLINE) if overloaded else error
 
     def served(self) -> None:
-        """The engine has done all of it."""
+        """The request is complete."""
         self._admission.rate.done(self.tokens)
 
     def add(self, tokens: int) -> None:
-        """One more generation than was estimated, in the slot of one that has ended: a retry.
+        """Count one more generation than was estimated, in the slot of one that has ended: a retry.
 
         Args:
-            tokens: That it reads and writes, as estimated.
+            tokens: Its estimated tokens.
         """
-        # A shared generation may outlive the request that started it.
+        # A shared generation can outlive the request that started it.
         if self._open:
             self.generations += 1
             self.tokens += tokens
@@ -211,27 +213,27 @@ class Place:
 
 
 class Sized(Protocol):
-    """What admission wants to know of an engine."""
+    """The part of an engine that admission needs."""
 
     @property
     def capacity(self) -> Capacity:
-        """What it runs side by side; known once it is loaded."""
+        """What it runs at once; known once it is loaded."""
         ...
 
     @property
     def stall_detector(self) -> StallDetector:
-        """What it has to do."""
+        """Counts its generations."""
         ...
 
 
 class Admission:
-    """Admits requests and counts those that it has; used from the event loop alone.
+    """Admits requests and counts those in flight; used from the event loop alone.
 
     Args:
-        bounds: What may wait.
-        engine: What runs, once it is loaded.
-        longest_s: Seconds that a request may take at most, whatever it asks for.
-        file_longest_s: The same for a file, whose time grows with its size; None is as for a request.
+        bounds: The limits.
+        engine: The engine, once it is loaded.
+        longest_s: Maximum seconds for a request.
+        file_longest_s: Maximum seconds for a file, whose limit increases with its size; None: as for a request.
         clock: Monotonic seconds.
     """
 
@@ -253,7 +255,7 @@ class Admission:
 
     @property
     def load(self) -> Load:
-        """What has been admitted and is unfinished."""
+        """Requests that were admitted and are unfinished."""
         generating = self._engine.stall_detector.generating
         rate = self.rate.tokens_per_s
         if rate is None and self._slots:
@@ -261,25 +263,25 @@ class Admission:
             rate = self.rate.at_most(running)
         return Load(self._slots, self._tokens, generating, rate)
 
-    def crowded_by_others(self, slots: int) -> bool:
-        """Whether there is as much as the engine runs at once beside a request.
+    def overloaded_by_others(self, slots: int) -> bool:
+        """Whether other requests take all that the engine runs at once.
 
         Args:
-            slots: Of the request, where it is counted already.
+            slots: Of the request, if it is counted already.
         """
-        return _crowd(self.load) - slots >= self._engine.capacity.sequences
+        return _in_engine(self.load) - slots >= self._engine.capacity.sequences
 
     @property
     def full(self) -> bool:
         """Whether the smallest request would be refused."""
-        return verdict(self._bounds, self._engine.capacity, self.load, Cost(1, 1), math.inf) is not None
+        return refusal_for(self._bounds, self._engine.capacity, self.load, Cost(1, 1), math.inf) is not None
 
-    def time_limit_s(self, asked: str | None, file_characters: int | None = None) -> float:
-        """Seconds that a request gets.
+    def time_limit_s(self, requested: str | None, file_characters: int | None = None) -> float:
+        """Maximum seconds for a request.
 
         Args:
-            asked: What it asks for, in seconds; None where it does not.
-            file_characters: Of the file that it brings; None where it brings none.
+            requested: Its own limit, in seconds; None: it has none.
+            file_characters: Of its file; None: it has no file.
 
         Raises:
             InvalidFieldError: It is no positive number.
@@ -287,42 +289,42 @@ class Admission:
         longest_s = self._longest_s
         if file_characters is not None:
             longest_s = file_limit_s(file_characters, longest_s, self._file_longest_s)
-        if asked is None:
+        if requested is None:
             return longest_s
         try:
-            limit_s = float(asked)
+            limit_s = float(requested)
         except ValueError:
             limit_s = math.nan
         if not limit_s > 0:
-            raise InvalidFieldError(f"{TIMEOUT_HEADER}: a positive number of seconds is wanted")
+            raise InvalidFieldError(f"{TIMEOUT_HEADER}: must be a positive number of seconds")
         return min(limit_s, longest_s)
 
     @contextmanager
-    def admit(self, cost: Cost, time_left_s: float) -> Iterator[Place]:
-        """Hold the place of one request while it is answered.
+    def admit(self, cost: Cost, time_left_s: float) -> Iterator[AdmissionSlot]:
+        """Count one request while it is in flight.
 
         Args:
-            cost: What it takes.
-            time_left_s: Seconds until its caller gives up.
+            cost: Its cost.
+            time_left_s: Seconds until its time limit.
 
         Raises:
-            OverloadedError: There is no place, or none in time.
+            OverloadedError: It is refused.
         """
         capacity = self._engine.capacity
-        refusal = verdict(self._bounds, capacity, self.load, cost, time_left_s)
+        refusal = refusal_for(self._bounds, capacity, self.load, cost, time_left_s)
         if refusal is not None:
-            raise OverloadedError(_SAID[refusal.reason], refusal.retry_after_s, refusal.reason)
+            raise OverloadedError(_MESSAGES[refusal.reason], refusal.retry_after_s, refusal.reason)
         slots = self._bounds.slots(cost)
-        place = Place(cost, slots, self)
+        slot = AdmissionSlot(cost, slots, self)
         self.count(slots, cost.tokens)
         try:
-            yield place
+            yield slot
         finally:
-            place.close()
-            self.count(-slots, -place.tokens)
+            slot.close()
+            self.count(-slots, -slot.tokens)
 
     def count(self, slots: int, tokens: int) -> None:
-        """So much more is in flight, or less."""
+        """Add to what is in flight, or subtract."""
         capacity = self._engine.capacity
         self._slots += slots
         self._tokens += tokens
@@ -330,100 +332,23 @@ class Admission:
         self.rate.under_load(over)
 
 
-_SAID = {
-    Reason.REQUESTS: "this replica has as many requests as may wait; ask again later, or another replica",
-    Reason.TOKENS: "this replica has as much text as may wait; ask again later, or another replica",
-    Reason.DEADLINE: "what waits here already takes longer than this request has time; ask another replica",
+_MESSAGES = {
+    Reason.REQUESTS: "this replica has the maximum of queued requests; retry later, or use another replica",
+    Reason.TOKENS: "this replica has the maximum of queued text; retry later, or use another replica",
+    Reason.DEADLINE: "the requests queued here take longer than the time limit of this request; use another replica",
 }
 
-
-PROMPT_TOKENS = 32
-"""About what the instruction around a text costs."""
-
-BYTES_BEYOND_ASCII_TOKENS = 0.35
-ASCII_CHARS_PER_TOKEN = 4
-"""Subword tokenizers make about a token of four letters of English, two of Cyrillic, one of Chinese or of
-Devanagari; how many bytes UTF-8 takes for them tells these apart without looking at any."""
-
-
-def estimated_tokens(text: str) -> int:
-    """About how many tokens a text has, in constant time for each byte and without a tokenizer."""
-    beyond = 0 if text.isascii() else len(text.encode(errors="surrogatepass")) - len(text)
-    return math.ceil(len(text) / ASCII_CHARS_PER_TOKEN + beyond * BYTES_BEYOND_ASCII_TOKENS)
-
-
-@dataclass(frozen=True)
-class Demand:
-    """One text for the engine.
-
-    Args:
-        text: What it reads.
-        answers: Generations of each segment: one, and one for each alternative.
-        beside_tokens: Read with each segment beside the instruction: context, instructions.
-        answer_tokens: Of each answer; None is as many as the text has.
-        whole: Whether the text is one segment; else each line is one.
-    """
-
-    text: str
-    answers: int = 1
-    beside_tokens: int = 0
-    answer_tokens: int | None = None
-    whole: bool = False
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a request takes, as estimated.
-
-    Args:
-        tokens: That the engine will read and write for it.
-        longest_tokens: Those of them that come one after the other: of its longest segment.
-        generations: That the engine will start for it. Retries are added when they start.
-    """
-
-    tokens: int
-    longest_tokens: int
-    generations: int = 1
-
-
-def demands_of(asked: TranslationRequest) -> tuple[Demand, ...]:
-    """What a translation request gives the engine."""
-    beside_tokens = estimated_tokens(asked.context) + sum(map(estimated_tokens, asked.instructions))
-    whole = asked.split in (Split.NO_LINES, Split.NONE)
-    return tuple(Demand(text, 1 + asked.alternatives, beside_tokens, whole=whole) for text in asked.texts)
-
-
-def cost_of(demands: Iterable[Demand]) -> Cost:
-    """About what all of a request takes; its segments are generated side by side as a rule."""
-    tokens = longest_tokens = generations = 0
-    for demand in demands:
-        lines = [line for line in demand.text.splitlines() if line.strip()]
-        if not lines:
-            continue
-        segments = 1 if demand.whole else len(lines)
-        read_tokens = estimated_tokens(demand.text)
-        written_tokens = read_tokens if demand.answer_tokens is None else demand.answer_tokens
-        beside_tokens = PROMPT_TOKENS + demand.beside_tokens
-        generations += segments * demand.answers
-        tokens += demand.answers * (segments * beside_tokens + read_tokens + written_tokens)
-        longest_ratio = 1.0 if demand.whole else max(map(len, lines)) / len(demand.text)
-        longest_tokens = max(
-            longest_tokens, beside_tokens + math.ceil(longest_ratio * (read_tokens + written_tokens))
-        )
-    return Cost(tokens, max(PROMPT_TOKENS, longest_tokens), generations)
-
-
-LEAST_EVIDENCE_S = 1.0
-"""Seconds under load before the measured rate means anything."""
+MIN_EVIDENCE_S = 1.0
+"""Minimum seconds under load for a measurement."""
 
 RATE_MEMORY_S = 30.0
-"""Seconds under load after which what was measured counts for about a third."""
+"""Seconds under load after which a measurement counts for about a third."""
 
 
 class ServiceRate:
-    """Tokens a second that the engine gets done while more wait than it can run.
+    """Throughput of the engine in tokens a second, measured while requests wait.
 
-    Only then is it the engine that sets the pace, and not its callers.
+    Only then does the engine limit it, and not the arrival rate.
 
     Args:
         clock: Monotonic seconds.
@@ -435,41 +360,41 @@ class ServiceRate:
         self._mark_s: float | None = None
 
     def under_load(self, loaded: bool) -> None:
-        """Whether there is more than the engine can run, from now on."""
+        """Set whether there is more than the engine can run."""
         if loaded is (self._mark_s is not None):
             return
         self._pass_time()
         self._mark_s = self._clock() if loaded else None
 
     def done(self, tokens: int) -> None:
-        """Take note of work that was finished."""
+        """Count finished work."""
         if self._mark_s is not None:
             self._pass_time()
             self._tokens += tokens
 
     @property
     def tokens_per_s(self) -> float | None:
-        """The rate; None before there is evidence of it."""
+        """The rate; None before it was measured."""
         waited_s = 0.0 if self._mark_s is None else self._clock() - self._mark_s
-        if self._time_s + waited_s < LEAST_EVIDENCE_S or not self._tokens:
+        if self._time_s + waited_s < MIN_EVIDENCE_S or not self._tokens:
             return None
         return self._tokens / (self._time_s + waited_s)
 
     def at_most(self, running_tokens: float) -> float | None:
-        """A bound of the rate while nothing has been finished under load: less than what runs, in all this time.
+        """An upper bound of the rate while nothing has been finished under load: what runs, in all this time.
 
-        Without it a slow replica would take on requests until the first are finished, too late for most.
+        Without it a slow replica would admit requests until the first are finished, too late for most.
 
         Args:
             running_tokens: Of the requests that run.
 
         Returns:
-            Tokens a second; None where something was finished, or before there is evidence.
+            Tokens a second; None if something was finished, or before it was measured.
         """
         if self._tokens or self._mark_s is None:
             return None
         waited_s = self._time_s + self._clock() - self._mark_s
-        return None if waited_s < LEAST_EVIDENCE_S else running_tokens / waited_s
+        return None if waited_s < MIN_EVIDENCE_S else running_tokens / waited_s
 
     def _pass_time(self) -> None:
         if self._mark_s is None:

@@ -135,7 +135,7 @@ def segment_result(number: int, segment: Segment, outcome: Outcome, *, strict: b
     if not evaluation.is_usable:
         failure = _failure(segment, evaluation)
         reason = failure or "the model did not keep its tags and placeholders"
-        warning = Warned("untouched", f"the source text was kept: {reason}", number)
+        warning = Warned("source_kept", f"the source text was kept: {reason}", number)
         return SegmentResult(segment.source, (), (warning,), outcome, source_kept=True, failure=failure)
     warnings = [Warned(finding.guard.value, finding.detail, number) for finding in evaluation.findings]
     if evaluation.missing:

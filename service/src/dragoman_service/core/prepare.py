@@ -115,7 +115,7 @@ def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamil
     return ResolvedOptions(
         replace(options, terms=()),
         not family.unsupported(pair, replace(options, terms=ANY_TERM)),
-        tuple(Warned("ignored", f"{message} {option}") for option in unsupported),
+        tuple(Warned("option_ignored", f"{message} {option}") for option in unsupported),
     )
 
 

@@ -120,7 +120,7 @@ class TranslateRequest(BaseModel):
 class NativeWarning(BaseModel):
     """Something to know about a translation that was given all the same."""
 
-    code: str = Field(description="stable name: a guard's, `untouched` or `ignored`")
+    code: str = Field(description="stable name: a guard's, `source_kept` or `option_ignored`")
     detail: str = Field(description="in words, none of them the text's")
     segment: int | None = Field(None, description="index of the segment it is about")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dragoman_protocols.errors import DeadlineExceededError, DefectError, RequestError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core.admission import Place
+from dragoman_service.core.admission import AdmissionSlot
 from dragoman_service.core.stages import Origin, Priority
 from dragoman_service.http.metrics import DISCONNECTED, Metrics
 from dragoman_service.http.tracing import RequestSpan, Tracing
@@ -69,7 +69,7 @@ class Account:
         self._priority = priority
         self._dialect = dialect
         self._texts = 0
-        self._place: Place | None = None
+        self._place: AdmissionSlot | None = None
         self._began_s = time.monotonic()
 
     @property
@@ -83,7 +83,7 @@ class Account:
         self._dialect = dialect
         self._began_s = time.monotonic()
 
-    def admitted(self, place: Place, texts: int) -> None:
+    def admitted(self, place: AdmissionSlot, texts: int) -> None:
         """It has been taken on."""
         self._place, self._texts = place, texts
         self._span.admitted(texts, place.tokens)

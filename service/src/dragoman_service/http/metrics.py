@@ -74,7 +74,7 @@ class Metrics(Observer):
         self._output_tokens = self._counter("output_tokens", "Tokens that it wrote for them", *pair)
         self._findings = self._counter("guard_findings", "Answers of the model that a guard doubted", "guard")
         self._retries = self._counter("segment_retries", "Segments generated once more for that")
-        self._untouched = self._counter("untouched_segments", "Segments left as they were in the end")
+        self._source_kept = self._counter("source_kept_segments", "Segments whose source text was kept")
         self._reused = self._counter(
             "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
         )
@@ -179,7 +179,7 @@ class Metrics(Observer):
     def source_kept(self, origin: Origin) -> None:
         """A segment was left as it was."""
         del origin
-        self._untouched.labels(self._model_name).inc()
+        self._source_kept.labels(self._model_name).inc()
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin

@@ -15,7 +15,7 @@ from dragoman_protocols.api import Events, Results
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
-from dragoman_service.core.admission import Cost, cost_of, demands_of
+from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 
 EVENT_STREAM = "text/event-stream"

@@ -56,7 +56,7 @@ async def test_lost_tags_leave_the_segment_as_it_was(core, counts) -> None:
     translator = core(lambda text, _: says[text])
     (result,) = await translator.translate(asked(html, format=Format.HTML))
     assert result.text == html.replace("The cat sleeps on the sofa.", "Die Katze schläft auf dem Sofa.")
-    assert [(warned.code, warned.segment) for warned in result.warnings] == [("untouched", 0)]
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 0)]
     assert counts.findings[0] == "marker_lost"
     assert counts.left == 1
     (result,) = await translator.translate(
@@ -87,7 +87,7 @@ async def test_one_segment_without_an_answer_does_not_lose_the_others(core, answ
     translator = core(lambda text, _: answer if text == bad else GERMAN[text])
     (result,) = await translator.translate(asked(f"The cat sleeps on the sofa.\n{bad}"))
     assert result.text == f"Die Katze schläft auf dem Sofa.\n{bad}"
-    assert [(warned.code, warned.segment) for warned in result.warnings] == [("untouched", 1)]
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 1)]
     with pytest.raises(error):
         await translator.translate(asked(bad))
     with pytest.raises(UnreliableTranslationError):

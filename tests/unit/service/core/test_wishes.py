@@ -95,7 +95,7 @@ async def test_what_a_family_cannot_be_told_is_refused_or_ignored(core, family, 
         translator.check(asked)
     ignoring = TranslationRequest(("The cat sleeps.",), "de", "en", **options, ignore_unsupported=True)
     (result,) = await translator.translate(ignoring)
-    assert {warned.code for warned in result.warnings} == {"ignored"}
+    assert {warned.code for warned in result.warnings} == {"option_ignored"}
     assert len(result.warnings) == len(what.split(" or "))
 
 

@@ -20,7 +20,7 @@ from dragoman_service.engine.vllm.start_report import FAILURE_MARKS, PHASE_MARKS
 from dragoman_service.errors import PromptTemplateError, StartError
 from dragoman_service.settings import Settings
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(600)]
 """Imports of vLLM take 10 s of CPU time, and warn."""
 
 ROOT = Path(__file__).parents[4]
@@ -166,3 +166,4 @@ async def test_a_release_that_reports_no_step_ends_the_start(
         await engine._generate_once()
     engine._stepped()
     await engine._generate_once()
+    await engine.aclose(drain_s=0)

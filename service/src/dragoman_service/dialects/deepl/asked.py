@@ -8,7 +8,7 @@ from dragoman_contract.languages import Languages
 from dragoman_protocols.blanks import not_blank
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest
-from dragoman_service.core.admission import Cost, cost_of, demands_of
+from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.dialects.deepl.codes import has_formality, source_tag, target_tag
 from dragoman_service.dialects.deepl.errors import missing, unsupported
 from dragoman_service.dialects.deepl.fields import Fields

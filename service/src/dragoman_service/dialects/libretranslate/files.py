@@ -18,7 +18,7 @@ from dragoman_protocols.errors import InvalidFieldError, RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core.admission import Cost, cost_of, demands_of
+from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.dialects.addresses import base_url
 from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag

@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from dragoman_protocols.errors import EmptyTextError, GenerationError, InvalidFieldError, RequestError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core.admission import Cost, Demand, cost_of
+from dragoman_service.core.costs import Cost, Demand, cost_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.dialects.openai.answers import Completion
 from dragoman_service.dialects.openai.shapes import ChatRequest
