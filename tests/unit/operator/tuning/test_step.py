@@ -183,7 +183,7 @@ def test_a_size_that_does_not_start_goes_back_at_once(fleet: MakeFleet) -> None:
 def test_a_size_that_is_never_ready_goes_back(fleet: MakeFleet) -> None:
     pods = fleet(starts=False)
     pods.until(lambda state: bool(state.ended))
-    assert pods.state.ended[0].reason == "no pod of it was ready within 600 s"
+    assert pods.state.ended[0].reason == "no pod of the trial was ready within 600 s"
     assert not pods.state.ended[0].applied
 
 
@@ -200,7 +200,7 @@ def test_a_comparison_that_says_nothing_is_given_up(fleet: MakeFleet) -> None:
     pods.load = 0.0
     pods.run(int(MAX_WINDOWS * WINDOW_S / 5) + 5)
     assert pods.state.trial is None
-    assert pods.state.ended[0].reason.startswith("too little to tell by")
+    assert pods.state.ended[0].reason.startswith("too few measurements")
     assert pods.state.max_num_seqs == 16
 
 
