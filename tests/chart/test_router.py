@@ -17,8 +17,6 @@ from dragoman_contract.http import (
 from dragoman_contract.kubernetes import ENGINE_COMPONENT, ROUTER_COMPONENT
 from dragoman_router.settings import Settings
 
-NAMESPACE = "dragoman-system"
-
 REASONS = {
     ("dragoman.io", "translationdeployments"): "which pairs are served, by whom",
     ("discovery.k8s.io", "endpointslices"): "where, and whether ready or leaving",
@@ -63,8 +61,7 @@ def test_it_is_off_by_default(render: Any) -> None:
 def test_default_arguments_are_the_routers_own_defaults(router: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("DRAGOMAN_ROUTER_ROUTER_ID", "me")
     defaults = Settings(_cli_parse_args=False).model_dump()
-    assert settings(router({"glossaries": {"enabled": False}})).model_dump() == defaults
-    assert settings(router()).model_dump() == {**defaults, "glossary_namespace": NAMESPACE}
+    assert settings(router({"replicas": 1})).model_dump() == defaults
 
 
 def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
@@ -141,17 +138,21 @@ def test_ports_and_probes(router: Any) -> None:
     assert (admin["clusterIP"], admin["publishNotReadyAddresses"]) == ("None", True)
 
 
-def test_it_keeps_glossaries_in_its_own_namespace_alone(router: Any) -> None:
-    name = "release-dragoman-router-glossaries"
-    for values in ({}, {"watchNamespaces": ["a", "b"]}):
-        objects = router(**values)
-        role, binding = objects["Role", name], objects["RoleBinding", name]
-        assert {item["metadata"]["namespace"] for item in (role, binding)} == {NAMESPACE}
-        assert [subject["name"] for subject in binding["subjects"]] == ["release-dragoman-router"]
-        (rule,) = role["rules"]
-        assert (rule["apiGroups"], rule["resources"]) == ([""], ["configmaps"])
-        assert set(rule["verbs"]) == {"get", "list", "create", "update", "delete"}
-    assert not [key for key in router({"glossaries": {"enabled": False}}) if key[1] == name]
+@pytest.mark.parametrize(
+    ("values", "keeps"),
+    [
+        ({}, False),
+        ({"replicas": 1}, True),
+        ({"state": {"url": "redis://redis"}}, True),
+        ({"state": {"existingSecret": "redis"}}, True),
+        ({"replicas": 1, "glossaries": {"enabled": False}}, False),
+    ],
+    ids=str,
+)
+def test_several_routers_keep_glossaries_only_in_shared_state(
+    router: Any, values: dict[str, Any], keeps: bool
+) -> None:
+    assert settings(router(values)).keep_glossaries is keeps
 
 
 def test_it_may_read_two_kinds_everywhere_and_write_none(router: Any) -> None:

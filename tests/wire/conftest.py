@@ -1,8 +1,8 @@
 """Pods, and routers before them, as separate processes, asked over HTTP as their callers would."""
 
-import asyncio
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -16,14 +16,6 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from kubernetes.aio import config
-
-from dragoman_contract.kubernetes import API_VERSION, GROUP, KIND, LABEL_DEPLOYMENT, PLURAL, VERSION
-from dragoman_devcluster.guardian import Guardian
-from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.servers.choice import choose_server
-
-CRD = Path(__file__).parents[2] / "crds" / "translationdeployments.dragoman.io.yaml"
 
 
 def free_port() -> int:
@@ -159,15 +151,14 @@ def start_scripted(start_pod: StartPod) -> StartPod:
 
 
 class RouterProcess:
-    """One `dragoman router` that follows a cluster.
+    """One `dragoman router`.
 
     Args:
         directory: For its log.
-        kubeconfig: Of the cluster.
         arguments: Flags beside those for host and ports.
     """
 
-    def __init__(self, directory: Path, kubeconfig: Path, *arguments: str) -> None:
+    def __init__(self, directory: Path, *arguments: str) -> None:
         self.port, self.admin_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = directory / f"router-{self.port}.log"
@@ -175,9 +166,7 @@ class RouterProcess:
         command += [f"--admin-port={self.admin_port}", f"--router-id=router-{self.port}", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, env={**environment, "KUBECONFIG": str(kubeconfig)}
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     def wait_until_ready(self, deadline_s: float = 30) -> None:
         end_s = time.monotonic() + deadline_s
@@ -199,81 +188,38 @@ class RouterProcess:
             self.process.wait()
 
 
-class RoutedCluster:
-    """An API server without controllers, and routers that follow it.
+class RoutedPods:
+    """Routers before pods for every pair, which share state.
 
     Args:
-        directory: For its files, and the logs.
+        directory: For the list of pods, and the logs.
+        state_url: Of Redis.
+        ports: Of the pods.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._guardian, self._runner = Guardian(), asyncio.Runner()
-        self._server = choose_server(ClusterOptions(dir=directory / "api", api="embedded"), self._guardian)
-        self.kubeconfig = self._runner.run(self._server.start())
+    def __init__(self, directory: Path, state_url: str, *ports: int) -> None:
+        self._directory, self._state_url = directory, state_url
+        self._static = directory / "routed-pods.yaml"
+        replicas = [f"127.0.0.1:{port}" for port in ports]
+        self._static.write_text(yaml.safe_dump({"deployments": [{"name": "any", "replicas": replicas}]}))
+        self._prefix = f"{secrets.token_hex(4)}:"
         self.routers: list[RouterProcess] = []
-        self.create(
-            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", yaml.safe_load(CRD.read_text())
-        )
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
-        """What the API server answers."""
-
-        async def called() -> Any:
-            api = await config.new_client_from_config(config_file=str(self.kubeconfig), persist_config=False)
-            async with api:
-                headers = {"Accept": "application/json", "Content-Type": "application/json"}
-                asked = await api.param_serialize(
-                    method, path, {}, [], headers, body, auth_settings=["BearerToken"]
-                )
-                answer = (await api.call_api(*asked)).response
-                return answer.status, json.loads(await answer.read())
-
-        found, answered = self._runner.run(called())
-        assert found < 300, answered.get("message")
-        return answered
-
-    def create(self, path: str, body: Any) -> None:
-        self.call("POST", path, body)
-
-    def serve(self, name: str, *ports: int) -> None:
-        """A TranslationDeployment for every pair, whose pods are at these ports."""
-        metadata = {"name": name, "namespace": "default"}
-        spec = {
-            "model": {"uri": "hf://org/model", "revision": "main", "promptFamily": "hy-mt2"},
-            "languages": [{"source": "*", "targets": ["*"]}],
-            "engine": {"device": "cpu"},
-        }
-        deployment = {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec}
-        self.create(f"/apis/{GROUP}/{VERSION}/namespaces/default/{PLURAL}", deployment)
-        for port in ports:
-            named = {**metadata, "name": f"{name}-{port}", "labels": {LABEL_DEPLOYMENT: name}}
-            endpoint_slice = {
-                "apiVersion": "discovery.k8s.io/v1",
-                "kind": "EndpointSlice",
-                "metadata": named,
-                "addressType": "FQDN",
-                "ports": [{"name": "http", "port": port}],
-                "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": True}}],
-            }
-            self.create("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoint_slice)
-
-    def start_router(self, *arguments: str) -> RouterProcess:
-        self.routers.append(RouterProcess(self.directory, self.kubeconfig, *arguments))
+    def start_router(self) -> RouterProcess:
+        flags = [
+            f"--static={self._static}",
+            f"--state-url={self._state_url}",
+            f"--state-prefix={self._prefix}",
+        ]
+        self.routers.append(RouterProcess(self._directory, *flags, "--state-timeout-s=10"))
         return self.routers[-1]
-
-    def stop_api(self) -> None:
-        self._runner.run(self._server.stop())
 
     def close(self) -> None:
         for router in self.routers:
             router.close()
-        self.stop_api()
-        self._runner.close()
-        self._guardian.close()
 
 
 @pytest.fixture(scope="session")
-def routed_cluster() -> type[RoutedCluster]:
+def routed_pods() -> type[RoutedPods]:
     """The class."""
-    return RoutedCluster
+    return RoutedPods

@@ -20,8 +20,6 @@ LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 
 ENGINE_COMPONENT = "engine"
 ROUTER_COMPONENT = "router"
-GLOSSARY_COMPONENT = "glossary"
-"""On the ConfigMaps in which routers keep callers' glossaries."""
 PART_OF = "dragoman"
 
 GPU_RESOURCE = "nvidia.com/gpu"

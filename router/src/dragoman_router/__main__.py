@@ -79,14 +79,9 @@ async def _run(settings: Settings) -> None:
     certificates = None if settings.tls_cert is None else Certificates(settings)
     async with AsyncExitStack() as stack:
         shared = await _shared_state(settings, stack)
-        app, state = assemble(settings, ring, None if shared is None else shared.usage)
+        app, state = assemble(settings, ring, shared)
         fleet, metrics = state.fleet, state.metrics
         at = stack.enter_context(_bound(settings))
-        if settings.glossary_dir is not None or settings.glossary_namespace is not None:
-            # Imported only where it is wanted: it brings the engine pod's glossaries along.
-            from dragoman_router.glossaries.opening import open_glossaries
-
-            state.glossaries = await open_glossaries(settings, fleet, stack)
         tender = BackgroundTasks(fleet, settings.router_id)
         stack.push_async_callback(tender.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)
@@ -94,7 +89,6 @@ async def _run(settings: Settings) -> None:
         beside = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [beside.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
         if shared is not None:
-            shared.metrics.register(metrics.registry)
             tasks += [beside.create_task(work) for work in shared.work()]
         _say(settings, ring, certificates, at.getsockname()[1], admin_port)
         await Router(app, state, settings, certificates).run(at)
@@ -163,6 +157,10 @@ def _say(
             log.warning(
                 "usage, quotas and rates of keys are this router's own, since its start (--state-url)"
             )
+    if settings.state_url is None and settings.keep_glossaries and settings.glossary_dir is None:
+        log.warning(
+            "callers' glossaries are in this router's memory, until it ends (--state-url, --glossary-dir)"
+        )
     if certificates is None:
         log.info("TLS is off (--tls-cert, --tls-key)")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, read_command_line
 from dragoman_contract.files import FILE_TIMEOUT_S, MOST_FILE_BYTES
@@ -26,8 +26,8 @@ RENAMED = {
 }
 """Fields of earlier versions."""
 REMOVED = dict.fromkeys(
-    ("usage_configmap", "usage_interval_s"),
-    "routers share what keys have used through Redis, see --state-url",
+    ("usage_configmap", "usage_interval_s", "glossary_namespace"),
+    "routers share usage of keys and glossaries through Redis, see --state-url",
 )
 """Fields of earlier versions, and what replaces them."""
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
@@ -54,11 +54,13 @@ class Settings(BaseSettings):
     )
     resync_s: float = Field(300, gt=0, le=86400, description="seconds between full relists")
 
-    glossary_namespace: str | None = Field(
-        None, description="namespace whose ConfigMaps keep callers' glossaries; none: each pod keeps its own"
-    )
     glossary_dir: Path | None = Field(
-        None, description="directory that keeps them instead, such as a volume of all routers"
+        None,
+        description="directory of callers' glossaries, instead of Redis or memory; routers may share a volume",
+    )
+    keep_glossaries: CliImplicitFlag[bool] = Field(
+        True,
+        description="keep callers' glossaries; not for several routers without --state-url or --glossary-dir",
     )
 
     state_url: SecretStr | None = Field(
@@ -164,10 +166,8 @@ class Settings(BaseSettings):
     def _together(self) -> Settings:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("tls-cert and tls-key go together: set both or neither")
-        if self.glossary_dir is not None and self.glossary_namespace is not None:
-            raise ValueError("glossary-dir and glossary-namespace: set one of them")
-        if self.static is not None and self.glossary_namespace is not None:
-            raise ValueError("glossary-namespace is for Kubernetes; with static set glossary-dir")
+        if self.glossary_dir is not None and self.state_url is not None:
+            raise ValueError("glossary-dir and state-url: set one of them")
         return self
 
 

@@ -32,16 +32,17 @@ def keeping_pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> I
 
 
 @pytest.fixture(scope="module")
-def router(tmp_path_factory: pytest.TempPathFactory, scripted_pod: Any, routed_cluster: Any) -> Iterator[Any]:
-    """A router that keeps glossaries in ConfigMaps, before the pod that keeps them in memory."""
-    cluster = routed_cluster(tmp_path_factory.mktemp("routed"))
+def router(
+    tmp_path_factory: pytest.TempPathFactory, scripted_pod: Any, routed_pods: Any, shared_redis: Any
+) -> Iterator[Any]:
+    """A router that keeps glossaries in Redis, before the pod that keeps them in memory."""
+    routed = routed_pods(tmp_path_factory.mktemp("routed"), shared_redis.url, scripted_pod.port)
     try:
-        cluster.serve("any", scripted_pod.port)
-        router = cluster.start_router("--glossary-namespace=default")
+        router = routed.start_router()
         router.wait_until_ready()
         yield router
     finally:
-        cluster.close()
+        routed.close()
 
 
 @pytest.fixture(params=["scripted_pod", "keeping_pod", "router"], ids=["memory", "directory", "router"])

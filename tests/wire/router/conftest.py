@@ -172,9 +172,7 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     stack = AsyncExitStack()
     shared = None if settings.state_url is None else await open_state(settings, stack)
     work = [] if shared is None else [asyncio.create_task(each) for each in shared.work()]
-    app, state = assemble(settings, ring, None if shared is None else shared.usage)
-    if shared is not None:
-        shared.metrics.register(state.metrics.registry)
+    app, state = assemble(settings, ring, shared)
     tender = BackgroundTasks(state.fleet, settings.router_id)
     listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.

@@ -163,8 +163,13 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
         (["--keys-dir=/nowhere"], "keys in /nowhere: No such file or directory"),
         (
             ["--usage-configmap=a/b"],
-            "--usage-configmap was removed: routers share what keys have used through Redis",
+            "--usage-configmap was removed: routers share usage of keys and glossaries through Redis",
         ),
+        (
+            ["--glossary-namespace=a"],
+            "--glossary-namespace was removed: routers share usage of keys and glossaries",
+        ),
+        (["--glossary-dir=/tmp", "--state-url=redis://a"], "glossary-dir and state-url: set one of them"),
         (["--usage-interval-s", "3"], "--usage-interval-s was removed"),
         (
             ["--state-url=http://a"],

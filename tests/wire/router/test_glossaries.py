@@ -15,9 +15,9 @@ import pytest
 from dragoman_contract.glossaries import Packed, pack, unpack
 from dragoman_protocols.errors import GlossariesUnavailableError, UnknownGlossaryError
 from dragoman_protocols.glossaries.directory import DirectoryStore
-from dragoman_router.glossaries.shared import SharedGlossaries
 from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS
 from dragoman_router.routing.health import HEALTHY
+from dragoman_router.state.kept_glossaries import KeptGlossaries
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -28,18 +28,17 @@ ASKED = 12
 class Setting:
     """Two pods behind two routers, and a client of each router."""
 
-    def __init__(self, directory: Path, cluster: Any, pod_process: Any) -> None:
+    def __init__(self, directory: Path, routed_pods: Any, pod_process: Any, state_url: str) -> None:
         flags = ("--model", "org/model", "--engine", "scripted")
-        self.cluster = cluster
         self.pods = [pod_process(directory, *flags) for _ in range(2)]
+        self.routed = routed_pods(directory, state_url, *(pod.port for pod in self.pods))
         self.routers: list[Any] = []
         self.clients: list[deepl.DeepLClient] = []
 
     def start(self) -> None:
         for pod in self.pods:
             pod.wait_for("/readyz", deadline_s=120)
-        self.cluster.serve("any", *(pod.port for pod in self.pods))
-        self.routers += [self.cluster.start_router("--glossary-namespace=default") for _ in range(2)]
+        self.routers += [self.routed.start_router() for _ in range(2)]
         for router in self.routers:
             router.wait_until_ready(deadline_s=120)
         self.clients += [deepl.DeepLClient("any-key", server_url=router.url) for router in self.routers]
@@ -53,15 +52,15 @@ class Setting:
             client.close()
         for pod in self.pods:
             pod.close()
-        self.cluster.close()
+        self.routed.close()
 
 
 @pytest.fixture(scope="module")
 def setting(
-    tmp_path_factory: pytest.TempPathFactory, pod_process: Any, routed_cluster: Any
+    tmp_path_factory: pytest.TempPathFactory, pod_process: Any, routed_pods: Any, shared_redis: Any
 ) -> Iterator[Setting]:
     directory = tmp_path_factory.mktemp("glossaries")
-    made = Setting(directory, routed_cluster(directory), pod_process)
+    made = Setting(directory, routed_pods, pod_process, shared_redis.url)
     try:
         made.start()
         yield made
@@ -176,24 +175,24 @@ def test_a_document_asks_for_its_glossary_too(setting: Setting) -> None:
         )
 
 
-def test_an_outage_of_the_api_changes_nothing_that_is_known(
-    tmp_path: Path, pod_process: Any, routed_cluster: Any
+def test_an_outage_of_redis_leaves_what_was_used(
+    tmp_path: Path, pod_process: Any, routed_pods: Any, own_redis: Any
 ) -> None:
-    setting = Setting(tmp_path, routed_cluster(tmp_path), pod_process)
+    setting = Setting(tmp_path, routed_pods, pod_process, own_redis.url)
     try:
         setting.start()
         known, never_used = (
             setting.clients[0].create_glossary("Animals", "EN", "DE", {"tac": "Katze"}) for _ in range(2)
         )
         assert setting.translate(1, known.glossary_id).status_code == 200
-        setting.cluster.stop_api()
+        own_redis.kill()
         for _ in range(ASKED):
             assert setting.translate(1, known.glossary_id).status_code == 200
         refused = setting.translate(1, never_used.glossary_id)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        assert "the Kubernetes API cannot be asked" in refused.json()["message"]
+        assert "Redis does not answer" in refused.json()["message"]
         asked = httpx.get(f"{setting.routers[0].url}/v2/glossaries")
-        assert (asked.status_code, asked.json()["message"][:18]) == (500, "the Kubernetes API")
+        assert (asked.status_code, asked.json()["message"]) == (500, "Redis does not answer")
     finally:
         setting.close()
 
@@ -312,7 +311,7 @@ async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
     routers = [await start_router() for _ in range(2)]
     for each in routers:
         each.serve("a", one.replica(), pairs={"en": ("de",), "de": ("en",)})
-        each.state.glossaries = SharedGlossaries(DirectoryStore(tmp_path), each.state.fleet)
+        each.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path), each.state.fleet)
     made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
     status, glossary, _ = await routers[0].post("/v2/glossaries", made)
     assert status == 201
@@ -332,19 +331,34 @@ async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
     assert (await routers[0].get("/v2/glossariesx"))[0] == 404
 
 
-async def test_without_a_store_pods_keep_them_as_before(router: Any, start_upstream: Any) -> None:
+async def test_without_shared_state_the_router_keeps_them_itself(router: Any, start_upstream: Any) -> None:
     one = await start_upstream()
     router.serve("a", one.replica())
-    assert (await router.get("/v3/glossaries"))[:2] == (200, {"by": "one"})
-    assert (await router.post("/v2/translate", BODY))[:2] == (200, {"by": "one"})
-    assert "x-dragoman-glossaries" not in one.asked[-1].headers
+    made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
+    status, glossary, _ = await router.post("/v2/glossaries", made)
+    assert status == 201
+    body = {**BODY, "glossary_id": glossary["glossary_id"]}
+    for _ in range(2):
+        assert (await router.post("/v2/translate", body))[:2] == (200, {"by": "one"})
+    named = {each.headers["x-dragoman-glossaries"] for each in one.asked}
+    assert [each.partition("=")[0] for each in named] == [glossary["glossary_id"]]
+
+
+async def test_a_router_that_keeps_none_says_what_they_need(start_router: Any) -> None:
+    router = await start_router(keep_glossaries=False)
+    router.serve("a")
+    made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
+    status, said, _ = await router.post("/v2/glossaries", made)
+    assert (status, "(--state-url)" in said["message"]) == (400, True)
+    assert (await router.get("/v2/glossaries"))[:2] == (200, {"glossaries": []})
+    assert (await router.post("/v2/translate", BODY))[0] == 404
 
 
 async def test_keys_are_asked_for_at_glossaries_too(start_router: Any, tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "one").write_text("secret-key")
     router = await start_router(keys_dir=tmp_path / "keys")
-    router.state.glossaries = SharedGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
+    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
     for headers, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
         assert (await router.get("/v2/glossaries", headers=headers))[0] == status
     told = {"Authorization": "DeepL-Auth-Key secret-key"}

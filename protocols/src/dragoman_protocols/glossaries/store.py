@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
+from dragoman_protocols.glossaries.document import written
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 MOST_GLOSSARIES = 1000
@@ -72,6 +75,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._glossaries: dict[str, StoredGlossary] = {}
+        self._packed: dict[str, tuple[StoredGlossary, Packed]] = {}
 
     async def add(self, glossary: StoredGlossary) -> None:
         """See `GlossaryStore.add`."""
@@ -98,8 +102,21 @@ class MemoryStore:
 
     async def remove(self, glossary_id: str) -> None:
         """See `GlossaryStore.remove`."""
-        if self._glossaries.pop(canonical_id(glossary_id), None) is None:
+        glossary_id = canonical_id(glossary_id)
+        self._packed.pop(glossary_id, None)
+        if self._glossaries.pop(glossary_id, None) is None:
             raise unknown()
+
+    async def packed(self, glossary_id: str) -> Packed:
+        """One glossary as routers send it to pods; raises as `get` does."""
+        glossary = await self.get(glossary_id)
+        known = self._packed.get(glossary.glossary_id)
+        if known is None or known[0] is not glossary:
+            packed = await asyncio.to_thread(lambda: pack(glossary.glossary_id, written(glossary)))
+            known = glossary, packed
+            if self._glossaries.get(glossary.glossary_id) is glossary:
+                self._packed[glossary.glossary_id] = known
+        return known[1]
 
 
 def canonical_id(glossary_id: str) -> str:

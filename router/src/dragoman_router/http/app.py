@@ -112,7 +112,7 @@ class State:
         memory: For bodies.
         detect: Finds out languages.
         chance: Of trace ids.
-        glossaries: Those that this router keeps for callers; None where pods do.
+        glossaries: Those that this router keeps for callers.
         draining: Whether this router terminates.
         drained: Whether the time to finish requests is over; those that are cancelled from then on are refused.
         active: Requests that are not answered.
@@ -126,7 +126,7 @@ class State:
     memory: Memory
     detect: Detector
     chance: Random
-    glossaries: Glossaries | None = None
+    glossaries: Glossaries
     draining: bool = False
     drained: bool = False
     active: int = 0
@@ -202,10 +202,9 @@ class App:
                 endpoint = with_body(endpoint, request)
                 if keyless:
                     self._state.gate.late(request, endpoint.key_field)
-            kept = self._state.glossaries if kind is Kind.GLOSSARIES else None
-            if kept is not None:
+            if kind is Kind.GLOSSARIES:
                 await self._state.gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
-                answer = await kept.answer(request)
+                answer = await self._state.glossaries.answer(request)
             elif kind is Kind.RESPOND:
                 answer = await self._respond(request, endpoint)
             else:
@@ -298,7 +297,7 @@ class App:
         """A replica's answer, and where the request went."""
         state, settings = self._state, self._settings
         glossaries: tuple[Packed, ...] = ()
-        if peek.glossary_ids and state.glossaries is not None:
+        if peek.glossary_ids:
             glossaries = await state.glossaries.named(peek.glossary_ids)
         timeout_s = settings.file_timeout_s if kind is Kind.FILE else settings.request_timeout_s
         own_s = _time_limit_s(request.header(TIMEOUT))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import TYPE_CHECKING
 
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KeyRing
-from dragoman_router.access.usage import Calendar, SharedUsage, Usage
+from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
@@ -16,17 +17,24 @@ from dragoman_router.http.proxy import Proxy
 from dragoman_router.http.reading import Memory
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
+from dragoman_router.state.kept_glossaries import KeptGlossaries, store_of
+
+if TYPE_CHECKING:
+    from dragoman_router.state.opening import SharedState
 
 
 def assemble(
-    settings: Settings, ring: KeyRing | None, shared: SharedUsage | None = None
+    settings: Settings, ring: KeyRing | None, shared: SharedState | None = None
 ) -> tuple[App, State]:
     """The application and what it is made of; the fleet is empty until a source fills it.
 
     Args:
         settings: Bounds.
         ring: API keys; None requires none.
-        shared: Usage and rates of all routers; None: this router's own.
+        shared: State of all routers; None: this router keeps its own.
+
+    Raises:
+        SettingsError: The directory for glossaries cannot be used.
     """
     chance = Random()
     clock = asyncio.get_running_loop().time
@@ -38,7 +46,7 @@ def assemble(
     )
     fleet = Fleet(limits, chance)
     metrics = Metrics(fleet, dict if ring is None else ring.characters)
-    usage = Usage(Calendar(settings.quota_reset_day), clock, shared)
+    usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
     state = State(
         fleet=fleet,
         catalogue=Catalogue(fleet),
@@ -48,7 +56,10 @@ def assemble(
         memory=Memory(settings.max_memory_bytes),
         detect=detect,
         chance=chance,
+        glossaries=KeptGlossaries(store_of(settings, shared), fleet),
     )
+    if shared is not None:
+        shared.metrics.register(metrics.registry)
     metrics.watch(lambda: state.active, lambda: state.memory.used_bytes)
     return App(state, settings), state
 

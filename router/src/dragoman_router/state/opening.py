@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_router.settings import Settings
+from dragoman_router.state.glossaries import RedisGlossaries
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
 
@@ -23,10 +24,12 @@ class SharedState:
     Args:
         client: The server.
         usage: Of keys.
+        glossaries: Of callers.
     """
 
     client: StateClient
     usage: RedisUsage
+    glossaries: RedisGlossaries
 
     @property
     def metrics(self) -> StateMetrics:
@@ -65,4 +68,4 @@ async def open_state(settings: Settings, stack: AsyncExitStack) -> SharedState:
     )
     stack.push_async_callback(client.aclose)
     await client.connect()
-    return SharedState(client, RedisUsage(client, settings.router_id))
+    return SharedState(client, RedisUsage(client, settings.router_id), RedisGlossaries(client))

@@ -75,3 +75,16 @@ return totals
 item. ARGV: number of this batch, seconds to remember it; then of each item the key's name, characters, requests,
 expiry of the period, characters to take from the bucket, its rate and its size. A number that is not higher than the
 last was applied before: nothing happens."""
+
+KEEP_GLOSSARY = """
+local revision = redis.call('HGET', KEYS[1], 'revision')
+if ARGV[2] == '' then
+  if redis.call('HLEN', KEYS[2]) >= tonumber(ARGV[6]) then return 'full' end
+elseif not revision then return 'missing'
+elseif revision ~= ARGV[2] then return 'changed' end
+redis.call('HSET', KEYS[1], 'revision', ARGV[3], 'document', ARGV[5])
+redis.call('HSET', KEYS[2], ARGV[1], ARGV[4])
+return 'kept'
+"""
+"""KEYS: the glossary, the outlines of all. ARGV: id, revision that is replaced (empty: a new glossary), new revision,
+outline, document, maximum number of glossaries."""

@@ -1,14 +1,15 @@
-"""Glossaries in ConfigMaps, against the local cluster's API server."""
+"""Glossaries in Redis, as two routers see them."""
+
+from __future__ import annotations
 
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from kubernetes.aio import client, config
 
 from dragoman_contract.glossaries import unpack
 from dragoman_protocols.errors import (
@@ -20,9 +21,9 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.glossaries.document import written
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
-from dragoman_router.glossaries import config_maps, kubernetes_glossaries
-from dragoman_router.glossaries.config_maps import KEY, OUTLINE, name_of
-from dragoman_router.glossaries.kubernetes_glossaries import ConfigMapStore
+from dragoman_router.state import glossaries
+from dragoman_router.state.glossaries import RedisGlossaries
+from dragoman_router.state.redis import StateClient, StateMetrics
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -32,31 +33,19 @@ def make_glossary(name: str = "Animals", age_s: float = 0) -> StoredGlossary:
     return StoredGlossary(str(uuid.uuid4()), name, MADE - timedelta(seconds=age_s), (dictionary,))
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, routed_cluster: Any) -> Iterator[Any]:
-    made = routed_cluster(tmp_path_factory.mktemp("cluster"))
-    yield made
-    made.close()
+async def opened(url: str) -> StateClient:
+    client = StateClient(url, "test:", 10, StateMetrics())
+    await client.connect()
+    return client
 
 
 @pytest.fixture
-def namespace(cluster: Any) -> str:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    cluster.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    return name
-
-
-@pytest.fixture
-async def stores(cluster: Any, namespace: str) -> AsyncIterator[tuple[ConfigMapStore, ConfigMapStore]]:
+async def stores(redis_server: Any) -> AsyncIterator[list[RedisGlossaries]]:
     """Those of two routers."""
-    made = []
-    for _ in range(2):
-        loaded = client.Configuration()
-        await config.load_kube_config(config_file=str(cluster.kubeconfig), client_configuration=loaded)
-        made.append(client.ApiClient(loaded))
-    one, other = made
-    async with one, other:
-        yield ConfigMapStore(one, namespace), ConfigMapStore(other, namespace)
+    clients = [await opened(redis_server.url) for _ in range(2)]
+    yield [RedisGlossaries(client) for client in clients]
+    for client in clients:
+        await client.aclose()
 
 
 async def test_what_one_adds_is_there_for_the_other_until_it_is_removed(stores: Any) -> None:
@@ -93,22 +82,22 @@ async def test_changes_side_by_side_are_all_kept(stores: Any) -> None:
     assert len((await stores[0].get(glossary.glossary_id)).dictionary("en", "de").entries) == 14
 
 
-async def test_a_change_that_somebody_overtakes_each_time_is_given_up(
+async def test_a_change_that_others_overtake_each_time_is_given_up(
     stores: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = stores
     glossary = make_glossary()
     await one.add(glossary)
-    monkeypatch.setattr(kubernetes_glossaries, "CHANGE_ATTEMPTS", 3)
-    read, overtaken = one._read, []
+    monkeypatch.setattr(glossaries, "CHANGE_ATTEMPTS", 3)
+    read, overtaken = one._get, []
 
     async def read_and_overtaken(glossary_id: str) -> Any:
         found = await read(glossary_id)
         overtaken.append(await other.change(glossary_id, lambda known: known.renamed(f"{len(overtaken)}")))
         return found
 
-    monkeypatch.setattr(one, "_read", read_and_overtaken)
-    with pytest.raises(GlossaryStoreError, match="others change the glossary at the same time"):
+    monkeypatch.setattr(one, "_get", read_and_overtaken)
+    with pytest.raises(GlossaryStoreError, match="changed by others at the same time"):
         await one.change(glossary.glossary_id, lambda known: known.renamed("mine"))
     assert (await other.get(glossary.glossary_id)).name == "2"
 
@@ -123,22 +112,41 @@ async def test_a_change_that_fails_changes_nothing(stores: Any) -> None:
         await stores[0].change(str(uuid.uuid4()), lambda known: known)
 
 
-async def test_what_exceeds_a_bound_is_not_added(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_removed_meanwhile_is_not_made_again(
+    stores: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = stores
+    glossary = make_glossary()
+    await one.add(glossary)
+    read = one._get
+
+    async def read_and_removed(glossary_id: str) -> Any:
+        found = await read(glossary_id)
+        await other.remove(glossary_id)
+        return found
+
+    monkeypatch.setattr(one, "_get", read_and_removed)
+    with pytest.raises(UnknownGlossaryError):
+        await one.change(glossary.glossary_id, lambda known: known.renamed("mine"))
+    assert list(await other.all()) == []
+
+
+async def test_what_exceeds_a_maximum_is_not_added(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidGlossaryError):
         await stores[0].add(make_glossary(name=""))
-    monkeypatch.setattr(kubernetes_glossaries, "MOST_GLOSSARIES", 1)
-    await stores[0].add(make_glossary())
-    with pytest.raises(StoreFullError, match="as many as are kept"):
+    monkeypatch.setattr(glossaries, "MOST_GLOSSARIES", 3)
+    added = await asyncio.gather(
+        *(stores[at % 2].add(make_glossary()) for at in range(8)), return_exceptions=True
+    )
+    assert [type(each) for each in added].count(StoreFullError) == 5, "exact for any number of routers"
+    monkeypatch.setattr(glossaries, "MOST_GLOSSARIES", 9)
+    monkeypatch.setattr(glossaries, "MOST_PACKED_BYTES", 50)
+    with pytest.raises(InvalidGlossaryError, match="at most 50 are kept"):
         await stores[1].add(make_glossary())
-    monkeypatch.setattr(kubernetes_glossaries, "MOST_GLOSSARIES", 9)
-    monkeypatch.setattr(config_maps, "MOST_PACKED_BYTES", 50)
-    with pytest.raises(InvalidGlossaryError, match="a glossary has to fit a ConfigMap, which holds 50"):
-        await stores[1].add(make_glossary())
-    assert len(await stores[0].all()) == 1
+    assert len(await stores[0].all()) == 3
 
 
 async def test_a_large_glossary_fits(stores: Any) -> None:
-    """As large as one may be; without gzip its JSON would be four times what a ConfigMap holds."""
     entries = tuple(Entry(f"{number:x}", "y") for number in range(110_000))
     glossary = StoredGlossary(str(uuid.uuid4()), "Large", MADE, (Dictionary("en", "de", entries),))
     assert len(written(glossary)) > 3_000_000
@@ -146,33 +154,21 @@ async def test_a_large_glossary_fits(stores: Any) -> None:
     assert await stores[1].get(glossary.glossary_id) == glossary
 
 
-async def test_many_are_listed_in_pages(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubernetes_glossaries, "PAGE", 2)
-    made = [make_glossary(age_s=-number) for number in range(5)]
-    for glossary in made:
-        await stores[0].add(glossary)
-    assert list(await stores[1].all()) == [glossary.outline for glossary in made]
-
-
-async def test_other_objects_are_left_alone_and_a_spoilt_one_hides_no_other(
-    stores: Any, cluster: Any, namespace: str, caplog: pytest.LogCaptureFixture
+async def test_a_spoilt_entry_hides_no_other(
+    stores: Any, redis_server: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = f"/api/v1/namespaces/{namespace}/configmaps"
-    cluster_call = asyncio.to_thread
-    await cluster_call(cluster.create, path, {"metadata": {"name": "somebodys"}, "data": {"a": "b"}})
     whole, spoilt = make_glossary(), make_glossary()
     for glossary in (whole, spoilt):
         await stores[0].add(glossary)
-    name = name_of(spoilt.glossary_id)
-    found = await cluster_call(cluster.call, "GET", f"{path}/{name}")
-    found["metadata"]["annotations"][OUTLINE] = "{"
-    found["binaryData"][KEY] = "AAAA"
-    await cluster_call(cluster.call, "PUT", f"{path}/{name}", found)
+    redis_server.command(f"HSET test:glossary:{spoilt.glossary_id} document AAAA")
+    redis_server.command(f"HSET test:glossaries {spoilt.glossary_id} {{")
     with caplog.at_level(logging.WARNING):
         assert list(await stores[1].all()) == [whole.outline]
-    assert name in caplog.text
+    assert spoilt.glossary_id in caplog.text
     for lookup in (stores[1].get, stores[1].packed):
-        with pytest.raises(GlossaryStoreError, match=f"{name} is no glossary; restore or remove it"):
+        with pytest.raises(
+            GlossaryStoreError, match=f"{spoilt.glossary_id} is no glossary; restore or remove"
+        ):
             await lookup(spoilt.glossary_id)
 
 
@@ -182,13 +178,13 @@ async def test_translations_read_entries_once_and_see_every_change(
     one, other = stores
     glossary = make_glossary()
     await one.add(glossary)
-    whole, read = [], other._read
+    whole, read = [], other._document
 
     async def counted(glossary_id: str) -> Any:
         whole.append(glossary_id)
         return await read(glossary_id)
 
-    monkeypatch.setattr(other, "_read", counted)
+    monkeypatch.setattr(other, "_document", counted)
     found = {(await other.packed(glossary.glossary_id)).revision for _ in range(3)}
     assert (len(found), len(whole)) == (1, 1)
     await one.change(glossary.glossary_id, lambda known: known.renamed("other"))
@@ -196,20 +192,29 @@ async def test_translations_read_entries_once_and_see_every_change(
     assert len(whole) == 2
 
 
-async def test_what_is_known_of_many_is_bounded(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = [make_glossary() for _ in range(4)]
-    for glossary in made:
-        await stores[0].add(glossary)
-    size = len((await stores[0].packed(made[0].glossary_id)).content)
-    monkeypatch.setattr(kubernetes_glossaries, "MOST_KNOWN_BYTES", 3 * size)
-    for glossary in made:
-        await stores[0].packed(glossary.glossary_id)
-    assert len(stores[0]._known) < 4
-    assert made[-1].glossary_id in stores[0]._known
-    assert stores[0]._known_bytes == sum(len(packed.content) for _, packed in stores[0]._known.values())
+async def test_an_outage_leaves_what_was_used(own_redis: Any) -> None:
+    client = await opened(own_redis.url)
+    store = RedisGlossaries(client)
+    used, unused = make_glossary(), make_glossary()
+    for glossary in (used, unused):
+        await store.add(glossary)
+    packed = await store.packed(used.glossary_id)
+    own_redis.kill()
+    assert await store.packed(used.glossary_id) == packed
+    for lookup in (store.packed(unused.glossary_id), store.get(used.glossary_id), store.add(make_glossary())):
+        with pytest.raises(GlossaryStoreError, match="Redis does not answer"):
+            await lookup
+    await client.aclose()
 
 
-async def test_a_namespace_that_is_not_there_is_an_error_that_says_so(cluster: Any, stores: Any) -> None:
-    lost = ConfigMapStore(stores[0]._api, "no-such-namespace")
-    with pytest.raises(GlossaryStoreError, match="the Kubernetes API answered 404"):
-        await lost.add(make_glossary())
+async def test_a_full_server_takes_no_more(stores: Any, redis_server: Any) -> None:
+    glossary = make_glossary()
+    await stores[0].add(glossary)
+    redis_server.command("CONFIG SET maxmemory 1")
+    try:
+        with pytest.raises(StoreFullError, match="used up; delete one first"):
+            await stores[0].add(make_glossary())
+        assert await stores[1].get(glossary.glossary_id) == glossary
+        await stores[1].remove(glossary.glossary_id)
+    finally:
+        redis_server.command("CONFIG SET maxmemory 0")

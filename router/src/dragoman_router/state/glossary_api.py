@@ -1,4 +1,4 @@
-"""DeepL's glossary API as the engine pods have it, over a store that routers share.
+"""DeepL's glossary API as the engine pods have it, over the router's store.
 
 The pods' replies under Starlette's bare routing: FastAPI, which documents the pods' routes, would take 5 MB.
 """

@@ -1,25 +1,37 @@
-"""Glossaries that routers keep: between the router's requests and a store."""
+"""Glossaries that routers keep: which store has them, and how requests reach it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.languages import Languages
 from dragoman_protocols.api import Answer
-from dragoman_protocols.errors import DefectError, GlossariesUnavailableError, GlossaryStoreError
-from dragoman_protocols.glossaries.store import GlossaryStore
+from dragoman_protocols.errors import (
+    DefectError,
+    GlossariesUnavailableError,
+    GlossaryStoreError,
+    InvalidFieldError,
+)
+from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
+from dragoman_protocols.glossaries.values import StoredGlossary
 from dragoman_router.dialects.asking import Request
 from dragoman_router.dialects.paths import DEEPL
+from dragoman_router.errors import SettingsError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.http.reading import Message, Receive, Scope, Send
+from dragoman_router.settings import Settings
+
+if TYPE_CHECKING:
+    from dragoman_router.state.opening import SharedState
 
 log = logging.getLogger(__name__)
 
-Application = Callable[[Scope, Receive, Send], object]
+Message = dict[str, Any]
+Application = Callable[..., object]
 
 
 class PackedStore(GlossaryStore, Protocol):
@@ -30,8 +42,34 @@ class PackedStore(GlossaryStore, Protocol):
         ...
 
 
-class SharedGlossaries:
-    """See `lending.Glossaries`.
+class NoStore(MemoryStore):
+    """Keeps nothing: several routers without shared state would each know other glossaries."""
+
+    async def add(self, glossary: StoredGlossary) -> None:  # noqa: ARG002 - the store's signature
+        """Refuse a glossary."""
+        raise InvalidFieldError("glossaries need state that routers share (--state-url)")
+
+
+def store_of(settings: Settings, shared: SharedState | None) -> PackedStore:
+    """The store that the settings name.
+
+    Raises:
+        SettingsError: The directory cannot be used.
+    """
+    if not settings.keep_glossaries:
+        return NoStore()
+    if shared is not None:
+        return shared.glossaries
+    if settings.glossary_dir is None:
+        return MemoryStore()
+    try:
+        return DirectoryStore(settings.glossary_dir)
+    except GlossaryStoreError as error:
+        raise SettingsError(f"--glossary-dir: {error}") from error
+
+
+class KeptGlossaries:
+    """See `http.attach_glossaries.Glossaries`.
 
     Args:
         store: Where they are.
@@ -44,7 +82,7 @@ class SharedGlossaries:
         self._app: asyncio.Task[Application] | None = None
 
     async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
-        """See `lending.Glossaries.named`."""
+        """See `http.attach_glossaries.Glossaries.named`."""
         try:
             return tuple([await self._store.packed(each) for each in dict.fromkeys(glossary_ids)])
         except GlossaryStoreError as error:
@@ -52,7 +90,7 @@ class SharedGlossaries:
             raise GlossariesUnavailableError(f"the glossary could not be read: {error}") from None
 
     async def answer(self, request: Request) -> Answer:
-        """See `lending.Glossaries.answer`."""
+        """See `http.attach_glossaries.Glossaries.answer`."""
         if self._app is None:
             self._app = asyncio.create_task(asyncio.to_thread(self._application))
         try:
@@ -62,8 +100,8 @@ class SharedGlossaries:
             return DEEPL.error(DefectError("a defect; the router's log has more"), request)
 
     def _application(self) -> Application:
-        # Only once somebody asks for it, for it brings a dialect along; in a thread, for that takes time.
-        from dragoman_router.glossaries.serving import glossary_app
+        # At the first request, in a thread: it imports an API of the pod's.
+        from dragoman_router.state.glossary_api import glossary_app
 
         return glossary_app(self._store, self._served)
 
@@ -94,7 +132,7 @@ async def _exchanged(app: Application, request: Request) -> Answer:
     sent: list[Message] = []
 
     async def receive() -> Message:
-        # Who leaves is cancelled; the application need not watch.
+        # A client's disconnect cancels this task.
         return came.pop() if came else {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
