@@ -19,7 +19,7 @@ CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
         ({"engine": {"device": "cpu", "maxNumSeqs": 64, "maxNumBatchedTokens": 32}}, "at least maxNumSeqs"),
         ({"engine": {"device": "cpu", "gpuMemoryUtilization": 1.5}}, "gpuMemoryUtilization"),
         ({"model": {"uri": "org/model", "promptFamily": "hy-mt2"}}, "model.uri must be hf://"),
-        ({"model": {"uri": "hf://a/b", "promptFamily": "custom"}}, "custom needs promptTemplate"),
+        ({"model": {"uri": "hf://a/b", "promptFamily": "custom"}}, "promptTemplate is required"),
         ({"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}, "minReplicas must not be above maxReplicas"),
         ({"replicas": 0, "autoscaling": {"maxReplicas": 2}}, "replicas 0 needs autoscaling.minReplicas 0"),
         ({"languages": [{"source": "english", "targets": ["de"]}]}, "languages"),
@@ -110,7 +110,7 @@ async def test_name_of_somebody_else_is_not_taken(world):
     world.operator(**{"resync-s": 1})
     await world.create(replicas=0)
     message = await world.until_condition("Degraded", "True", "NameConflict")
-    assert "a Service named demo exists and is not ours" in message
+    assert "Service demo exists and is owned by something else" in message
     theirs = await world.get(SERVICE)
     assert theirs["spec"]["selector"] == {"app": "theirs"}
     assert "ownerReferences" not in theirs["metadata"]
