@@ -23,8 +23,7 @@ import numpy as np
 from cuts import Cut, cuts
 
 from dragoman_protocols.scripts import scripts_of_language
-from dragoman_service.text import completeness
-from dragoman_service.text import length_statistics as verbosity
+from dragoman_service.text import completeness, length_statistics
 
 TABLE = Path(__file__).parents[2] / "service/src/dragoman_service/text/length_statistics.py"
 HELD_OUT = frozenset({"el", "he", "hu", "ko", "sw", "ta", "bn", "uk", "tr", "pl", "th", "vi"})
@@ -84,7 +83,7 @@ def widths(texts: list[dict[str, str]]) -> dict[str, float]:
     for text in texts:
         first, second = text["source_lang"], text["target_lang"]
         before, after = completeness.size(text["source"], first), completeness.size(text["target"], second)
-        if before >= completeness.LEAST_SIZE:
+        if before >= completeness.MIN_SIZE:
             deviation = math.log((after + 1) / (before + 1)) / completeness.spread(before)
             deviations[first].append(deviation)
             deviations[second].append(deviation)
@@ -168,12 +167,12 @@ def main() -> None:
     arguments = parser.parse_args()
     texts = pairs(arguments.out / "fit.jsonl")
     found = densities(texts + pairs(arguments.out / "declarations.jsonl"))
-    verbosity.DENSITY.clear()
-    verbosity.DENSITY.update(found)
+    length_statistics.DENSITY.clear()
+    length_statistics.DENSITY.update(found)
     completeness.density.cache_clear()
     wide = {tag: value for tag, value in widths(texts).items() if tag in found}
-    verbosity.WIDTH.clear()
-    verbosity.WIDTH.update(wide)
+    length_statistics.WIDTH.clear()
+    length_statistics.WIDTH.update(wide)
     completeness.width.cache_clear()
     if arguments.write:
         TABLE.write_text(table(found, wide), "utf-8")
@@ -190,7 +189,7 @@ def main() -> None:
         for kind, answer in answers:
             seen = completeness.evidence(source, answer, first, second)
             length = completeness.size(source, first)
-            if length < completeness.LEAST_SIZE:
+            if length < completeness.MIN_SIZE:
                 continue
             if seen is None:
                 passed.append((length, kind))

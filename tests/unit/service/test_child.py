@@ -10,7 +10,7 @@ import pytest
 
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.engine.vllm.start_report import (
-    MOST_REPORTED_BYTES,
+    MAX_REPORTED_BYTES,
     Failure,
     StartReport,
     failure,
@@ -52,7 +52,7 @@ def test_the_report_does_not_grow_for_ever(tmp_path: Path) -> None:
     report = StartReport(str(tmp_path / "start"))
     for _ in range(200):
         report.emit(record("WorkerProc failed.", ValueError("x" * 1000)))
-    assert (tmp_path / "start").stat().st_size < MOST_REPORTED_BYTES + 2000
+    assert (tmp_path / "start").stat().st_size < MAX_REPORTED_BYTES + 2000
 
 
 def test_a_report_without_its_directory_is_lost_quietly(tmp_path: Path) -> None:

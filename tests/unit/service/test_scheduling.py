@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from dragoman_protocols.languages import Pair, language
 from dragoman_service.core.priorities import (
-    LEAST_EVIDENCE,
-    MOST_PAIRS,
-    MOST_PATIENCE_S,
+    MAX_PAIRS,
+    MAX_PATIENCE_S,
+    MIN_EVIDENCE,
     PATIENCE_S_PER_TOKEN,
     Lengths,
     ShortestFirst,
@@ -32,7 +32,7 @@ def test_of_two_as_long_the_first_to_come_is_first() -> None:
 def test_nothing_that_comes_after_its_patience_passes_a_segment(
     came_s: float, tokens: float, later_s: float, shorter: float
 ) -> None:
-    patience_s = min(MOST_PATIENCE_S, PATIENCE_S_PER_TOKEN * tokens)
+    patience_s = min(MAX_PATIENCE_S, PATIENCE_S_PER_TOKEN * tokens)
     assert priority(came_s, tokens) <= priority(came_s + patience_s + later_s, shorter)
 
 
@@ -45,7 +45,7 @@ def test_a_ratio_is_learned_whatever_stands_around_the_text() -> None:
     assert lengths.ratio == pytest.approx(1.8, abs=0.05)
 
 
-@pytest.mark.parametrize("count", [0, LEAST_EVIDENCE - 1])
+@pytest.mark.parametrize("count", [0, MIN_EVIDENCE - 1])
 def test_little_is_no_evidence(count: int) -> None:
     lengths = Lengths()
     for at in range(count):
@@ -71,7 +71,7 @@ def test_pairs_have_their_own_ratio_and_an_end() -> None:
     many = [Pair(language("en"), language(tag)) for tag in tags if _known(tag)]
     for pair in many * 2:
         first.learn(pair, 50, 50)
-    assert len(first._lengths) <= MOST_PAIRS
+    assert len(first._lengths) <= MAX_PAIRS
 
 
 def _known(tag: str) -> bool:

@@ -19,18 +19,18 @@ PATIENCE_S_PER_TOKEN = 0.05
 """How long a segment waits for shorter ones, for each token that it is expected to be longer: see
 bench/scheduling for what other values do."""
 
-MOST_PATIENCE_S = 15.0
+MAX_PATIENCE_S = 15.0
 """Longest that a segment lets others pass: half of the time that callers wait by default."""
 
-MOST_PAIRS = 256
+MAX_PAIRS = 256
 """Pairs whose ratio is remembered; callers may name any."""
 
 MEMORY = 500.0
 """Segments after which what was learned before counts for about a third."""
 
-LEAST_EVIDENCE = 20
-LEAST_RATIO = 0.25
-MOST_RATIO = 8.0
+MIN_EVIDENCE = 20
+MIN_RATIO = 0.25
+MAX_RATIO = 8.0
 """As much longer as an output may get before it counts as a loop."""
 
 
@@ -47,7 +47,7 @@ def priority(
     Returns:
         Milliseconds of that clock.
     """
-    return round(1000 * (came_s + min(MOST_PATIENCE_S, patience_s_per_token * expected_tokens)))
+    return round(1000 * (came_s + min(MAX_PATIENCE_S, patience_s_per_token * expected_tokens)))
 
 
 @dataclass
@@ -77,10 +77,10 @@ class Lengths:
     def ratio(self) -> float:
         """Tokens of translation for a token of text; 1 where too little was seen to tell."""
         spread = self.count * self.prompt_squared - self.prompt**2
-        if self.count < LEAST_EVIDENCE or spread < self.count**2:
+        if self.count < MIN_EVIDENCE or spread < self.count**2:
             return 1.0
         slope = (self.count * self.prompt_output - self.prompt * self.output) / spread
-        return min(MOST_RATIO, max(LEAST_RATIO, slope))
+        return min(MAX_RATIO, max(MIN_RATIO, slope))
 
 
 class ShortestFirst:
@@ -119,5 +119,5 @@ class ShortestFirst:
             output_tokens: Length of its translation.
         """
         key = (pair.source.tag, pair.target.tag)
-        if key in self._lengths or len(self._lengths) < MOST_PAIRS:
+        if key in self._lengths or len(self._lengths) < MAX_PAIRS:
             self._lengths.setdefault(key, Lengths()).learn(prompt_tokens, output_tokens)

@@ -22,13 +22,13 @@ from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text.length_statistics import DENSITY, SCRIPT_DENSITY, WIDTH
 from dragoman_service.text.segments import sentences
 
-LEAST_SIZE = 40.0
+MIN_SIZE = 40.0
 """English characters of the shortest source that is checked: a few words may have far shorter translations."""
 
-MAX_UNCHECKED_CHARS = int(LEAST_SIZE * min(DENSITY.values()))
-"""A source of no more characters is shorter than `LEAST_SIZE` in every language."""
+MAX_UNCHECKED_CHARS = int(MIN_SIZE * min(DENSITY.values()))
+"""A source of no more characters is shorter than `MIN_SIZE` in every language."""
 
-LEAST_LOSS = -0.1
+MIN_LOSS = -0.1
 """Logarithm of the sizes above which an answer is taken for whole; most answers need no more than this comparison."""
 
 WITHOUT_STOPS = frozenset({"Thai", "Lao"})
@@ -98,10 +98,10 @@ def evidence(source: str, output: str, source_lang: str, target_lang: str) -> Ev
     """The evidence in a text and its translation; None where the source is too short, or the answer long enough."""
     source, output = ARGUMENT_NUMBER.sub("", source), ARGUMENT_NUMBER.sub("", output)
     before, after = size(source, source_lang), size(output, target_lang)
-    if before < LEAST_SIZE:
+    if before < MIN_SIZE:
         return None
     length = math.log((after + 1) / (before + 1))
-    if length > LEAST_LOSS:
+    if length > MIN_LOSS:
         return None
     length /= max(1.0, width(source_lang), width(target_lang))
     lost, kept = _copied(source, output)

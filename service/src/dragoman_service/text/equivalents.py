@@ -42,7 +42,7 @@ FACTORS = tuple(
 """Kilometres in a mile, square kilometres in its square, metres in a foot, square metres in its square, centimetres
 in an inch, kilograms in a pound, grams in an ounce, metres in a yard, hectares in an acre, litres in a gallon."""
 
-MOST_NUMBERS = 20
+MAX_NUMBERS = 20
 """Without a counterpart in either text; with more the answer is wrong, and each is compared with each."""
 
 ROUNDED = Decimal("0.05")
@@ -60,7 +60,7 @@ def unexplained(
         source: The text.
         output: The answer.
     """
-    if max(len(lost), len(invented)) > MOST_NUMBERS:
+    if max(len(lost), len(invented)) > MAX_NUMBERS:
         return lost, invented
     half_day = HALF_DAY.search(source) is not None or HALF_DAY.search(output) is not None
     lost, invented = _clocks(lost, invented, half_day)

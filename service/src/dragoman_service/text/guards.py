@@ -135,10 +135,10 @@ def _language_findings(source: str, output: str, expected: Expectation) -> Itera
 LOOP_CHARS = 800
 """A loop goes on to the end of an answer; looking for one takes 0.3 µs a character."""
 
-MOST_PERIOD = 100
+MAX_PERIOD = 100
 """Characters of the longest phrase whose repetition is looked for."""
 
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """That come again at one distance, in a loop however short."""
 
 WORD = regex.compile(r"[\p{L}\p{M}]+(?:['’\-][\p{L}\p{M}]+)*")
@@ -146,10 +146,10 @@ HAN = regex.compile(r"\p{Han}")
 KANA = frozenset({"Hiragana", "Katakana"})
 UNSPACED = KANA | {"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"}
 """Scripts that write no space between words."""
-MOST_UNSPACED_LETTERS = 4
+MAX_UNSPACED_LETTERS = 4
 """A name in such a script may have so many; a sentence has more."""
 
-MOST_SEARCHED = 20
+MAX_SEARCHED = 20
 """Placeholders that are looked for among letters; of more, some are lost."""
 
 SURELY_NOT = 0.001
@@ -200,11 +200,11 @@ def _periods(text: str) -> list[int]:
     return sorted(
         distance
         for distance, times in distances.items()
-        if distance <= MOST_PERIOD and times >= max(LEAST_ROWS, distance)
+        if distance <= MAX_PERIOD and times >= max(MIN_ROWS, distance)
     )
 
 
-@lru_cache(maxsize=MOST_PERIOD)
+@lru_cache(maxsize=MAX_PERIOD)
 def _loop_of(period: int) -> regex.Pattern[str]:
     """Four times the same in a row, and more."""
     return regex.compile(rf"(.{{{period}}})\1{{3,}}", regex.DOTALL)
@@ -231,7 +231,7 @@ def is_name(words: list[str]) -> bool:
     """Whether words may stay as they are: one alone, or a few that all have a capital."""
     if len(words) == 1:
         unspaced = sum(scripts_of_text(words[0])[script] for script in UNSPACED)
-        return unspaced <= MOST_UNSPACED_LETTERS
+        return unspaced <= MAX_UNSPACED_LETTERS
     return len(words) <= 5 and all(word != word.lower() for word in words)
 
 
@@ -301,7 +301,7 @@ def changed_placeholders(source: str, output: str) -> tuple[int, int]:
 
 def _rarer(missing: Counter[str], text: str, other: str) -> int:
     """How many of these `other` lacks: `%s` is a placeholder in `%s바이트`, and in `%sB` it is there all the same."""
-    if len(missing) > MOST_SEARCHED:
+    if len(missing) > MAX_SEARCHED:
         return missing.total()
     return sum(times for each, times in missing.items() if text.count(each) > other.count(each))
 

@@ -57,7 +57,7 @@ ICU = regex.compile(
 )
 """How an ICU argument with a type begins. Source: https://unicode-org.github.io/icu/userguide/format_parse/messages/"""
 
-MOST_ICU_CHARS = 20_000
+MAX_ICU_CHARS = 20_000
 """Longer than any message; bounds how far the end of an ICU argument is looked for."""
 
 
@@ -137,6 +137,6 @@ def _brace_ends(text: str) -> dict[int, int]:
             open_braces.append(found.start())
         elif open_braces:
             start = open_braces.pop()
-            if found.end() - start <= MOST_ICU_CHARS:
+            if found.end() - start <= MAX_ICU_CHARS:
                 ends[start] = found.end()
     return ends

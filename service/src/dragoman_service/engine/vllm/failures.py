@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dragoman_service.engine.vllm.start_report import Failure
 
-MOST_CHARS = 600
+MAX_CHARS = 600
 """A termination message may have 4,096 bytes, a condition's is read by a person."""
 
 Reason = Callable[[re.Match[str], str], str]
@@ -167,4 +167,4 @@ def _first_sentences(message: str) -> str:
         lines = lines[1:]
     joined = " ".join(line for line in lines if line and not line.startswith("For further information"))
     joined = re.sub(r" \[type=.*", "", joined)
-    return joined if len(joined) <= MOST_CHARS else joined[:MOST_CHARS].rsplit(" ", 1)[0] + " …"
+    return joined if len(joined) <= MAX_CHARS else joined[:MAX_CHARS].rsplit(" ", 1)[0] + " …"

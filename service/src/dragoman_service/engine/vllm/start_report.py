@@ -38,7 +38,7 @@ only comes later or not at all."""
 FAILURE_MARKS = ("EngineCore failed to start", "EngineCore encountered a fatal error", "WorkerProc")
 """How vLLM's processes say that they end; other exceptions that they log are passing."""
 
-MOST_REPORTED_BYTES = 64 * 1024
+MAX_REPORTED_BYTES = 64 * 1024
 """A start takes a few lines; an engine that logs errors for months must not fill the disk through this."""
 
 ORPHAN_GRACE_S = 5
@@ -90,7 +90,7 @@ class StartReport(logging.Handler):
     def _append(self, line: dict[str, Any]) -> None:
         try:
             with self._path.open("a", encoding="utf-8") as file:
-                if file.tell() < MOST_REPORTED_BYTES:
+                if file.tell() < MAX_REPORTED_BYTES:
                     file.write(json.dumps(line) + "\n")
         except OSError:
             # The pod has ended and taken the file with it.
