@@ -58,11 +58,11 @@ class Cache:
         return indexed
 
     def replica_sets(self, key: Key) -> list[Manifest]:
-        """Those with the label of a TranslationDeployment, whoever owns them."""
+        """Those with the label of a TranslationDeployment, whatever their owner."""
         return list(self._all(REPLICA_SET, key))
 
     def pods(self, key: Key) -> list[Manifest]:
-        """Those with the label of a TranslationDeployment, whoever owns them."""
+        """Those with the label of a TranslationDeployment, whatever their owner."""
         return list(self._all(POD, key))
 
     def readable_pods(self, key: Key) -> list[Manifest] | None:

@@ -31,7 +31,7 @@ class Sighting:
 
 
 def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
-    """Note a look at the Lease; `since` stays while nothing changes in it.
+    """Record the Lease as read now; `since` stays while nothing changes in it.
 
     Args:
         lease: The Lease as the API server returned it.
@@ -43,7 +43,7 @@ def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
 
 
 def may_claim(lease: Manifest, sighting: Sighting, identity: str, now: float) -> bool:
-    """Whether `identity` may write itself into the Lease: it holds it, nobody does, or the holder is silent."""
+    """Whether `identity` may write itself into the Lease: it is the holder, there is none, or the holder has not renewed it in time."""
     spec = lease.get("spec") or {}
     holder = spec.get("holderIdentity")
     duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), LONGEST_LEASE_S)
@@ -57,7 +57,7 @@ def claimed(
 
     Args:
         lease: The Lease as it is; None where there is none. Its resourceVersion is kept, so that the write
-            fails if somebody was faster.
+            fails if another operator was faster.
         name: Its name.
         namespace: Its namespace.
         identity: The holder to write; empty releases it.

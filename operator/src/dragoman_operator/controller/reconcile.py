@@ -39,11 +39,11 @@ from dragoman_operator.tuning.sizes import TuningView, in_force
 log = logging.getLogger(__name__)
 
 SOON_S = 2.0
-"""Until the next look where something is on its way out that sends no event of ours."""
+"""Until the next reconciliation where a child is being deleted: its end may cause no event that is watched."""
 MOUNTING_S = 10.0
-"""Until the next look where a pod waits for its volumes: events are not watched."""
+"""Until the next reconciliation where a pod waits for its volumes: events are not watched."""
 REFUSED_S = 30.0
-"""Until the next look where the API server said no: a quota may grow, a policy may change."""
+"""Until the next reconciliation where the API server refused a write: a quota may grow, a policy may change."""
 ROUNDING_S = 1.0
 """Times in the API are whole seconds."""
 MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
@@ -84,9 +84,9 @@ class Reconciler:
         images: Engine images where a spec names none.
         scaler: Decides by the load, where a spec asks for it.
         sizer: Says how many sequences an engine runs, where a spec asks for it.
-        leaving: Told of all pods of an object before some of them go, so that the least busy go first.
+        leaving: Called with all pods of an object before it is scaled down, so that the least busy are deleted first.
         events: Reports what changed in the status.
-        resync_s: Until the next look where nothing happens.
+        resync_s: Seconds until the next reconciliation where nothing changes.
         prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
         now: The time.
     """
@@ -118,13 +118,13 @@ class Reconciler:
         """Lost in a restart, which costs one more write of each of them."""
 
     async def __call__(self, key: Key) -> float | None:
-        """Look at one object and do what is due.
+        """Reconcile one object.
 
         Returns:
-            Seconds until the next look, or None where the object is gone.
+            Seconds until the next reconciliation, or None where the object is gone.
 
         Raises:
-            ClusterError: The API server failed; look again later.
+            ClusterError: The API server failed; retry later.
         """
         body = self._cache.get(TRANSLATION_DEPLOYMENT, key)
         if body is None or "deletionTimestamp" in body["metadata"]:
@@ -171,7 +171,7 @@ class Reconciler:
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
         keda = _concerns_keda(body) and await self._speaks_keda(key)
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
-        # Pods are found through the Deployment, also where somebody has just taken its label away.
+        # Pods are found through the Deployment, also where its label has just been removed.
         live = (*(() if DEPLOYMENT in children else (DEPLOYMENT,)), *(KEDA_KINDS if keda else ()))
         children |= await self._read(key, live)
         own = own_replica_sets(
@@ -202,8 +202,8 @@ class Reconciler:
     ) -> tuple[Observed, Plan]:
         """What to change, and what that was decided from.
 
-        The cache has children with our label only. Before one is created, it is looked for: it may be somebody
-        else's, or ours without its label.
+        The cache has children with our label only. Before one is created, it is read live: it may belong to
+        something else, or be ours without its label.
         """
         planned = plan(td, self._images, observed, self._prometheus_url, decisions)
         unread = [kind for kind in CHILD_KINDS if kind is not DEPLOYMENT and kind not in observed.children]
@@ -222,7 +222,7 @@ class Reconciler:
             return []
 
     async def _speaks_keda(self, key: Key) -> bool:
-        """Whether KEDA is installed and we may read its kinds, which the chart grants where it is asked to."""
+        """Whether KEDA is installed and we may read its kinds, which the chart grants with keda.enabled."""
         try:
             if not await self._kube.serves(SCALED_OBJECT):
                 return False
@@ -282,8 +282,8 @@ def _concerns_keda(body: Mapping[str, Any]) -> bool:
 def _traceable(planned: Plan, old: Mapping[str, Any]) -> Plan:
     """The plan without KEDA's kinds as long as the status does not say that they may be there.
 
-    They are not looked for otherwise, and would be left behind by whoever changes the mode at this moment. The
-    write of the status brings the next look.
+    They are not read otherwise, and would be left behind where the mode changes at this moment. The write of the
+    status causes the next reconciliation.
     """
     if (old.get("scaling") or {}).get("mode") == "KEDA":
         return planned

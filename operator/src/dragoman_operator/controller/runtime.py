@@ -124,11 +124,14 @@ class Runtime:
             self.stopping.set()
 
     async def _until_readable(self, namespaces: Sequence[str]) -> None:
-        """Begin anew once one of these may be read."""
+        """Stop, to be started again, once one of these may be read."""
         while not self.stopping.is_set():
             await asyncio.sleep(self._settings.resync_s)
             with suppress(ClusterError):
-                log.info("begins anew, as it may read %s", ", ".join(await readable(self._kube, namespaces)))
+                log.info(
+                    "restarting: these namespaces may be read now: %s",
+                    ", ".join(await readable(self._kube, namespaces)),
+                )
                 self.stopping.set()
 
     async def _work(self, kube: KubeClient) -> None:
