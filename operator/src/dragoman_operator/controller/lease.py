@@ -43,7 +43,7 @@ def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
 
 
 def may_claim(lease: Manifest, sighting: Sighting, identity: str, now: float) -> bool:
-    """Whether `identity` may write itself into the Lease: it is the holder, there is none, or the holder has not renewed it in time."""
+    """Whether `identity` may write itself into the Lease: it holds it, no one does, or the holder is silent."""
     spec = lease.get("spec") or {}
     holder = spec.get("holderIdentity")
     duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), LONGEST_LEASE_S)
