@@ -13,7 +13,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.errors import RequestError, closes, headers_of
+from dragoman_contract.routing import TIMEOUT_HEADER
+from dragoman_protocols.errors import InvalidFieldError, RequestError, closes, headers_of
 from dragoman_protocols.forms import MOST_FIELDS, MOST_QUERY_FIELDS, FieldValues, fields_of
 from dragoman_protocols.multipart import MULTIPART, Upload, read_form
 from dragoman_protocols.offer import Offer
@@ -98,6 +99,23 @@ class Request:
         """Whether the body is a multipart form."""
         kind = self.header(b"content-type")
         return kind is not None and kind.lower().startswith(MULTIPART)
+
+
+def time_limit_s(value: str | bytes | None) -> float:
+    """Seconds in `TIMEOUT_HEADER`; infinite without the header.
+
+    Raises:
+        InvalidFieldError: The value is not a positive number.
+    """
+    if value is None:
+        return float("inf")
+    try:
+        limit_s = float(value)
+    except ValueError:
+        limit_s = 0.0
+    if not limit_s > 0:
+        raise InvalidFieldError(f"{TIMEOUT_HEADER}: must be a positive number of seconds")
+    return limit_s
 
 
 class Answer(NamedTuple):

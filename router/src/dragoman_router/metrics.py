@@ -62,28 +62,28 @@ class Metrics:
             ("deployment", "failure"),
             registry=self.registry,
         )
-        self.refused = Counter(
+        self.errors = Counter(
             "dragoman_router_errors",
             "Errors that the router itself answered.",
             ("code",),
             registry=self.registry,
         )
-        self.gone = Counter(
+        self.disconnects = Counter(
             "dragoman_router_client_disconnects",
             "Clients that disconnected before their response.",
             registry=self.registry,
         )
-        self.defects = Counter(
+        self.internal_errors = Counter(
             "dragoman_router_internal_errors",
             "Requests that ended in an exception that the router does not foresee.",
             registry=self.registry,
         )
-        self.stalled = Counter(
+        self.write_timeouts = Counter(
             "dragoman_router_write_timeouts",
             "Clients disconnected because they did not read their response.",
             registry=self.registry,
         )
-        self.source_errors = Counter(
+        self.watch_errors = Counter(
             "dragoman_router_watch_errors", "Watches that failed.", ("kind",), registry=self.registry
         )
         self._reloads = Gauge(

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages, serves
+from dragoman_router.http.request import FORM, traceparent
 from dragoman_router.routing import health
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.health import HEALTHY
 from dragoman_router.routing.pairs import PairIndex, fallbacks
 from dragoman_router.routing.replicas import choose, pressure, split, weight
 from dragoman_router.routing.retry import MAX_BROKEN, RESERVE, Failure, RetryBudget, may_retry
-from dragoman_router.routing.spans import FORM, traceparent
 
 TAGS = st.sampled_from(["en", "de", "pt", "pt-BR", "zh", "zh-Hant", "zh-Hant-TW", "*"])
 ASKED = st.sampled_from(["en", "EN", "de-AT", "pt-BR", "pt", "zh-Hant-TW", "zh-hant", "zh", "fr"])

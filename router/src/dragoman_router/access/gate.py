@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from dragoman_protocols.errors import KeyRefusedError
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
-from dragoman_router.access.keys import SECRET_HEADERS, Key, KeyRing, presented, presented_in_body
+from dragoman_router.access.keys import Key, KeyRing, presented, presented_in_body
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
 from dragoman_router.dialects.asking import Request
@@ -25,7 +25,6 @@ class Gate:
     Args:
         ring: The keys; None requires none.
         anonymous_requests_per_s: Rate of one client's address if there are no keys; None is without limit.
-        always_dropped: Headers that no replica gets.
         usage: Reserves what requests use.
         clock: Monotonic seconds.
     """
@@ -34,7 +33,6 @@ class Gate:
         self,
         ring: KeyRing | None,
         anonymous_requests_per_s: float | None,
-        always_dropped: frozenset[bytes],
         usage: Usage,
         clock: Callable[[], float],
     ) -> None:
@@ -42,7 +40,6 @@ class Gate:
         self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
         self._clients: OrderedDict[str, Account] = OrderedDict()
         self._usage, self._clock = usage, clock
-        self.dropped_headers = always_dropped | (SECRET_HEADERS if ring is not None else frozenset())
 
     @property
     def asks_for_keys(self) -> bool:

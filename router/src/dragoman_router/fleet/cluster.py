@@ -124,7 +124,7 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
                     namespace=namespace,
                     labels=labels,
                     resync_s=settings.resync_s,
-                    broken=metrics.source_errors.labels(kind.plural).inc,
+                    broken=metrics.watch_errors.labels(kind.plural).inc,
                 )
                 for kind, labels, sink in followed
             ]

@@ -7,14 +7,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dragoman_router.access.gate import Gate
-from dragoman_router.access.keys import KeyRing
+from dragoman_router.access.keys import SECRET_HEADERS, KeyRing
 from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
-from dragoman_router.http.app import HOP_BY_HOP, OURS, App, State
+from dragoman_router.http.app import App, State
 from dragoman_router.http.placement import Catalogue
 from dragoman_router.http.proxy import Proxy
-from dragoman_router.http.reading import Memory
+from dragoman_router.http.request import BodyMemory, HeadWriter
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
 from dragoman_router.state.kept_glossaries import KeptGlossaries, store_of
@@ -46,16 +46,19 @@ def assemble(
     )
     fleet = Fleet(limits, chance)
     metrics = Metrics(fleet, dict if ring is None else ring.characters)
-    usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
+    gate: Gate | None = None
+    if ring is not None or settings.anonymous_requests_per_s is not None:
+        usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
+        gate = Gate(ring, settings.anonymous_requests_per_s, usage, clock)
     state = State(
         fleet=fleet,
         catalogue=Catalogue(fleet),
         proxy=Proxy(fleet, metrics, chance),
-        gate=Gate(ring, settings.anonymous_requests_per_s, HOP_BY_HOP | OURS, usage, clock),
+        gate=gate,
         metrics=metrics,
-        memory=Memory(settings.max_memory_bytes),
+        memory=BodyMemory(settings.max_memory_bytes),
         detect=detect,
-        chance=chance,
+        heads=HeadWriter(settings.router_id, frozenset() if ring is None else SECRET_HEADERS, chance),
         glossaries=KeptGlossaries(store_of(settings, shared), fleet),
     )
     if shared is not None:

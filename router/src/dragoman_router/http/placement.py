@@ -18,6 +18,8 @@ from dragoman_router.routing.pairs import Match
 Detector = Callable[[str, tuple[str, ...]], str]
 """A text and the tags that come into question (none is any) → a tag, `und` where the text does not tell."""
 
+DOCUMENT = "document"
+"""Reason of a request for a document, which only one replica has."""
 UNKNOWN = "und"
 SAMPLE_CHARS = 1000
 MAX_LISTED = 12

@@ -66,7 +66,7 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
     server = make_server(
         app,
         limits,
-        state.metrics.stalled.inc,
+        state.metrics.write_timeouts.inc,
         cancel_on_disconnect=True,
         closing_s=1,
         date_header=False,

@@ -15,11 +15,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from dragoman_contract.files import FILE_CHARACTERS
-from dragoman_contract.routing import TIMEOUT_HEADER
+from dragoman_protocols.api import time_limit_s
 from dragoman_protocols.errors import (
     CrowdedOutError,
     DeadlineExceededError,
-    InvalidFieldError,
     OverloadedError,
     RequestError,
 )
@@ -289,15 +288,7 @@ class Admission:
         longest_s = self._longest_s
         if file_characters is not None:
             longest_s = file_limit_s(file_characters, longest_s, self._file_longest_s)
-        if requested is None:
-            return longest_s
-        try:
-            limit_s = float(requested)
-        except ValueError:
-            limit_s = math.nan
-        if not limit_s > 0:
-            raise InvalidFieldError(f"{TIMEOUT_HEADER}: must be a positive number of seconds")
-        return min(limit_s, longest_s)
+        return min(time_limit_s(requested), longest_s)
 
     @contextmanager
     def admit(self, cost: Cost, time_left_s: float) -> Iterator[AdmissionSlot]:
