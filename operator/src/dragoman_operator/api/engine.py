@@ -6,7 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from dragoman_operator.api.fields import Duration, Quantity, Rule, SpecModel, amount, within
+from dragoman_kube.quantity import parse
+from dragoman_operator.api.fields import Duration, Quantity, Rule, SpecModel, within
 
 TYPED_ARGUMENTS = frozenset(
     {
@@ -118,7 +119,7 @@ class Engine(SpecModel):
     @property
     def kv_cache_memory_bytes(self) -> int | None:
         """`kv_cache_memory` as a number of bytes."""
-        return None if self.kv_cache_memory is None else int(amount(self.kv_cache_memory))
+        return None if self.kv_cache_memory is None else int(parse(self.kv_cache_memory))
 
 
 def typed_again(engine: Engine) -> list[str]:

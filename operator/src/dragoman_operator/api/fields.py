@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
+
+from dragoman_kube.times import duration_s
 
 
 @dataclass(frozen=True)
@@ -47,27 +47,6 @@ class SpecModel(BaseModel):
 
 QUANTITY_PATTERN = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
 
-_SUFFIXES = {
-    "m": Fraction(1, 1000),
-    "": Fraction(1),
-    **{suffix: Fraction(1000**power) for power, suffix in enumerate("kMGTPE", start=1)},
-    **{f"{suffix}i": Fraction(1024**power) for power, suffix in enumerate("KMGTPE", start=1)},
-}
-
-
-def amount(quantity: str | int) -> Fraction:
-    """The number that a Kubernetes quantity such as ``12Gi``, ``500m`` or ``4`` stands for.
-
-    Raises:
-        ValueError: It does not match `QUANTITY_PATTERN`.
-    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
-    """
-    match = re.match(r"^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$", str(quantity))
-    if match is None or match[2] not in _SUFFIXES:
-        raise ValueError(f"{quantity!r} is not a quantity such as 12Gi, 500m or 4")
-    return Fraction(match[1]) * _SUFFIXES[match[2]]
-
-
 Quantity = Annotated[
     int | Annotated[str, StringConstraints(pattern=QUANTITY_PATTERN, max_length=32)],
     WithJsonSchema({"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN, "maxLength": 32}),
@@ -82,11 +61,7 @@ Duration = Annotated[str, StringConstraints(pattern=DURATION_PATTERN, min_length
 
 def seconds(duration: str) -> int:
     """The seconds of a `Duration`."""
-    match = re.match(r"^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$", duration)
-    if match is None:
-        raise ValueError(f"{duration!r} is not a duration such as 60s, 2m or 1h30m")
-    hours, minutes, rest = (int(part or 0) for part in match.groups())
-    return hours * 3600 + minutes * 60 + rest
+    return int(duration_s(duration))
 
 
 def within(group: str, field: str, minimum: str, maximum: str) -> Rule:

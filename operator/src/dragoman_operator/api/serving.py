@@ -10,7 +10,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dragoman_operator.api.fields import Duration, Name, Quantity, Rule, SpecModel, amount, within
+from dragoman_kube.quantity import parse
+from dragoman_operator.api.fields import Duration, Name, Quantity, Rule, SpecModel, within
 
 _PORT = r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 ENDPOINT_PATTERN = rf"^(https?)://([^\s/?#@:\[\]]+|\[[0-9a-fA-F:]+\])(:({_PORT}))?(/[^\s?#]*)?$"
@@ -71,7 +72,7 @@ class Translation(SpecModel):
     @property
     def cache_bytes(self) -> int | None:
         """`cache_size` as a number of bytes."""
-        return None if self.cache_size is None else int(amount(self.cache_size))
+        return None if self.cache_size is None else int(parse(self.cache_size))
 
 
 class ConfigMapKey(SpecModel):

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dragoman_kube.times import timestamp
 from dragoman_operator.api.encoding import decode_state, encode_state
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
@@ -252,4 +253,4 @@ def decode(word: Any, now: float) -> tuple[History, Any]:
 
 def stamp(at: float) -> str:
     """Unix seconds as a Kubernetes timestamp."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(datetime.fromtimestamp(at, UTC))

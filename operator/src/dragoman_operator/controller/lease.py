@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from dragoman_kube.kinds import LEASE
+from dragoman_kube.times import micro_timestamp
 from dragoman_operator.observed.snapshot import Manifest
 
 LONGEST_LEASE_S = 600
@@ -65,7 +66,7 @@ def claimed(
         now: The time to write, for people.
     """
     old: Mapping[str, Any] = (lease or {}).get("spec") or {}
-    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    stamp = micro_timestamp(now)
     same = old.get("holderIdentity") == identity
     return {
         "apiVersion": LEASE.api_version,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.kubernetes import GROUP
-from dragoman_operator.api.fields import amount
+from dragoman_kube.quantity import parse
 
 APPLIED = f"{GROUP}/applied"
 """Annotation with the digest of the last applied manifest, to detect fields that a newer manifest leaves out."""
@@ -113,6 +113,6 @@ def _has(item: Any, key: str) -> bool:
 
 def _same_amount(observed: Any, desired: Any) -> bool:
     try:
-        return amount(observed) == amount(desired)
+        return parse(observed) == parse(desired)
     except (TypeError, ValueError):
         return bool(observed == desired)

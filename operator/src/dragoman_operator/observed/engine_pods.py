@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.objects import Key
+from dragoman_kube.times import parse_time
 from dragoman_operator.observed.snapshot import Manifest
 
 
@@ -81,7 +81,7 @@ def _read(pod: Manifest) -> EnginePod:
 
 
 def _seconds(stamp: str) -> float:
-    return datetime.fromisoformat(stamp).timestamp()
+    return parse_time(stamp).timestamp()
 
 
 def by_deployment(pods: Iterable[Manifest]) -> dict[Key, list[Manifest]]:

@@ -11,9 +11,9 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
+from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
@@ -117,7 +117,7 @@ def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding |
         observed: The snapshot.
     """
     for pod in pods:
-        created = datetime.fromisoformat(pod["metadata"]["creationTimestamp"])
+        created = parse_time(pod["metadata"]["creationTimestamp"])
         containers = pod.get("status", {}).get("containerStatuses") or ()
         failures = max(map(_failures, containers), default=0)
         for finding in diagnose(None, [pod], observed.mount_failures):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from dragoman_kube.kinds import DEPLOYMENT
+from dragoman_kube.times import parse_time
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.observed.snapshot import Manifest, Observed
 
@@ -87,7 +88,7 @@ def _mixed(pods: Iterable[Manifest]) -> bool:
 def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
     """Times since which pods have been unschedulable."""
     return [
-        datetime.fromisoformat(condition["lastTransitionTime"])
+        parse_time(condition["lastTransitionTime"])
         for pod in _live(pods)
         for condition in pod.get("status", {}).get("conditions") or ()
         if (condition["type"], condition["status"]) == ("PodScheduled", "False")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from ipaddress import ip_address
 from typing import Any
 
@@ -12,6 +12,7 @@ from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
 from dragoman_kube.kinds import DEPLOYMENT, SERVICE
+from dragoman_kube.times import timestamp
 from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -230,7 +231,7 @@ def _stamped(
 ) -> tuple[Condition, ...]:
     """Conditions with the time of their last transition: that of `old` if the status is unchanged."""
     before = _by_type(old)
-    stamp = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    stamp = timestamp(now)
     stamped = []
     for value in values:
         status = "True" if value.status else "False"

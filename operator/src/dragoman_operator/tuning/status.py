@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from dragoman_kube.times import timestamp
 from dragoman_operator.api.status import (
     ConditionValue,
     SizeMeasurements,
@@ -99,4 +100,4 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def _stamp(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return timestamp(datetime.fromtimestamp(at, UTC))
