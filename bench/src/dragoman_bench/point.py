@@ -146,7 +146,6 @@ async def _inside(
     mark: Any,
 ) -> tuple[Figures, tuple[float, float]]:
     """Let an arm load itself; the marks include its ramp."""
-
     body = {
         "kind": kind,
         "seed": seed,

@@ -229,8 +229,10 @@ class Fleet:
         return begin + arrivals - cohort.load
 
     def _flow(self, cohort: Cohort, arrivals: float, left_s: float) -> tuple[float, float]:
-        """Load after at most `left_s` of steady arrivals, and how long that took: up to where the queue
-        begins or ends, as the rate of finishing follows another law on either side."""
+        """Load after at most `left_s` of steady arrivals, and how long that took.
+
+        The time ends where the queue begins or ends: the rate of finishing follows another law on either side.
+        """
         load, seats = cohort.load, self._seats
         full_rate = self._full_tokens_per_s / cohort.tokens
         if load > seats or (load == seats and arrivals >= full_rate):

@@ -1,4 +1,4 @@
-"""Train the demo model: `python -m training.train --output .`
+"""Train the demo model: `python -m training.train --output .`.
 
 Writes config, generation config, tokenizer and weights into the output folder, several times while
 training, so that a usable model is there early. Two CPU cores and 4 GiB of memory are enough; with

@@ -26,8 +26,9 @@ ENGINE_CONTAINER = "engine"
 
 
 def selector(name: str) -> dict[str, str]:
-    """Labels that select the pods of one TranslationDeployment. They cannot change: a Deployment's selector is
-    immutable.
+    """Labels that select the pods of one TranslationDeployment.
+
+    They cannot change: a Deployment's selector is immutable.
 
     Args:
         name: The TranslationDeployment's name.

@@ -1,4 +1,7 @@
-"""DeepL v2: `POST /v2/translate` as JSON or form, `/v2/document`. Source: https://github.com/DeepLcom/openapi"""
+"""DeepL v2: `POST /v2/translate` as JSON or form, `/v2/document`.
+
+Source: https://github.com/DeepLcom/openapi
+"""
 
 from __future__ import annotations
 

@@ -150,8 +150,9 @@ def document_of(request: Request) -> str | None:
 
 
 def may_bring_key(endpoint: Endpoint) -> bool:
-    """Whether a request may have its key in a body: LibreTranslate's, DeepL's, and those at our own path, which
-    LibreTranslate's clients send theirs to.
+    """Whether a request may have its key in a body.
+
+    LibreTranslate's and DeepL's may, and those at our own path, which LibreTranslate's clients send theirs to.
     """
     return endpoint is NATIVE_TRANSLATE or routes.may_have_key_in_body(endpoint)
 

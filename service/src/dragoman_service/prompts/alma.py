@@ -1,5 +1,6 @@
-"""ALMA and ALMA-R (7B, 13B): no chat template. The publisher decodes with five beams, which cost a server
-more than they give; greedy decoding stands in for them.
+"""ALMA and ALMA-R (7B, 13B): no chat template.
+
+The publisher decodes with five beams, which cost a server more than they give; greedy decoding stands in for them.
 
 Source: https://github.com/fe1ixxu/ALMA, README.
 """
