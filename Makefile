@@ -9,6 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 API ?= auto
 SECONDS := 3600
 SEED := 1
+WORKERS := 3
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
@@ -40,11 +41,11 @@ check-tests: $(VENV)/.check
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check tests/unit
 
-test: $(VENV)/.test  ## all tests but those of the images; most of them wait, so four run at a time
-	$(BIN)/python -m pytest -n 4 --dist loadgroup --ignore=tests/images
+test: $(VENV)/.test  ## all tests but those of the images; most of them wait, so WORKERS=3 run at a time
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/images
 
 test-devcluster: $(VENV)/.test  ## the tests of the local cluster alone
-	$(BIN)/python -m pytest -n 4 --dist loadgroup tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 
 test-images: $(VENV)/.test  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
 	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
