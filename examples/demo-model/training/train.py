@@ -153,7 +153,7 @@ def main() -> None:
         warm = min(1.0, step / WARMUP_STEPS)
         cosine = 0.5 * (1 + math.cos(math.pi * step / len(plan)))
         loss = loss_of(model, ids.to(options.device), labels.to(options.device))
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for stepper in steppers:
             for group in stepper.param_groups:
