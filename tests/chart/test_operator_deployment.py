@@ -68,7 +68,7 @@ def test_choices_of_the_schema_are_the_settings(chart):
 
 
 def test_images_are_tagged_with_the_version_of_the_distribution(render, root):
-    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    version = tomllib.loads((root / "operator/pyproject.toml").read_text())["project"]["version"]
     container = render().container
     assert container["image"] == f"dragoman-operator:{version}"
     assert f"--cpu-image=dragoman-engine:{version}-cpu" in container["args"]

@@ -31,6 +31,7 @@ def test_what_is_packed_is_named_by_what_it_holds() -> None:
         (PACKED, "0" * 64, "not what the revision says"),
         (PACKED, "ß", "not what the revision says"),
     ],
+    ids=["text", "nothing", "cut", "followed", "other revision", "no revision"],
 )
 def test_what_is_not_packed_so_is_refused(content: bytes, revision: str | None, words: str) -> None:
     with pytest.raises(ValueError, match=words):
