@@ -61,7 +61,7 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
         for pod in going:
             await world.until(
                 lambda pod=pod: world.get(POD, pod["metadata"]["name"]),
-                lambda found: found is None or "deletionTimestamp" not in found["metadata"],
+                lambda found: not found or "deletionTimestamp" not in found["metadata"],
             )
     assert load.failed == []
     changes = (await world.status())["scaling"]["changes"]
