@@ -332,17 +332,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn without its signal handlers, because pods and routers drain on a signal; closes overdue connections.
-
-    Work in threads (`asyncio.to_thread`) runs one after another. Two busy threads hand the interpreter's lock to each
-    other whenever one calls `regex`, which releases it; the event loop then waits for tens or hundreds of milliseconds.
-    """
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, with one thread for all work that is too long for the event loop."""
-        worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
-        asyncio.get_running_loop().set_default_executor(worker)
-        await super().startup(sockets=sockets)
+    """uvicorn without its signal handlers, because pods and routers drain on a signal; closes overdue connections."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -422,6 +412,16 @@ def bound_socket(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S)
         made.close()
         raise OSError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
     return made
+
+
+def use_one_worker_thread() -> None:
+    """Run what `asyncio.to_thread` gets, on the event loop that runs, one after another.
+
+    Two busy threads hand the interpreter's lock to each other whenever one calls `regex`, which releases it; the event
+    loop then waits for tens or hundreds of milliseconds.
+    """
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker")
+    asyncio.get_running_loop().set_default_executor(worker)
 
 
 async def discard_body(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:

@@ -18,6 +18,9 @@ MOST_FIELDS = 4096
 MOST_QUERY_FIELDS = 1000
 """Azure's clients name each of their target languages in one."""
 
+MAX_STRAY_SIGNS = 4096
+"""Percent signs of one value that begin no escape: each costs 0.2 µs, so that a mebibyte of them would take 0.2 s."""
+
 _STRAY = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
@@ -41,6 +44,9 @@ def fields_of(encoded: bytes, most: int, what: str) -> dict[str, list[str]]:
                 name, _, value = part.partition(b"=")
                 found.setdefault(unquoted(name), []).append(unquoted(value))
     except UnicodeDecodeError as error:
+        if error.encoding == "unicodeescape":
+            signs = f"more than {MAX_STRAY_SIGNS} percent signs that begin no escape"
+            raise MalformedRequestError(f"the {what} has {signs}; write %25 for each") from None
         raise MalformedRequestError(f"the {what} is not UTF-8: {error.reason}") from None
     return found
 
@@ -71,11 +77,11 @@ def unquoted(value: bytes, errors: str = "strict") -> str:
         errors: What happens to bytes that are not UTF-8, as in `bytes.decode`.
 
     Raises:
-        UnicodeDecodeError: It is not UTF-8.
+        UnicodeDecodeError: It is not UTF-8, or has more than `MAX_STRAY_SIGNS`.
     """
     value = value.replace(b"+", b" ")
     if b"%" in value:
-        value = _STRAY.sub(b"%25", value)
+        value = _STRAY.sub(b"%25", value, count=MAX_STRAY_SIGNS)
         escaped = value.replace(b"\\", b"\\\\").replace(b"%", b"\\x")
         value = escaped.decode("unicode_escape").encode("latin-1")
     return value.decode(errors=errors)

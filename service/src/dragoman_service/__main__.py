@@ -12,6 +12,7 @@ import uvloop
 from prometheus_client import REGISTRY
 
 from dragoman_contract.command_line import configure_logging
+from dragoman_contract.serving import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.gpu import gpus
 from dragoman_service.engine.protocol import Engine
@@ -49,6 +50,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _serve(settings: Settings) -> None:
+    use_one_worker_thread()
     engine = _engine(settings)
     lifecycle = Lifecycle()
     lag = LoopLag()

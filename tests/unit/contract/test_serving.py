@@ -2,13 +2,11 @@
 
 import asyncio
 
-from dragoman_contract.serving import RequestLimits, bound_socket, make_server
+from dragoman_contract.serving import use_one_worker_thread
 
 
 async def test_work_in_threads_runs_one_after_another() -> None:
-    server = make_server(lambda *_: None, RequestLimits(1024, 10, 1024, 1.0), lambda: None, closing_s=1)
-    listening = bound_socket("127.0.0.1", 0)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    use_one_worker_thread()
     running = most = 0
 
     def work() -> None:
@@ -18,11 +16,5 @@ async def test_work_in_threads_runs_one_after_another() -> None:
         sum(range(200_000))
         running -= 1
 
-    async with asyncio.timeout(30):
-        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.01)
-        await asyncio.gather(*(asyncio.to_thread(work) for _ in range(20)))
-        server.should_exit = True
-        await serving
-    listening.close()
+    await asyncio.gather(*(asyncio.to_thread(work) for _ in range(20)))
     assert most == 1
