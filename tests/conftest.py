@@ -5,7 +5,9 @@ Profiles of hypothesis: `check` and `test` try the same examples in every run; `
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -31,8 +33,8 @@ settings.register_profile("search", derandomize=False, max_examples=2_000, deadl
 settings.load_profile("test")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, Any, Any]:
     """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together."""
     for item in items:
         path = item.path.relative_to(TESTS)
@@ -41,3 +43,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         shared = (group for folder, group in SHARED.items() if path.as_posix().startswith(f"{folder}/"))
         group = "vllm" if item.get_closest_marker("vllm") else next(shared, path.as_posix())
         item.add_marker(pytest.mark.xdist_group(group))
+    # xdist's hook reads the groups, and it is called first: only a wrapper precedes it.
+    return (yield)
