@@ -67,7 +67,7 @@ async def test_standby_stops_at_once_and_leaves_the_lease(world):
     first = world.operator("first")
     await world.until(first.leads, bool)
     second = world.operator("second")
-    await world.until(lambda: second.metric("dragoman_operator_reconcile_seconds_created"), bool)
+    await world.until(lambda: second.metric("dragoman_operator_reconcile_duration_seconds_created"), bool)
     began = asyncio.get_running_loop().time()
     assert second.stop() == 0
     assert asyncio.get_running_loop().time() - began < 5

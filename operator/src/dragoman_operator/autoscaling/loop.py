@@ -143,6 +143,10 @@ class Autoscaler:
         except Exception:
             self._failed(key, deployment)
 
+    def follow_routers(self) -> None:
+        """Follow the routers that run now; called when a router's pod changes."""
+        self._routers.follow(engine_addresses(self._router_pods()))
+
     def latest(self) -> dict[Key, ScalingView]:
         """The last decision of each object, for the metrics."""
         return {key: deployment.latest for key, deployment in self._deployments.items()}
@@ -175,7 +179,7 @@ class Autoscaler:
 
         Where pods may not be read, nothing is decided: they are not gone, they are not known.
         """
-        self._routers.follow(engine_addresses(self._router_pods()))
+        self.follow_routers()
         if not self._deployments:
             self._sources.begin((), ())
             return

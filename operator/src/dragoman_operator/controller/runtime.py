@@ -191,6 +191,8 @@ class Runtime:
             labels=ROUTERS,
             resync_s=settings.resync_s,
         )
+        # Not with the next tick only: a request that waits for the first replica is known from its router's stream.
+        router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
         self._background(routers.run())
         self._background(self._check.run())
         self._background(autoscaler.run())
