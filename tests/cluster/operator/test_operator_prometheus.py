@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 TICK_S = 2
-FOUND = "1 of 1 ready replicas give metrics"
+FOUND = "1 of 1 ready replicas report metrics"
 SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
 
 
