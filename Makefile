@@ -96,7 +96,7 @@ ADDED_TO_VLLM := langcodes|language-data|lxml|marisa-trie|py3langid|sentencex|uv
 lock: export UV_PYTHON_DOWNLOADS := never
 lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject files (UPGRADE=--upgrade for newer versions)
 	$(PIP) 'uv>=0.13,<0.14'
-	$(UV) lock --default-index https://pypi.org/simple $(UPGRADE)
+	$(UV) lock $(UPGRADE)
 	$(EXPORT) --package dragoman-operator > requirements/operator.txt
 	$(EXPORT) --package dragoman-router > requirements/router.txt
 	$(EXPORT) --package dragoman-service --extra cpu --extra otel $(CUDA:%=--prune %) --no-emit-package torch \

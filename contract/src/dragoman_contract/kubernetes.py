@@ -22,8 +22,6 @@ ENGINE_COMPONENT = "engine"
 ROUTER_COMPONENT = "router"
 PART_OF = "dragoman"
 
-GPU_RESOURCE = "nvidia.com/gpu"
-"""The extended resource that one GPU is requested by."""
 
 LOCAL_ADDRESS = f"{GROUP}/local-address"
 """Annotation on a Service of the local cluster: the loopback address at which this machine reaches it."""

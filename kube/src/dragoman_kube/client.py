@@ -24,7 +24,6 @@ from dragoman_kube.objects import Key, Manifest, key_of
 JSON = "application/json"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
-METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 """Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches"""
 

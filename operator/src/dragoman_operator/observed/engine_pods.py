@@ -82,13 +82,3 @@ def _read(pod: Manifest) -> EnginePod:
 
 def _seconds(stamp: str) -> float:
     return parse_time(stamp).timestamp()
-
-
-def by_deployment(pods: Iterable[Manifest]) -> dict[Key, list[Manifest]]:
-    """The pods by the TranslationDeployment of their label, regardless of their owner."""
-    found: dict[Key, list[Manifest]] = {}
-    for pod in pods:
-        metadata = pod.get("metadata") or {}
-        name = (metadata.get("labels") or {}).get(LABEL_DEPLOYMENT) or ""
-        found.setdefault(Key(metadata.get("namespace") or "", name), []).append(pod)
-    return found
