@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
@@ -329,15 +329,17 @@ class Operation:
         error: Type of the errors' bodies.
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a GET without a body.
+        query_beside_body: Whether a request with a body has the query too.
         body_required: Whether there has to be a body.
     """
 
     summary: str
-    answer: type | None
+    answer: Any
     errors: Mapping[int, str]
     error: type
-    bodies: Mapping[str, type] = field(default_factory=dict)
+    bodies: Mapping[str, Any] = field(default_factory=dict)
     query: type | None = None
+    query_beside_body: bool = False
     body_required: bool = True
 
 

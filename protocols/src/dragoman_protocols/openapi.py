@@ -47,7 +47,8 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
         {"in": "path", "name": name, "required": True, "schema": {"type": "string"}}
         for name in re.findall(r"\{(\w+)\}", endpoint.path)
     ]
-    if operation.query is not None and (method == "GET" or not operation.bodies):
+    with_query = method == "GET" or not operation.bodies or operation.query_beside_body
+    if operation.query is not None and with_query:
         schema = schema_of(operation.query)
         required = schema.get("required", [])
         parameters += [

@@ -9,7 +9,7 @@ from importlib import import_module
 from dragoman_protocols.api import Answer, Api, Endpoint, Kind, Request, Site
 from dragoman_protocols.errors import MethodNotAllowedError
 
-APIS = ("google.api",)
+APIS = ("azure.api", "google.api")
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
 CORS_HEADERS = (

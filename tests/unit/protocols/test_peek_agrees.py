@@ -47,6 +47,8 @@ CODES = st.sampled_from(
     ]
 )
 TEXTS = st.one_of(st.text(max_size=5), st.lists(st.text(max_size=5), max_size=3), st.none(), st.integers())
+LIKELY = st.one_of(st.sampled_from(["en", "de", "zh", "zh-Hans", "pt-BR", "he"]), CODES)
+SCRIPTS = st.sampled_from(["Hant", "Latn", "", None])
 ANY = st.one_of(
     CODES, TEXTS, st.booleans(), st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2)
 )
@@ -60,11 +62,37 @@ def _fields(likely: Mapping[str, Any]) -> Any:
 
 
 FIELDS: dict[str, Any] = {
+    "azure": st.fixed_dictionaries(
+        {
+            "api-version": st.sampled_from(["3.0", "2026-06-06"]),
+            "to": st.lists(LIKELY, max_size=3),
+        },
+        optional={
+            "from": st.one_of(LIKELY, ANY),
+            "fromScript": SCRIPTS,
+            "textType": st.sampled_from(["plain", "HTML"]),
+        },
+    ),
     "google": _fields(
         {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
     ),
 }
 """By the API's name: what its JSON bodies, forms and queries are drawn from."""
+
+_TARGET = st.fixed_dictionaries({"language": LIKELY}, optional={"script": SCRIPTS})
+_INPUT = st.fixed_dictionaries(
+    {"text": st.text(max_size=5), "targets": st.lists(_TARGET, max_size=3)},
+    optional={"language": st.one_of(LIKELY, st.none()), "script": SCRIPTS},
+)
+BODIES: dict[str, Any] = {
+    "azure": st.one_of(
+        st.lists(st.fixed_dictionaries({"Text": st.text(max_size=5)}), max_size=3),
+        st.lists(st.one_of(_fields({"Text": TEXTS, "text": TEXTS}), ANY), max_size=3),
+        st.fixed_dictionaries({"inputs": st.lists(_INPUT, min_size=1, max_size=3)}),
+        _fields({"inputs": st.lists(st.one_of(_INPUT, ANY), max_size=3)}),
+    )
+}
+"""JSON bodies, where they have not the fields of the query."""
 
 PEEKED = [endpoint for endpoint in ENDPOINTS if endpoint.peek is not None and endpoint.read is not None]
 
@@ -101,9 +129,10 @@ def encoded(fields: Mapping[str, Any]) -> bytes:
 def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
     strategy = FIELDS[endpoint.api.name]
     fields, query = data.draw(strategy), encoded(data.draw(strategy))
+    document = data.draw(BODIES.get(endpoint.api.name, st.just(fields)))
     method = data.draw(st.sampled_from(sorted(endpoint.methods)))
     kind = data.draw(st.sampled_from([b"", FORM, b"application/json"]))
-    for body in (b"", encoded(fields), json.dumps(fields).encode()):
+    for body in (b"", encoded(fields), json.dumps(document).encode()):
         for each in (b"", query):
             agree(endpoint, Request(method, endpoint.path, each, [(b"content-type", kind)], body))
 

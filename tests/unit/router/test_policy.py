@@ -87,6 +87,33 @@ def test_the_closest_wins(asked: tuple[str, tuple[str, ...]], keys: tuple[str, .
     assert (found.keys, found.kind) == (keys, kind)
 
 
+@given(
+    st.lists(LISTED, max_size=5),
+    st.lists(st.tuples(ASKED, st.lists(ASKED, min_size=1, max_size=2).map(tuple)), min_size=1, max_size=3),
+)
+def test_several_sources_are_found_where_one_deployment_serves_them_all(
+    listed: list[tuple[Languages, ...]], pairs: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    found = index(*(Deployment(f"n/{at}", languages) for at, languages in enumerate(listed))).find_all(pairs)
+    serving = {
+        f"n/{at}"
+        for at, languages in enumerate(listed)
+        if all(serves(languages, source, target) for source, targets in pairs for target in targets)
+    }
+    assert set(found.keys) <= serving
+    assert bool(found.keys) == bool(serving)
+
+
+def test_of_several_pairs_the_worst_decides() -> None:
+    both = index(
+        deployment("n/any", ("en", "de"), ("*", "it")), deployment("n/exact", ("en", "de"), ("fr", "it"))
+    )
+    found = both.find_all([("en", ("de",)), ("fr", ("it",))])
+    assert (found.keys, found.kind) == (("n/exact",), "pair")
+    assert both.find_all([("en", ("de",)), ("es", ("it",))]).kind == "wildcard"
+    assert both.find_all([("en", ("de",)), ("fr", ("de",))]).keys == ()
+
+
 def test_a_region_is_preferred_to_its_language() -> None:
     both = index(deployment("n/pt", ("en", "pt")), deployment("n/br", ("en", "pt-BR")))
     assert both.find("en", ("pt-BR",)).keys == ("n/br",)

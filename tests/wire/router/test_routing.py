@@ -56,7 +56,7 @@ async def test_several_targets_go_to_one_deployment(router: Any, start_upstream:
     assert (await router.post(f"{path}&to=de&to=fr", [{"Text": "x"}]))[1] == {"by": "both"}
     router.serve("both", both.replica(), pairs={"en": ("fr",)})
     status, body, _ = await router.post(f"{path}&to=de&to=fr", [{"Text": "x"}])
-    assert (status, body["error"]["code"]) == (400, 400036)
+    assert (status, body["error"]["code"]) == (400, 400023)
     assert "one target at a time" in body["error"]["message"]
 
 

@@ -1,7 +1,6 @@
 """Which endpoint a request is for: of `dragoman_protocols`, or of an API that is not there yet.
 
-`/translate` and `/languages` are claimed by three APIs: Azure's has an `api-version`, LibreTranslate's a form, a query
-or the field `q`; what is left is our own.
+`/translate` is LibreTranslate's where it has a form, a query or the field `q`; else it is our own.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from collections.abc import Callable
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
 from dragoman_protocols import routes
 from dragoman_protocols.api import Answer, Api, Endpoint, Kind, Request, Site
+from dragoman_protocols.azure.api import API as AZURE
+from dragoman_protocols.azure.head import is_azure
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.google.api import API as GOOGLE
 from dragoman_router.dialects import asking
 from dragoman_router.dialects.asking import Dialect
-from dragoman_router.dialects.azure import VERSION_PARAMETER, Azure
 from dragoman_router.dialects.deepl import DeepL, DeepLFiles
 from dragoman_router.dialects.libretranslate import LibreTranslate, LibreTranslateFiles
 from dragoman_router.dialects.native import Native
@@ -25,7 +25,7 @@ from dragoman_router.dialects.openai import OpenAI
 
 NATIVE, LIBRETRANSLATE, DEEPL = Native(), LibreTranslate(), DeepL()
 LIBRETRANSLATE_FILES, DEEPL_FILES = LibreTranslateFiles(), DeepLFiles()
-AZURE, OPENAI = Azure(), OpenAI()
+OPENAI = OpenAI()
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _READ = frozenset({"GET", "POST"})
@@ -73,11 +73,6 @@ PATHS: dict[str, Endpoint] = {
         _endpoint(OPENAI, Kind.RESPOND, "/v1/models", _GET),
     )
 }
-AZURE_PATHS: dict[str, Endpoint] = {
-    "/translate": _endpoint(AZURE, Kind.TRANSLATE, "/translate"),
-    "/languages": _endpoint(AZURE, Kind.RESPOND, "/languages"),
-    "/detect": _endpoint(AZURE, Kind.DETECT, "/detect"),
-}
 
 _GLOSSARIES = _endpoint(DEEPL, Kind.GLOSSARIES, "/v2/glossaries")
 GLOSSARY_PREFIXES = ("/v2/glossar", "/v3/glossar")
@@ -122,8 +117,6 @@ def recognise(request: asking.Request) -> Endpoint:
         return ported
     found = PATHS.get(request.path)
     if found is not None and request.method in found.methods:
-        if request.path in AZURE_PATHS and _is_azure(request):
-            return AZURE_PATHS[request.path]
         return found
     if request.path.startswith(GLOSSARY_PREFIXES):
         return _GLOSSARIES
@@ -162,9 +155,8 @@ def family(request: Request) -> Api:
     known = routes.api_of(request)
     if known is not None:
         return known
-    if _is_azure(request):
-        return AZURE
-    return next((api for prefix, api in FAMILIES if request.path.startswith(prefix)), NATIVE)
+    other = AZURE if is_azure(request) else NATIVE
+    return next((api for prefix, api in FAMILIES if request.path.startswith(prefix)), other)
 
 
 def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
@@ -183,7 +175,3 @@ def _is_private(path: str) -> bool:
     if "//" in path or normal != (path.rstrip("/") or "/"):
         return True
     return normal in PRIVATE or f"{normal}/".startswith(HELD_GLOSSARIES_PATH)
-
-
-def _is_azure(request: Request) -> bool:
-    return bool(request.query) and f"{VERSION_PARAMETER}=".encode() in request.query

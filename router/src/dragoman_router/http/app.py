@@ -65,7 +65,7 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 )
 
 
-NO_CONTENT = 204
+WITHOUT_BODY = (204, 304)
 NEVER_S = float("inf")
 TIMEOUT = TIMEOUT_HEADER.lower().encode()
 
@@ -360,7 +360,7 @@ class App:
     async def _send(self, answer: Answer, exchange: Exchange) -> None:
         """An answer of the router's own."""
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
-        if answer.status != NO_CONTENT:
+        if answer.status not in WITHOUT_BODY:
             if all(name != b"content-type" for name, _ in headers):
                 headers.append((b"content-type", b"application/json"))
             headers.append((b"content-length", str(len(answer.body)).encode()))

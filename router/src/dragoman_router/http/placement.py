@@ -31,7 +31,7 @@ class Placement(NamedTuple):
     Args:
         keys: Deployments, one of which gets it.
         reason: Why, in a word.
-        detected: The source language that was found out, where it had to be.
+        detected: The source language where it had to be detected; several with commas between.
     """
 
     keys: tuple[str, ...]
@@ -59,37 +59,53 @@ async def place(
             raise ModelNotFoundError(f"the model {peek.model[:120]!r} does not exist")
     if not peek.needs:
         return Placement(tuple(named if named is not None else sorted(fleet.backends)), "any")
-    need = peek.needs[0]
-    if need.source is None:
-        found, detected = await _detected(need, peek.sample, fleet, detect)
-    else:
-        found, detected = fleet.pairs.find(need.source, need.targets), None
+    needs, found = await _found(peek, fleet, detect)
     keys = found.keys if named is None else tuple([key for key in found.keys if key in named])
     if not keys:
-        raise UnsupportedPairError(_unsupported(need, detected, fleet, catalogue.offer()))
-    return Placement(keys, found.kind if detected is None else f"{found.kind}-detected", detected)
+        raise UnsupportedPairError(_unsupported(needs, fleet, catalogue.offer()))
+    if needs is peek.needs:
+        return Placement(keys, found.kind)
+    detected = dict.fromkeys(
+        now.source for now, before in zip(needs, peek.needs, strict=True) if now.source != before.source
+    )
+    return Placement(keys, f"{found.kind}-detected", ",".join(map(str, detected)))
 
 
-async def _detected(need: Need, sample: str, fleet: Fleet, detect: Detector) -> tuple[Match, str | None]:
-    """The deployments, and the source language where it had to be found out."""
+async def _found(peek: Peek, fleet: Fleet, detect: Detector) -> tuple[tuple[Need, ...], Match]:
+    """A request's needs with the sources that had to be detected, and the deployments that serve all of them."""
     pairs = fleet.pairs
-    sources = pairs.sources(need.targets)
-    if not sources.decisive:
-        return pairs.find(sources.tags[0] if sources.tags else UNKNOWN, need.targets), None
-    sample = (sample or "\n".join(need.texts))[:SAMPLE_CHARS]
-    # In a thread: the model takes a millisecond, and up to a second when it is first used.
-    detected = await asyncio.to_thread(detect, sample, sources.tags)
-    if detected == UNKNOWN:
-        return Match(sources.keys, "undetected"), None
-    return pairs.find(detected, need.targets), detected
+    known: list[tuple[str, tuple[str, ...]]] = []
+    undetected: list[tuple[str, ...]] = []
+    needs = peek.needs
+    for at, need in enumerate(peek.needs):
+        if need.source is not None:
+            known.append((need.source, need.targets))
+            continue
+        sources = pairs.sources(need.targets)
+        if not sources.decisive:
+            known.append((sources.tags[0] if sources.tags else UNKNOWN, need.targets))
+            continue
+        sample = (peek.sample or "\n".join(need.texts))[:SAMPLE_CHARS]
+        # In a thread: the model takes a millisecond, and up to a second when it is first used.
+        detected = await asyncio.to_thread(detect, sample, sources.tags)
+        if detected == UNKNOWN:
+            undetected.append(sources.keys)
+            continue
+        known.append((detected, need.targets))
+        needs = (*needs[:at], need._replace(source=detected), *needs[at + 1 :])
+    found = pairs.find_all(known) if known else Match(undetected.pop(), "undetected")
+    for serving in undetected:
+        found = Match(tuple([key for key in found.keys if key in serving]), found.kind)
+    return needs, found
 
 
-def _unsupported(need: Need, detected: str | None, fleet: Fleet, offer: Offer) -> str:
-    source = need.source or detected or "auto"
-    wanted = f"{source} to {', '.join(need.targets[:MAX_LISTED])}"
-    single = [target for target in need.targets if fleet.pairs.find(source, (target,)).keys]
-    if len(need.targets) > 1 and len(single) == len(need.targets):
-        return f"no single deployment serves {wanted}; ask for one target at a time"
+def _unsupported(needs: tuple[Need, ...], fleet: Fleet, offer: Offer) -> str:
+    wanted = "; ".join(
+        f"{need.source or 'auto'} to {', '.join(need.targets[:MAX_LISTED])}" for need in needs[:MAX_LISTED]
+    )
+    single = [(need.source or "auto", target) for need in needs for target in need.targets]
+    if len(single) > 1 and all(fleet.pairs.find(source, (target,)).keys for source, target in single):
+        return f"no single deployment serves {wanted}; ask for one source and one target at a time"
     known = sorted(offer.all_targets)
     return f"{wanted} is not served here; targets served are {', '.join(known[:MAX_LISTED]) or 'none'}" + (
         ", …" if len(known) > MAX_LISTED else ""

@@ -7,7 +7,7 @@ over fewer subtags; of those, the one whose target is closer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dragoman_contract.languages import ANY
@@ -129,6 +129,14 @@ class PairIndex:
             known = self._matches[asked] = self._find(source, targets)
         return known
 
+    def find_all(self, pairs: Sequence[tuple[str, tuple[str, ...]]]) -> Match:
+        """The deployments that serve all targets of each source, the closest alone."""
+        if len(pairs) == 1:
+            return self.find(*pairs[0])
+        return _closest(
+            [dict(self._ranked(source, target)) for source, targets in pairs for target in targets]
+        )
+
     def sources(self, targets: tuple[str, ...]) -> Sources:
         """From which languages all `targets` are served, for a text whose language is not told."""
         by_key: dict[str, list[frozenset[str]]] = {}
@@ -150,13 +158,7 @@ class PairIndex:
         )
 
     def _find(self, source: str, targets: tuple[str, ...]) -> Match:
-        ranks: list[dict[str, Rank]] = [dict(self._ranked(source, target)) for target in targets]
-        common = set(ranks[0]).intersection(*ranks[1:]) if ranks else set()
-        if not common:
-            return Match((), "none")
-        worst = {key: max(each[key] for each in ranks) for key in common}
-        closest = min(worst.values())
-        return Match(tuple(sorted(key for key in common if worst[key] == closest)), kind_of(closest))
+        return _closest([dict(self._ranked(source, target)) for target in targets])
 
     def _ranked(self, source: str, target: str) -> Iterator[tuple[str, Rank]]:
         """Deployments with their rank; the closest of each comes last, so that a dictionary keeps it."""
@@ -169,6 +171,16 @@ class PairIndex:
         for closeness, keys in sorted(found, reverse=True):
             for key in keys:
                 yield key, closeness
+
+
+def _closest(ranks: Sequence[Mapping[str, Rank]]) -> Match:
+    """The deployments that serve all of several pairs, by the worst rank of each."""
+    common = set(ranks[0]).intersection(*ranks[1:]) if ranks else set()
+    if not common:
+        return Match((), "none")
+    worst = {key: max(each[key] for each in ranks) for key in common}
+    closest = min(worst.values())
+    return Match(tuple(sorted(key for key in common if worst[key] == closest)), kind_of(closest))
 
 
 def listed(deployment: Deployment) -> Iterable[tuple[str, str]]:

@@ -17,7 +17,6 @@ from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.dialects import native, openapi
-from dragoman_service.dialects.azure.routes import azure_routes
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.routes import deepl_routes
 from dragoman_service.dialects.deepl.usage import Usage
@@ -111,7 +110,6 @@ def create_app(
     )
     app.add_middleware(Endpoints, answering=answering, site=site)
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    app.include_router(azure_routes(answering, settings.name))
     app.include_router(translate_routes(answering))
     app.include_router(libretranslate_routes(answering))
     glossaries = open_store(settings.glossary_dir, settings.cache_dir)

@@ -1,0 +1,130 @@
+"""Azure AI Translator: `/translate`, `/detect` and `/languages` with an `api-version`, 3.0 or 2026-06-06.
+
+Sources: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate and
+the client azure-ai-translation-text, 1.0.1 and 2.0.0.
+"""
+
+from __future__ import annotations
+
+from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_protocols import errors
+from dragoman_protocols.api import (
+    JSON_TYPE,
+    Answer,
+    Endpoint,
+    Kind,
+    Operation,
+    Request,
+    error_answer,
+)
+from dragoman_protocols.azure import types
+from dragoman_protocols.azure.head import AzureError, has_numeric_codes, id_headers, is_azure
+from dragoman_protocols.azure.languages import read_detection, respond_languages
+from dragoman_protocols.azure.translate import peek, read
+from dragoman_protocols.errors import ErrorTable, RequestError
+
+ERRORS: ErrorTable[int] = ErrorTable(
+    (errors.MalformedRequestError, 400074),
+    (errors.BodyTooLargeError, 400077),
+    (errors.TextTooLongError, 400050),
+    (errors.UnknownLanguageError, 400019),
+    (errors.UnsupportedPairError, 400023),
+    (errors.KeyMissingError, 401000),
+    (errors.KeyRefusedError, 401000),
+    (errors.QuotaError, 403001),
+    (errors.MethodNotAllowedError, 405000),
+    (errors.UnknownPathError, 404000),
+    (errors.UnknownDeploymentError, 404001),
+    (errors.CallerError, 400000),
+    (errors.RateLimitedError, 429000),
+    (errors.CapacityError, 503000),
+    (errors.EngineDeadError, 503000),
+    (errors.DeadlineExceededError, 504000),
+    (errors.UpstreamError, 502000),
+    (RequestError, 500000),
+)
+"""Azure's numbers: six digits, the first three of which are the HTTP status; it has none for 502 and 504.
+
+Source: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/status-response-codes
+"""
+
+STATUSES = {
+    400: "400000 a field, 400019 a language, 400021 api-version, 400023 the pair, 400035 from, 400036 to, "
+    "400050 a text too long, 400071 textType, 400072 too many texts, 400074 no JSON, 400077 too many characters",
+    401: "401000 an API key is required, or it is unknown",
+    403: "403001 the key's quota is used up",
+    404: "404001 no such deployment",
+    429: "429000 the key's rate is exceeded",
+    500: "500000 the model did not translate",
+    502: "502000 the replicas failed",
+    503: "503000 loading, draining or overloaded; with Retry-After",
+    504: "504000 not finished in time",
+}
+
+
+class Azure:
+    """The API."""
+
+    name = "azure"
+
+    def error(self, error: RequestError, request: Request) -> Answer:
+        """`{"error": {"code", "message"}}` with a number of six digits."""
+        number = error.number if isinstance(error, AzureError) else ERRORS[error]
+        code = number if has_numeric_codes(request) else str(number)
+        answer = error_answer(error, number // 1000, {"error": {"code": code, "message": str(error)}})
+        return answer._replace(headers=(*answer.headers, *id_headers(request)))
+
+
+API = Azure()
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        TRANSLATE_PATH,
+        frozenset({"POST"}),
+        claims=is_azure,
+        peek=peek,
+        read=read,
+        operation=Operation(
+            "Translate texts into several languages.",
+            list[types.TranslatedItem] | types.TranslatedItems,
+            STATUSES,
+            types.AzureErrorResponse,
+            {JSON_TYPE: types.Items | types.Inputs},
+            types.TranslateQuery,
+            query_beside_body=True,
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.DETECT,
+        "/detect",
+        frozenset({"POST"}),
+        claims=is_azure,
+        read=read_detection,
+        operation=Operation(
+            "Detect the languages of texts.",
+            list[types.DetectedItem],
+            STATUSES,
+            types.AzureErrorResponse,
+            {JSON_TYPE: types.Items},
+            types.VersionQuery,
+            query_beside_body=True,
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        "/languages",
+        frozenset({"GET"}),
+        claims=is_azure,
+        respond=respond_languages,
+        operation=Operation(
+            "List the languages.",
+            types.LanguagesAnswer,
+            STATUSES,
+            types.AzureErrorResponse,
+            query=types.LanguagesQuery,
+        ),
+    ),
+)

@@ -1,0 +1,353 @@
+"""Translations of Azure's API: in 3.0 all texts have the same languages, in 2026-06-06 each has its own.
+
+Source: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from dragoman_protocols.api import Answer, Limits, Need, Peek, Request, Results, Site, Translate, json_answer
+from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
+from dragoman_protocols.azure.types import (
+    MAX_ITEMS,
+    Gender,
+    Input,
+    Inputs,
+    Item,
+    Target,
+    TextType,
+    Tone,
+    Version,
+)
+from dragoman_protocols.blanks import UNDETERMINED
+from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.errors import InvalidFieldError, UnknownLanguageError
+from dragoman_protocols.forms import FieldValues, last
+from dragoman_protocols.languages import Codes, primary
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import Formality, Format, TranslationRequest, TranslationResult
+
+MAX_CHARACTERS = 50_000
+"""Of all texts together, once for each language that they are translated into; an empty text counts as one."""
+MAX_PAIRS = 200
+"""Different pairs of one request: a router looks up each."""
+
+FORMALITIES = {Tone.NEUTRAL: Formality.DEFAULT, Tone.FORMAL: Formality.MORE, Tone.INFORMAL: Formality.LESS}
+FORMATS = {TextType.PLAIN: Format.PLAIN, TextType.HTML: Format.HTML}
+
+CODES = Codes({}, {})
+
+_ITEMS = msgspec.json.Decoder(list[Item])
+_INPUTS = msgspec.json.Decoder(Inputs)
+_PEEK = msgspec.json.Decoder(
+    derived_peek(
+        Inputs,
+        "inputs.text",
+        "inputs.language",
+        "inputs.script",
+        "inputs.targets.language",
+        "inputs.targets.script",
+    )
+)
+
+Code = tuple[str, str | None]
+"""A language and a script, as they were sent."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Texts with the same languages.
+
+    Args:
+        texts: The texts.
+        source: Their language; None where it has to be detected.
+        targets: The languages that they are translated into, in their order; one may be there twice.
+    """
+
+    texts: tuple[str, ...]
+    source: Code | None
+    targets: tuple[Code, ...]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One translation of one text.
+
+    Args:
+        text: The source.
+        to: The target language as it was sent, and as it is answered.
+        request: Everything but the text; texts that agree in it are translated together.
+    """
+
+    text: str
+    to: str
+    request: TranslationRequest
+
+
+Rows = list[list[Wanted]]
+"""For each text, its translations in the order of the request."""
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The pairs and the texts of a translation."""
+    if version_of(request) is Version.V3:
+        groups = [_group_of_v3(request)]
+    else:
+        inputs = read_json(request.body, _PEEK).inputs
+        groups = [_group_of_input(each) for each in inputs or () if each.targets]
+        if not groups:
+            raise InvalidFieldError("inputs must not be empty")
+    _check_size(groups, None)
+    return Peek(_needs(groups, offer), _characters(groups))
+
+
+def read(request: Request, site: Site) -> Translate:
+    """Texts, each of which may become several languages."""
+    version = version_of(request)
+    if version is Version.V3:
+        query = parameters(request)
+        _check_unsupported(query)
+        groups = [_group_of_v3(request)]
+        _check_size(groups, site.limits)
+        needs = _needs(groups, site.offer)
+        rows = _rows_of_v3(query, groups[0], site.offer)
+    else:
+        inputs = read_json(request.body, _INPUTS).inputs
+        groups = [_group_of_input(each) for each in inputs]
+        _check_size(groups, site.limits)
+        needs = _needs(groups, site.offer)
+        rows = [_row_of_input(each, group, site.offer) for each, group in zip(inputs, groups, strict=True)]
+    characters = _characters(groups)
+    together = _together(rows)
+    headers = (*id_headers(request), ("X-Metered-Usage", str(characters)))
+
+    def render(results: Results) -> Answer:
+        items = _rendered(rows, list(together.values()), results, version)
+        return json_answer(items if version is Version.V3 else {"value": items}, headers=headers)
+
+    requests = tuple(
+        replace(request, texts=tuple(each.text for each in wanted)) for request, wanted in together.items()
+    )
+    return Translate(requests, characters, render, needs)
+
+
+def read_texts(body: bytes) -> tuple[str, ...]:
+    """The texts of a body of version 3.0.
+
+    Raises:
+        CallerError: It is no array of texts.
+    """
+    return tuple(_text(at, item) for at, item in enumerate(read_json(body, _ITEMS)))
+
+
+def check_number(texts: int, limits: Limits | None) -> None:
+    """Keep to Azure's maximum number of texts, and to that of the program that answers.
+
+    Raises:
+        AzureError: There are more.
+    """
+    most = MAX_ITEMS
+    if limits is not None and limits.max_texts is not None:
+        most = min(most, limits.max_texts)
+    if texts > most:
+        raise AzureError(400072, f"{texts} texts in one request; send at most {most}")
+
+
+def check_characters(characters: int) -> None:
+    """Keep to Azure's maximum number of characters.
+
+    Raises:
+        AzureError: There are more.
+    """
+    if characters > MAX_CHARACTERS:
+        raise AzureError(
+            400077, f"{characters} characters, over all target languages; send at most {MAX_CHARACTERS}"
+        )
+
+
+def _text(at: int, item: Item) -> str:
+    text = item.text if item.Text is msgspec.UNSET else item.Text
+    if text is msgspec.UNSET:
+        raise InvalidFieldError(f"[{at}].Text is required")
+    return text
+
+
+def _check_unsupported(query: FieldValues) -> None:
+    for name in ("toScript", "profanityAction"):
+        value = last(query, name)
+        if value not in (None, "", "NoAction"):
+            raise AzureError(400000, f"{name}={value[:40]} is not supported here; leave it out")
+
+
+def _group_of_v3(request: Request) -> Group:
+    query = parameters(request)
+    texts = read_texts(request.body)
+    targets = query.get("to")
+    if not targets:
+        raise AzureError(400036, 'the parameter "to" is missing; name the language to translate into')
+    source = last(query, "from")
+    return Group(
+        texts,
+        (source, last(query, "fromScript")) if source else None,
+        tuple((target, None) for target in targets),
+    )
+
+
+def _group_of_input(each: Any) -> Group:
+    """The languages of an `Input`, or of what a router reads of one."""
+    return Group(
+        (each.text or "",),
+        (each.language, each.script) if each.language else None,
+        tuple((target.language or "", target.script) for target in each.targets),
+    )
+
+
+def _check_size(groups: Sequence[Group], limits: Limits | None) -> None:
+    check_number(sum(len(group.texts) for group in groups), limits)
+    check_characters(sum(len(group.targets) * max(1, len(text)) for group in groups for text in group.texts))
+
+
+def _characters(groups: Iterable[Group]) -> int:
+    """What a request is charged for."""
+    return sum(len(group.targets) * sum(map(len, group.texts)) for group in groups)
+
+
+def _needs(groups: Iterable[Group], offer: Offer) -> tuple[Need, ...]:
+    """One for each source, and for each list of targets of texts whose source has to be detected.
+
+    Raises:
+        AzureError: There are too many pairs, or a code is no language.
+    """
+    found: dict[tuple[Code | None, tuple[Code, ...]], tuple[dict[Code, None], list[str]]] = {}
+    for group in groups:
+        apart = () if group.source else group.targets
+        targets, texts = found.setdefault((group.source, apart), ({}, []))
+        targets.update(dict.fromkeys(group.targets))
+        texts += group.texts
+    pairs = sum(len(targets) for targets, _ in found.values())
+    if pairs > MAX_PAIRS:
+        raise AzureError(400000, f"{pairs} pairs of languages in one request; send at most {MAX_PAIRS}")
+    return tuple(
+        Need(
+            _source(source, offer),
+            tuple(dict.fromkeys(_target(target, offer) for target in targets)),
+            tuple(texts),
+        )
+        for (source, _), (targets, texts) in found.items()
+    )
+
+
+def _source(code: Code | None, offer: Offer) -> str | None:
+    return None if code is None else _tag(code, offer.listed_sources, 400035)
+
+
+def _target(code: Code, offer: Offer) -> str:
+    return _tag(code, offer.listed_targets, 400036)
+
+
+def _tag(code: Code, listed: frozenset[str], number: int) -> str:
+    language, script = code
+    if script and script.lower() not in language.lower().split("-"):
+        language = f"{language}-{script}"
+    try:
+        tag = CODES.tag(language, listed)
+        if tag.lower() not in listed:
+            primary(tag.partition("-")[0])
+    except UnknownLanguageError as error:
+        raise AzureError(number, str(error)) from None
+    return tag
+
+
+def _rows_of_v3(query: FieldValues, group: Group, offer: Offer) -> Rows:
+    try:
+        text_type = TextType(last(query, "textType") or TextType.PLAIN)
+    except ValueError:
+        raise AzureError(400071, "textType: expected plain or html") from None
+    source = _source(group.source, offer)
+    requests = [
+        (target[0], TranslationRequest((), _target(target, offer), source, format=FORMATS[text_type]))
+        for target in group.targets
+    ]
+    return [[Wanted(text, to, request) for to, request in requests] for text in group.texts]
+
+
+def _row_of_input(each: Input, group: Group, offer: Offer) -> list[Wanted]:
+    source = _source(group.source, offer)
+    return [
+        Wanted(each.text, target.language, _request(each, target, source, _target(code, offer)))
+        for target, code in zip(each.targets, group.targets, strict=True)
+    ]
+
+
+def _request(each: Input, target: Target, source: str | None, tag: str) -> TranslationRequest:
+    gendered = f"Where the text leaves a person's gender open, use {target.gender} forms."
+    return TranslationRequest(
+        (),
+        tag,
+        source,
+        format=FORMATS[each.textType],
+        formality=FORMALITIES[target.tone],
+        instructions=() if target.gender is Gender.NEUTRAL else (gendered,),
+    )
+
+
+def _together(rows: Rows) -> dict[TranslationRequest, list[Wanted]]:
+    """The translations by their request; blank texts are not translated."""
+    found: dict[TranslationRequest, list[Wanted]] = {}
+    for row in rows:
+        for wanted in row:
+            if wanted.text.strip():
+                found.setdefault(wanted.request, []).append(wanted)
+    return found
+
+
+def _rendered(
+    rows: Rows, together: Sequence[Sequence[Wanted]], results: Results, version: Version
+) -> list[dict[str, Any]]:
+    """One object for each text with its translations, in the order of the request.
+
+    Args:
+        rows: As read.
+        together: What each of `results` is of.
+        results: The core's.
+        version: Of the API.
+    """
+    found = {
+        id(wanted): result
+        for group, done in zip(together, results, strict=True)
+        for wanted, result in zip(group, done, strict=True)
+    }
+    return [_rendered_row(row, [found.get(id(wanted)) for wanted in row], version) for row in rows]
+
+
+def _rendered_row(
+    row: list[Wanted], done: list[TranslationResult | None], version: Version
+) -> dict[str, Any]:
+    answer: dict[str, Any] = {}
+    if row[0].request.source_lang is None:
+        first = done[0]
+        answer["detectedLanguage"] = {
+            "language": first.source_lang if first else UNDETERMINED,
+            "score": (first.confidence or 0.0) if first else 0.0,
+        }
+    texts = [result.text if result else wanted.text for wanted, result in zip(row, done, strict=True)]
+    if version is Version.V3:
+        answer["translations"] = [
+            {"text": text, "to": wanted.to} for wanted, text in zip(row, texts, strict=True)
+        ]
+        return answer
+    answer["translations"] = [
+        {"language": wanted.to, "sourceCharacters": len(wanted.text), "text": text}
+        | (
+            {"instructionTokens": result.prompt_tokens, "responseTokens": result.output_tokens}
+            if result
+            else {}
+        )
+        for wanted, text, result in zip(row, texts, done, strict=True)
+    ]
+    return answer

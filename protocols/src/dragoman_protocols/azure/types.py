@@ -1,0 +1,195 @@
+"""What Azure's API reads and answers, in versions 3.0 and 2026-06-06.
+
+Sources: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate and
+the client azure-ai-translation-text, 1.0.1 and 2.0.0.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+MAX_ITEMS = 1000
+"""Texts in one request."""
+
+
+class Version(StrEnum):
+    """A version of the API."""
+
+    V3 = "3.0"
+    V2026 = "2026-06-06"
+
+
+class TextType(StrEnum):
+    """How the texts are written; in any casing."""
+
+    PLAIN = "plain"
+    HTML = "html"
+
+    @classmethod
+    def _missing_(cls, value: object) -> TextType | None:
+        return next((each for each in cls if each == str(value).lower()), None)
+
+
+class Tone(StrEnum):
+    """How the reader is addressed."""
+
+    NEUTRAL = "neutral"
+    FORMAL = "formal"
+    INFORMAL = "informal"
+
+
+class Gender(StrEnum):
+    """Which grammatical gender is preferred."""
+
+    NEUTRAL = "neutral"
+    MALE = "male"
+    FEMALE = "female"
+
+
+class ProfanityAction(StrEnum):
+    """What is done about profanities."""
+
+    NO_ACTION = "NoAction"
+
+
+VersionParameter = Annotated[Version, Meta(description="marks Azure's API")]
+
+
+class VersionQuery(Struct):
+    """The parameters of a detection."""
+
+    api_version: VersionParameter = field(name="api-version")
+
+
+class LanguagesQuery(Struct):
+    """The parameters of a list of languages."""
+
+    api_version: VersionParameter = field(name="api-version")
+    scope: Annotated[
+        str, Meta(description="translation, transliteration, dictionary (3.0), models (2026-06-06)")
+    ] = ""
+
+
+class TranslateQuery(Struct):
+    """The parameters of a translation; all but the version are for 3.0."""
+
+    api_version: VersionParameter = field(name="api-version")
+    to: Annotated[list[str], Meta(description="languages to translate into (3.0)")] = []
+    from_: Annotated[str, Meta(description="the texts' language (3.0); default: detected")] = field(
+        name="from", default=""
+    )
+    textType: Annotated[TextType, Meta(description="(3.0)")] = TextType.PLAIN
+
+
+class Item(Struct):
+    """One text of version 3.0, in either casing."""
+
+    Text: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+
+
+Items = Annotated[list[Item], Meta(max_length=MAX_ITEMS)]
+"""The body of version 3.0; its length is checked with Azure's own error."""
+
+
+class Target(Struct, forbid_unknown_fields=True):
+    """One translation of a text of version 2026-06-06."""
+
+    language: str
+    script: str | None = None
+    tone: Tone = Tone.NEUTRAL
+    gender: Gender = Gender.NEUTRAL
+    profanityAction: ProfanityAction = ProfanityAction.NO_ACTION
+    profanityMarker: str | None = None
+    deploymentName: Annotated[str | None, Meta(description="ignored: the pod has one model")] = None
+    allowFallback: Annotated[bool, Meta(description="ignored: the pod has one model")] = True
+
+
+class Input(Struct, forbid_unknown_fields=True):
+    """One text of version 2026-06-06."""
+
+    text: str
+    targets: Annotated[list[Target], Meta(min_length=1)]
+    language: str | None = None
+    script: str | None = None
+    textType: TextType = TextType.PLAIN
+
+
+class Inputs(Struct):
+    """The body of version 2026-06-06."""
+
+    inputs: Annotated[list[Input], Meta(min_length=1)]
+
+
+class DetectedLanguage(Struct):
+    """What a source language was taken for."""
+
+    language: str
+    score: Annotated[float, Meta(ge=0, le=1)]
+
+
+class TranslatedText(Struct):
+    """One translation, with `to` in version 3.0 and `language` in 2026-06-06."""
+
+    text: str
+    to: str | UnsetType = UNSET
+    language: str | UnsetType = UNSET
+    sourceCharacters: int | UnsetType = UNSET
+    instructionTokens: int | UnsetType = UNSET
+    responseTokens: int | UnsetType = UNSET
+
+
+class TranslatedItem(Struct):
+    """One text's translations."""
+
+    translations: list[TranslatedText]
+    detectedLanguage: DetectedLanguage | UnsetType = UNSET
+
+
+class TranslatedItems(Struct):
+    """The answer of version 2026-06-06."""
+
+    value: list[TranslatedItem]
+
+
+class DetectedItem(DetectedLanguage):
+    """One text's language."""
+
+    isTranslationSupported: bool
+    isTransliterationSupported: bool
+
+
+class LanguageItem(Struct):
+    """One language, and in version 2026-06-06 the models that translate it."""
+
+    name: str
+    nativeName: str
+    dir: str
+    models: list[str] | UnsetType = UNSET
+
+
+class LanguagesAnswer(Struct):
+    """The languages, for each requested scope."""
+
+    translation: dict[str, LanguageItem] | UnsetType = UNSET
+    transliteration: dict[str, Any] | UnsetType = UNSET
+    dictionary: dict[str, Any] | UnsetType = UNSET
+    models: list[str] | UnsetType = UNSET
+
+
+class AzureErrorBody(Struct):
+    """What went wrong."""
+
+    code: Annotated[
+        int | str, Meta(description="six digits: a number in version 3.0, a string in 2026-06-06")
+    ]
+    message: str
+
+
+class AzureErrorResponse(Struct):
+    """Every answer that is no success."""
+
+    error: AzureErrorBody
