@@ -142,7 +142,8 @@ def read_texts(body: bytes) -> tuple[str, ...]:
     Raises:
         CallerError: It is no array of texts.
     """
-    return tuple(_text(at, item) for at, item in enumerate(read_json(body, _ITEMS)))
+    items = read_json(body, _ITEMS)
+    return tuple(_text(at, item) for at, item in enumerate(items))
 
 
 def check_number(texts: int, limits: Limits | None) -> None:
