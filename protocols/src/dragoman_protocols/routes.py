@@ -77,15 +77,16 @@ def recognise(request: Request) -> Endpoint | None:
     candidates = _candidates(request)
     if not candidates:
         return None
+    allowed: frozenset[str] | None = None
     for endpoint in candidates:
-        if request.method in endpoint.methods and (endpoint.claims is None or endpoint.claims(request)):
-            return endpoint
+        if endpoint.claims is None or endpoint.claims(request):
+            if request.method in endpoint.methods:
+                return endpoint
+            allowed = allowed or endpoint.methods
     if request.method == "OPTIONS" and (preflight := _PREFLIGHTS.get(candidates[0].path)) is not None:
         return preflight
-    claiming = [each for each in candidates if each.claims is None or each.claims(request)]
-    if not claiming:
+    if allowed is None:
         return None
-    allowed = claiming[0].methods
     raise MethodNotAllowedError(
         f"nothing here at {request.path[:100]!r} with {request.method}: use {' or '.join(sorted(allowed))}",
         allowed,

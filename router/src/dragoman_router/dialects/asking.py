@@ -46,11 +46,10 @@ def peeked(
     model: str | None = None,
     sample: str = "",
     glossary_ids: tuple[str, ...] = (),
-    charged: int | None = None,
 ) -> Peek:
     """What a request of an API that is not in `dragoman_protocols` yet asks for."""
     needs = (Need(source, targets, texts),) if targets else ()
-    characters = sum(map(len, texts)) * max(1, len(targets)) if charged is None else charged
+    characters = sum(map(len, texts)) * max(1, len(targets))
     return Peek(needs, characters, model, glossary_ids, sample)
 
 

@@ -11,7 +11,6 @@ def load() -> None:
     """Load the names of languages: 20 to 35 MB, and a quarter of a second."""
     langcodes.find("German")
     langcodes.Language.get("de").display_name("en")
-    langcodes.Language.get("de").autonym()
 
 
 def named(name: str) -> str | None:
@@ -29,14 +28,5 @@ def english(tag: str) -> str:
     """The name of a tag in English; the tag itself where it has none."""
     try:
         return str(langcodes.Language.get(tag).display_name("en"))
-    except ValueError:
-        return tag
-
-
-@lru_cache(maxsize=1024)
-def own(tag: str) -> str:
-    """The name of a tag in its own language."""
-    try:
-        return str(langcodes.Language.get(tag).autonym())
     except ValueError:
         return tag
