@@ -77,15 +77,15 @@ def recognise(request: Request) -> Endpoint | None:
     candidates = _candidates(request)
     if not candidates:
         return None
-    allowed: frozenset[str] | None = None
+    allowed = frozenset[str]()
     for endpoint in candidates:
         if endpoint.claims is None or endpoint.claims(request):
             if request.method in endpoint.methods:
                 return endpoint
-            allowed = allowed or endpoint.methods
+            allowed |= endpoint.methods
     if request.method == "OPTIONS" and (preflight := _PREFLIGHTS.get(candidates[0].path)) is not None:
         return preflight
-    if allowed is None:
+    if not allowed:
         return None
     raise MethodNotAllowedError(
         f"nothing here at {request.path[:100]!r} with {request.method}: use {' or '.join(sorted(allowed))}",

@@ -131,7 +131,7 @@ def read(request: Request, site: Site) -> Translate:
         return json_answer(items if version is Version.V3 else {"value": items}, headers=headers)
 
     requests = tuple(
-        replace(request, texts=tuple(each.text for each in wanted)) for request, wanted in together.items()
+        replace(one, texts=tuple(each.text for each in wanted)) for one, wanted in together.items()
     )
     return Translate(requests, characters, render, needs)
 
