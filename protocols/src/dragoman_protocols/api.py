@@ -144,6 +144,17 @@ def error_answer(error: RequestError, status: int, document: object) -> Answer:
     return json_answer(document, status, headers_of(error))._replace(close=closes(error))
 
 
+CORS_HEADERS = (
+    ("Access-Control-Allow-Origin", "*"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type"),
+    ("Access-Control-Expose-Headers", "Authorization"),
+    ("Access-Control-Allow-Methods", "GET, POST"),
+    ("Access-Control-Allow-Credentials", "true"),
+    ("Access-Control-Max-Age", str(60 * 60 * 24 * 20)),
+)
+"""As LibreTranslate sends them, on every answer of an endpoint with `cors`."""
+
+
 class Kind(Enum):
     """What an endpoint is for, which decides who answers."""
 
@@ -331,6 +342,7 @@ class Operation:
         query: Type whose fields are the query's, for a GET without a body.
         query_beside_body: Whether a request with a body has the query too.
         body_required: Whether there has to be a body.
+        streams: Whether the answer can be a stream of events.
     """
 
     summary: str
@@ -341,6 +353,7 @@ class Operation:
     query: type | None = None
     query_beside_body: bool = False
     body_required: bool = True
+    streams: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

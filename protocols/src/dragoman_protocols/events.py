@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 
+EVENT_STREAM = "text/event-stream"
+
 LINE_ENDS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 """Not line ends of the protocol, but of Python's `str.splitlines`, by which many clients read."""
 

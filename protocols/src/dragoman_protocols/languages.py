@@ -109,11 +109,12 @@ def canonical(tag: str) -> str:
     # Before it is cached: what is kept of a caller's input has to be short.
     if len(tag) > MOST_TAG_CHARS:
         raise _too_long(tag)
-    return _canonical(tag)
+    return canonical_of_short(tag)
 
 
 @lru_cache(maxsize=4096)
-def _canonical(tag: str) -> str:
+def canonical_of_short(tag: str) -> str:
+    """The same for a tag of at most `MOST_TAG_CHARS` characters."""
     if not is_tag(tag):
         raise _no_tag(tag)
     try:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from dragoman_protocols.api import JSON_TYPE, Endpoint, Operation
+from dragoman_protocols.events import EVENT_STREAM
 
 Node = dict[str, Any]
 
@@ -36,7 +37,7 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
         "description": operation.summary,
         "operationId": f"{endpoint.api.name}{endpoint.path}_{method}".replace("/", "_").lower(),
         "responses": {
-            "200": {"description": "OK", "content": _content(operation.answer)},
+            "200": {"description": "OK", "content": _content(operation.answer) | _events(operation)},
             **{
                 str(status): {"description": said, "content": _content(operation.error)}
                 for status, said in operation.errors.items()
@@ -71,6 +72,10 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
 
 def _content(shape: Any) -> Node:
     return {} if shape is None else {JSON_TYPE: {"schema": schema_of(shape)}}
+
+
+def _events(operation: Operation) -> Node:
+    return {EVENT_STREAM: {"schema": {"type": "string"}}} if operation.streams else {}
 
 
 def schema_of(shape: Any) -> Node:

@@ -6,21 +6,11 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 
-from dragoman_protocols.api import Answer, Api, Endpoint, Kind, Request, Site
+from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site
 from dragoman_protocols.errors import MethodNotAllowedError
 
-APIS = ("azure.api", "google.api")
+APIS = ("azure.api", "native", "libretranslate.api", "google.api")
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
-
-CORS_HEADERS = (
-    ("Access-Control-Allow-Origin", "*"),
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type"),
-    ("Access-Control-Expose-Headers", "Authorization"),
-    ("Access-Control-Allow-Methods", "GET, POST"),
-    ("Access-Control-Allow-Credentials", "true"),
-    ("Access-Control-Max-Age", str(60 * 60 * 24 * 20)),
-)
-"""As LibreTranslate sends them, on every answer of an endpoint with `cors`."""
 
 Candidates = tuple[Endpoint, ...]
 
@@ -106,7 +96,7 @@ def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
 
 def may_have_key_in_body(endpoint: Endpoint) -> bool:
     """Whether the body of a request may have the API key."""
-    return endpoint.key_field is not None or endpoint.path in _BY_BODY
+    return endpoint.key_field is not None or (endpoint.claims is None and endpoint.path in _BY_BODY)
 
 
 def api_of(request: Request) -> Api | None:

@@ -73,6 +73,10 @@ FIELDS: dict[str, Any] = {
             "textType": st.sampled_from(["plain", "HTML"]),
         },
     ),
+    "native": _fields({"text": TEXTS, "target_lang": LIKELY, "source_lang": LIKELY}),
+    "libretranslate": _fields(
+        {"q": TEXTS, "target": LIKELY, "source": LIKELY, "format": st.sampled_from(["html", "text"])}
+    ),
     "google": _fields(
         {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
     ),

@@ -1,8 +1,11 @@
 import asyncio
 
 import pytest
+from starlette.responses import Response
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
+from dragoman_protocols import native
+from dragoman_protocols.api import Request
 from dragoman_protocols.errors import (
     CapacityError,
     CutShortError,
@@ -13,7 +16,6 @@ from dragoman_protocols.errors import (
     RequestError,
 )
 from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
-from dragoman_service.dialects.native import Native
 from dragoman_service.http.answering import refusal
 from dragoman_service.http.draining import (
     DIRECT_SEEN_S,
@@ -26,9 +28,17 @@ from dragoman_service.http.draining import (
     lame_duck_s,
     may_stop,
 )
+from dragoman_service.http.endpoints import response_of
 from dragoman_service.http.lifecycle import Lifecycle
 
 NOW_S = 1000.0
+
+
+class Native:
+    def refuse(self, error: RequestError) -> Response:
+        return response_of(native.API.error(error, Request("POST", "/translate", b"", [])))
+
+
 SILENT = Seen(NOW_S - ROUTER_SEEN_S - 1)
 ACTIVE = Seen(NOW_S - ROUTER_SEEN_S)
 DRAINED = Seen(NOW_S - 3, drained_s=NOW_S - 2)
@@ -131,7 +141,7 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
     ],
 )
 def test_refusals_of_work_that_was_not_begun_say_so(error: RequestError, said: str | None) -> None:
-    assert refusal(Native(max_texts=1), error).headers.get(REFUSED_HEADER) == said
+    assert refusal(Native(), error).headers.get(REFUSED_HEADER) == said
 
 
 def test_results_are_waited_for_until_they_are_fetched_or_too_old() -> None:

@@ -185,7 +185,7 @@ def quota_exceeded(used: int, limit: int, characters: int) -> QuotaError:
 
 def rate_limited(what: str, wait_s: float) -> RateLimitedError:
     """The error of a request that comes too early."""
-    return RateLimitedError(f"Slowdown: too many {what} with this key", math.ceil(wait_s))
+    return RateLimitedError(f"too many {what} with this key", math.ceil(wait_s))
 
 
 def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:

@@ -14,9 +14,9 @@ from dragoman_protocols.api import Answer, Peek, Request, Site
 from dragoman_protocols.bodies import read_json
 from dragoman_protocols.errors import InvalidFieldError, RequestError, headers_of
 from dragoman_protocols.forms import first
+from dragoman_protocols.native import ERRORS as STATUSES
 from dragoman_router.dialects.asking import answer, form, peeked, source_tag, tag, texts_of, uploaded
 from dragoman_router.dialects.names import english
-from dragoman_router.dialects.native import status_of
 
 NO_LIMIT = 1_000_000_000_000
 """What DeepL's own unlimited keys are told as their limit; clients divide by it."""
@@ -70,7 +70,7 @@ class DeepL:
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"message": "…"}`; 403 for keys, 456 for a used-up quota."""
-        status = status_of(error)
+        status = STATUSES[error]
         if isinstance(error, errors.KeyMissingError):
             status = 403
         elif isinstance(error, errors.QuotaError):

@@ -14,9 +14,9 @@ from dragoman_protocols import errors
 from dragoman_protocols.api import Answer, Peek, Request, Site
 from dragoman_protocols.bodies import read_json
 from dragoman_protocols.errors import CallerError, CapacityError, InvalidFieldError, RequestError, headers_of
+from dragoman_protocols.native import ERRORS as STATUSES
 from dragoman_router.dialects.asking import answer, peeked, source_tag, tag
 from dragoman_router.dialects.names import named
-from dragoman_router.dialects.native import status_of
 
 LONGEST_NAME = 64
 """Of a language, in characters: looking one up costs the square of its length."""
@@ -78,7 +78,7 @@ class OpenAI:
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"message", "type", "param", "code"}}`."""
-        status = status_of(error)
+        status = STATUSES[error]
         if isinstance(error, errors.KeyRefusedError):
             status = 401
         elif isinstance(error, CallerError) and status == 422:

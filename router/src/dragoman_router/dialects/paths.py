@@ -1,7 +1,4 @@
-"""Which endpoint a request is for: of `dragoman_protocols`, or of an API that is not there yet.
-
-`/translate` is LibreTranslate's where it has a form, a query or the field `q`; else it is our own.
-"""
+"""Which endpoint a request is for: of `dragoman_protocols`, or of an API that is not there yet."""
 
 from __future__ import annotations
 
@@ -16,15 +13,15 @@ from dragoman_protocols.azure.api import API as AZURE
 from dragoman_protocols.azure.head import is_azure
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.google.api import API as GOOGLE
+from dragoman_protocols.libretranslate.api import API as LIBRETRANSLATE
+from dragoman_protocols.native import API as NATIVE
 from dragoman_router.dialects import asking
 from dragoman_router.dialects.asking import Dialect
 from dragoman_router.dialects.deepl import DeepL, DeepLFiles
-from dragoman_router.dialects.libretranslate import LibreTranslate, LibreTranslateFiles
-from dragoman_router.dialects.native import Native
+from dragoman_router.dialects.libretranslate import peek_file
 from dragoman_router.dialects.openai import OpenAI
 
-NATIVE, LIBRETRANSLATE, DEEPL = Native(), LibreTranslate(), DeepL()
-LIBRETRANSLATE_FILES, DEEPL_FILES = LibreTranslateFiles(), DeepLFiles()
+DEEPL, DEEPL_FILES = DeepL(), DeepLFiles()
 OPENAI = OpenAI()
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -39,7 +36,6 @@ def _endpoint(
     path: str,
     methods: frozenset[str] = frozenset(),
     respond: Callable[[Request, Site], Answer] | None = None,
-    needs_key: bool = True,
 ) -> Endpoint:
     return Endpoint(
         dialect,
@@ -49,22 +45,14 @@ def _endpoint(
         peek=lambda request, _: dialect.read(request),
         respond=respond or dialect.languages,
         key_field=getattr(dialect, "key_field", None),
-        needs_key=needs_key,
     )
 
 
-NATIVE_TRANSLATE = _endpoint(NATIVE, Kind.TRANSLATE, "/translate", _POST)
-LIBRETRANSLATE_TRANSLATE = _endpoint(LIBRETRANSLATE, Kind.TRANSLATE, "/translate", _POST)
-
-# argostranslate requests `/languages` by POST, deepl's client by GET with a body.
+# deepl's client requests `/v2/languages` by GET with a body.
 PATHS: dict[str, Endpoint] = {
     each.path: each
     for each in (
-        NATIVE_TRANSLATE,
-        _endpoint(LIBRETRANSLATE, Kind.RESPOND, "/languages", _READ),
-        _endpoint(LIBRETRANSLATE_FILES, Kind.FILE, "/translate_file", _POST),
-        _endpoint(LIBRETRANSLATE, Kind.DETECT, "/detect", _POST),
-        _endpoint(LIBRETRANSLATE, Kind.RESPOND, "/frontend/settings", _GET, LIBRETRANSLATE.settings),
+        Endpoint(LIBRETRANSLATE, Kind.FILE, "/translate_file", _POST, peek=peek_file, key_field="api_key"),
         _endpoint(DEEPL, Kind.TRANSLATE, "/v2/translate", _POST),
         _endpoint(DEEPL_FILES, Kind.FILE, "/v2/document", _POST),
         _endpoint(DEEPL, Kind.RESPOND, "/v2/languages", _READ),
@@ -87,7 +75,7 @@ DOCUMENTS: tuple[tuple[str, re.Pattern[str], Endpoint], ...] = (
         "/download_file/",
         re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
         # The names of LibreTranslate's documents are secrets themselves.
-        _endpoint(LIBRETRANSLATE, Kind.DOCUMENT, "/download_file/{key}", _GET, needs_key=False),
+        Endpoint(LIBRETRANSLATE, Kind.DOCUMENT, "/download_file/{key}", _GET, needs_key=False),
     ),
 )
 """Where documents that pods have are requested."""
@@ -142,14 +130,6 @@ def document_of(request: Request) -> str | None:
     return None
 
 
-def may_bring_key(endpoint: Endpoint) -> bool:
-    """Whether a request may have its key in a body.
-
-    LibreTranslate's and DeepL's may, and those at our own path, which LibreTranslate's clients send theirs to.
-    """
-    return endpoint is NATIVE_TRANSLATE or routes.may_have_key_in_body(endpoint)
-
-
 def family(request: Request) -> Api:
     """The API whose errors a request gets that could not be recognised."""
     known = routes.api_of(request)
@@ -157,16 +137,6 @@ def family(request: Request) -> Api:
         return known
     other = AZURE if is_azure(request) else NATIVE
     return next((api for prefix, api in FAMILIES if request.path.startswith(prefix)), other)
-
-
-def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
-    """The endpoint, once the body is there: LibreTranslate's requests at our own path."""
-    if endpoint is not NATIVE_TRANSLATE:
-        return routes.with_body(endpoint, request)
-    if request.body.lstrip()[:1] == b"{":
-        q = b'"q"' in request.body and b'"text"' not in request.body
-        return LIBRETRANSLATE_TRANSLATE if q else endpoint
-    return LIBRETRANSLATE_TRANSLATE if request.query or request.is_form else endpoint
 
 
 def _is_private(path: str) -> bool:

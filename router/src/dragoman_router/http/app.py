@@ -26,11 +26,12 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader
+from dragoman_protocols.routes import may_have_key_in_body, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.dialects.asking import Request
-from dragoman_router.dialects.paths import document_of, family, may_bring_key, recognise, with_body
+from dragoman_router.dialects.paths import document_of, family, recognise
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.attach_glossaries import Glossaries
@@ -172,7 +173,7 @@ class App:
                 gate.early(request)
                 if gate.lacks_key(request) and endpoint.needs_key:
                     keyless = gate
-                    if not may_bring_key(endpoint):
+                    if not may_have_key_in_body(endpoint):
                         raise KeyMissingError(KEY_NEEDED)
             if kind is Kind.FILE:
                 await self._read_upload(request, endpoint, receive, reservation, keyless)
@@ -212,7 +213,9 @@ class App:
 
     def _error(self, error: RequestError, request: Request, endpoint: Endpoint | None) -> Answer:
         """An error in the format of the request's API."""
-        return (family(request) if endpoint is None else endpoint.api).error(error, request)
+        # Also where the body was not read: a form is for another API than JSON.
+        api = family(request) if endpoint is None else with_body(endpoint, request).api
+        return api.error(error, request)
 
     def _report(self) -> None:
         """Log and count the exception that is being handled."""

@@ -24,12 +24,13 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_protocols.errors import CapacityError, QuotaError, RequestError
+from dragoman_protocols.events import EVENT_STREAM
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.translator import Translator
 from dragoman_service.http.accounting import Account, Accounting
 from dragoman_service.http.exchange import ClientGoneError, read_body, while_connected
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.work import EVENT_STREAM, TEXT_CHARS, Dialect, Refusing, Work, in_thread_if_long
+from dragoman_service.http.work import TEXT_CHARS, Dialect, Refusing, Work, in_thread_if_long
 
 CLIENT_CLOSED_REQUEST = 499
 """What nginx logs for a client that left; nobody receives it."""

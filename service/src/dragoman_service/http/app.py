@@ -6,29 +6,31 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
 
+from dragoman_protocols import native
 from dragoman_protocols.api import Limits, Site
+from dragoman_protocols.api import Request as ApiRequest
 from dragoman_protocols.errors import DefectError
 from dragoman_protocols.offer import offer_of
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
-from dragoman_service.dialects import native, openapi
+from dragoman_service.dialects import openapi
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.routes import deepl_routes
 from dragoman_service.dialects.deepl.usage import Usage
 from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
 from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.queries import BoundedQuery
-from dragoman_service.dialects.translate_path import translate_routes
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.endpoints import Endpoints
+from dragoman_service.http.endpoints import Endpoints, response_of
 from dragoman_service.http.exposition import Exposition
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossary_store import open_store
@@ -110,7 +112,6 @@ def create_app(
     )
     app.add_middleware(Endpoints, answering=answering, site=site)
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    app.include_router(translate_routes(answering))
     app.include_router(libretranslate_routes(answering))
     glossaries = open_store(settings.glossary_dir, settings.cache_dir)
     deepl = DeepL(
@@ -136,15 +137,17 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
-    return native.error_body(code, f"{request.method} {request.url.path}: {error.detail}", error.status_code)
+    message = f"{request.method} {request.url.path}: {error.detail}"
+    return JSONResponse({"error": {"code": code, "message": message}}, error.status_code)
 
 
 def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:
     """Answers an exception that no route foresees; Starlette raises it again, and the server logs its traceback."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        del request, error
+        del error
         metrics.defects.inc()
-        return native.render_error(DefectError("a defect; the pod's log has more"))
+        asked = ApiRequest(request.method, request.url.path, b"", [])
+        return response_of(native.API.error(DefectError("a defect; the pod's log has more"), asked))
 
     return answer

@@ -73,7 +73,7 @@ class Endpoints:
     def _informed(self, served: _Served) -> Response:
         endpoint, request = served.endpoint, served.request
         if endpoint.respond is not None:
-            ready = self._answering.lifecycle.phase in (Phase.READY, Phase.LEAVING)
+            ready = self._answering.lifecycle.phase is Phase.READY
             return response_of(endpoint.respond(request, replace(self._site, ready=ready)))
         call = served.call()
         assert isinstance(call, Detect)

@@ -18,9 +18,6 @@ from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 
-EVENT_STREAM = "text/event-stream"
-"""Source: https://html.spec.whatwg.org/multipage/server-sent-events.html"""
-
 MOST_REQUESTS_SIDE_BY_SIDE = 8
 """Of one call: each may have many texts in the engine at once."""
 

@@ -12,21 +12,24 @@ from pathlib import PurePath
 from fastapi import Request, Response
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_protocols.api import CORS_HEADERS, json_answer
+from dragoman_protocols.api import Request as ApiRequest
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import InvalidFieldError, RequestError
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.offer import offer_of
+from dragoman_protocols.libretranslate.api import API
+from dragoman_protocols.libretranslate.fields import missing, read_fields
+from dragoman_protocols.multipart import read_form
+from dragoman_protocols.offer import Offer, offer_of
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.dialects.addresses import base_url
-from dragoman_service.dialects.libretranslate.codes import AUTO, to_tag
-from dragoman_service.dialects.libretranslate.dialect import render_error, respond
-from dragoman_service.dialects.libretranslate.fields import missing, read_fields
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import reader_for
 from dragoman_service.http.draining import Unfetched
+from dragoman_service.http.endpoints import response_of
 from dragoman_service.http.shelf import Shelf
 
 UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
@@ -136,29 +139,31 @@ class LibreTranslateFiles:
 
     def refuse(self, error: RequestError) -> Response:
         """As for texts."""
-        return render_error(error)
+        return response_of(API.error(error, ApiRequest("POST", "/translate_file", b"", [])))
 
     def _read(self, request: Request, body: bytes) -> FileWork:
-        fields = read_fields(request, body)
-        source, target = fields.required("source"), to_tag(fields.required("target"))
-        upload = fields.files.get("file")
-        if upload is None:
+        sent = ApiRequest("POST", "/translate_file", request.scope["query_string"], request.headers.raw, body)
+        if sent.is_multipart:
+            sent.upload = read_form(sent.header(b"content-type"), body, keep_file=True)
+        need = read_fields(sent).need(self._offer)
+        target = need.targets[0]
+        if sent.upload is None or sent.upload.file_name is None:
             raise missing("file")
-        if not upload.name:
+        if not sent.upload.file_name:
             raise InvalidFieldError("Invalid request: empty file")
-        document = reader_for(upload.name)(upload.content)
+        document = reader_for(sent.upload.file_name)(sent.upload.content)
         texts = not_blank(document.texts)
         words = document.words()
         asked = TranslationRequest(
             texts=texts,
             target_lang=target,
-            source_lang=to_tag(source) if source.lower() != AUTO else self._detected(words),
+            source_lang=need.source or self._detected(words),
             format=document.format,
             ignore_tags=document.ignore_tags,
             splitting_tags=document.splitting_tags,
             non_splitting_tags=document.non_splitting_tags,
         )
-        name = translated_name(upload.name, target)
+        name = translated_name(sent.upload.file_name, target)
         return FileWork(
             document,
             asked if texts else None,
@@ -170,11 +175,20 @@ class LibreTranslateFiles:
             request.headers.get(REPLICA_HEADER),
         )
 
+    @property
+    def _offer(self) -> Offer:
+        return offer_of([self.translator.languages])
+
     def _detected(self, words: Sequence[str]) -> str | None:
         """One language for the file: its texts may be too short to tell theirs."""
         sample = "\n".join(words[:SAMPLED_TEXTS])
-        found = detect(sample, offer_of([self.translator.languages]).sources)
+        found = detect(sample, self._offer.sources)
         return None if found == NOTHING else found.tag
+
+
+def respond(document: object, status: int = 200) -> Response:
+    """An answer of this API."""
+    return response_of(json_answer(document, status, CORS_HEADERS))
 
 
 def translated_name(name: str, target: str) -> str:

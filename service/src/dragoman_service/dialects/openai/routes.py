@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from dragoman_protocols.errors import RequestError
+from dragoman_protocols.events import EVENT_STREAM
 from dragoman_service.dialects import openapi
 from dragoman_service.dialects.openai.answers import SAID, model_card
 from dragoman_service.dialects.openai.dialect import OpenAI
@@ -19,7 +20,6 @@ from dragoman_service.dialects.openai.shapes import (
     OpenAIErrorResponse,
 )
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.work import EVENT_STREAM
 
 
 def openai_routes(answering: Answering, model: str) -> APIRouter:

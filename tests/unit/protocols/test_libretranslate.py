@@ -1,11 +1,13 @@
-"""LibreTranslate's dialect: what is asked of the core, and what is made of its results."""
+"""LibreTranslate's API: calls of its requests, and answers of their results."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dragoman_contract.languages import Languages
+from dragoman_protocols.api import CORS_HEADERS, Limits, Request, Site, Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -14,31 +16,53 @@ from dragoman_protocols.errors import (
     DrainingError,
     EngineDeadError,
     InvalidFieldError,
+    NoReplicaError,
     NotReadyError,
+    RateLimitedError,
     RequestError,
     TextTooLongError,
     TruncatedOutputError,
     UnknownLanguageError,
+    UpstreamError,
 )
+from dragoman_protocols.libretranslate.api import (
+    API,
+    peek,
+    read,
+    read_detection,
+    respond_health,
+    respond_languages,
+    respond_settings,
+    respond_suggestion,
+)
+from dragoman_protocols.libretranslate.fields import CODES
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
-from dragoman_service.dialects.libretranslate.codes import from_tag, to_tag
-from dragoman_service.dialects.libretranslate.dialect import Limits, parse, render_error
-from dragoman_service.dialects.libretranslate.fields import Fields
 from dragoman_service.dialects.libretranslate.files import translated_name
-from dragoman_service.dialects.libretranslate.information import asked_text, detections, listed, settings_of
 
-LIMITS = Limits(max_body_bytes=1000, max_texts=3)
+SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1000))
+
+
+def request(values: Any = None, path: str = "/translate") -> Request:
+    return Request("POST", path, b"", [], b"" if values is None else json.dumps(values).encode())
+
+
+def call_of(**values: Any) -> Translate:
+    return read(request({"q": "Hello", "source": "en", "target": "de", **values}), SITE)
 
 
 def asked(**values: Any) -> TranslationRequest:
-    (request,) = parse(Fields({"q": "Hello", "source": "en", "target": "de", **values}), LIMITS).requests
-    return request
+    (wanted,) = call_of(**values).requests
+    return wanted
 
 
 def answer(results: list[TranslationResult], **values: Any) -> Any:
-    call = parse(Fields({"q": "Hello", "source": "en", "target": "de", **values}, is_json=True), LIMITS)
-    return json.loads(bytes(call.render([results] if call.requests else []).body))
+    call = call_of(**values)
+    return json.loads(call.render([results] if call.requests else []).body)
+
+
+def site(*served: Languages) -> Site:
+    return Site(offer_of([served]), served, ("m",), Limits(3, 1000))
 
 
 def test_a_request_in_the_core_s_terms() -> None:
@@ -53,16 +77,16 @@ def test_a_request_in_the_core_s_terms() -> None:
     [("zh", "zh-Hans"), ("zt", "zh-Hant"), ("PB", "pt-BR"), ("pt", "pt"), ("zh-Hant", "zh-Hant")],
 )
 def test_codes_become_tags(code: str, tag: str) -> None:
-    assert to_tag(code) == tag
     assert asked(target=code).target_lang == tag
-    assert asked(source=code).source_lang == tag
+    assert asked(source=code, target="ne").source_lang == tag
 
 
 @pytest.mark.parametrize(
-    ("tag", "code"), [("zh", "zh-Hans"), ("zh-Hant", "zh-Hant"), ("pt-BR", "pt-BR"), ("en", "en")]
+    ("tag", "code"),
+    [("fil", "tl"), ("zh", "zh-Hans"), ("zh-Hant", "zh-Hant"), ("pt-BR", "pt-BR"), ("en", "en")],
 )
 def test_tags_become_codes_that_are_tags(tag: str, code: str) -> None:
-    assert from_tag(tag) == code
+    assert CODES.code(tag) == code
 
 
 @pytest.mark.parametrize(
@@ -146,6 +170,9 @@ def test_a_language_into_itself_changes_nothing() -> None:
         (TextTooLongError("long"), 400, "long"),
         (BodyTooLargeError("large"), 400, "large"),
         (CapacityError("full", 7), 429, "Slowdown: full"),
+        (RateLimitedError("too many", 7), 429, "Slowdown: too many"),
+        (NoReplicaError("none", 7), 503, "none"),
+        (UpstreamError("failed"), 502, "failed"),
         (NotReadyError("loading"), 503, "loading"),
         (DrainingError("leaving"), 503, "leaving"),
         (EngineDeadError("dead"), 503, "dead"),
@@ -155,10 +182,11 @@ def test_a_language_into_itself_changes_nothing() -> None:
     ],
 )
 def test_errors(error: RequestError, status: int, said: str) -> None:
-    response = render_error(error)
-    assert (response.status_code, json.loads(bytes(response.body))) == (status, {"error": said})
-    assert response.headers["access-control-allow-origin"] == "*"
-    assert ("retry-after" in response.headers) is isinstance(error, CapacityError)
+    response = API.error(error, request())
+    headers = dict(response.headers)
+    assert (response.status, json.loads(response.body)) == (status, {"error": said})
+    assert headers["Access-Control-Allow-Origin"] == "*"
+    assert ("Retry-After" in headers) is isinstance(error, CapacityError)
 
 
 @pytest.mark.parametrize(
@@ -177,31 +205,56 @@ def test_a_translated_file_has_a_harmless_name(name: str, target: str, translate
 
 
 def test_languages_are_listed_with_their_targets() -> None:
-    served = (Languages(source="en", targets=("de", "zh")), Languages(source="zz", targets=("en",)))
-    assert listed(offer_of([served])) == [
+    pairs = (Languages(source="en", targets=("de", "zh")), Languages(source="zz", targets=("en",)))
+    answered = respond_languages(request(), site(*pairs))
+    assert json.loads(answered.body) == [
         {"code": "en", "name": "English", "targets": ["de", "zh-Hans"]},
         {"code": "zz", "name": "zz", "targets": ["en"]},
     ]
-    everything = listed(offer_of([()]))
+    assert answered.headers == CORS_HEADERS
+    everything = json.loads(respond_languages(request(), SITE).body)
     assert len(everything) > 50
     assert all(len(each["targets"]) == len(everything) - 1 for each in everything)
 
 
 @pytest.mark.parametrize(("targets", "first"), [(("de", "en"), "en"), (("de", "fr"), "de"), (("ne",), "ne")])
 def test_a_page_begins_with_a_target_that_is_served(targets: tuple[str, ...], first: str) -> None:
-    settings = settings_of(LIMITS, offer_of([(Languages(source="es", targets=targets),)]))
+    settings = json.loads(respond_settings(request(), site(Languages(source="es", targets=targets))).body)
     assert settings["language"]["target"]["code"] == first
-    assert (settings["charLimit"], settings["batchLimit"]) == (100, 3)
+    assert (settings["charLimit"], settings["batchLimit"], settings["keyRequired"]) == (100, 3, False)
 
 
-def test_settings_of_a_pod_without_a_pair() -> None:
-    assert settings_of(LIMITS, offer_of([(Languages(source="es", targets=("es",)),)]))["language"]["target"]
+def test_settings_of_a_router() -> None:
+    router = replace(SITE, limits=Limits(None, 1000), keys_required=True)
+    settings = json.loads(respond_settings(request(), router).body)
+    assert (settings["batchLimit"], settings["keyRequired"]) == (-1, True)
+
+
+def test_settings_without_a_pair() -> None:
+    pair = Languages(source="es", targets=("es",))
+    assert json.loads(respond_settings(request(), site(pair)).body)["language"]["target"]
 
 
 def test_several_texts_have_one_language() -> None:
-    assert asked_text(Fields({"q": ["a", "b"]})) == "a\nb"
+    call = read_detection(request({"q": ["a", "b"]}), SITE)
+    assert (call.texts, call.among) == (("a\nb",), SITE.offer.sources)
     for wrong in (None, "", [], 5, ["a", 5], {"a": 1}):
         with pytest.raises(InvalidFieldError, match="q parameter"):
-            asked_text(Fields({"q": wrong}))
-    assert detections(Detection("zh", 0.994)) == [{"confidence": 99.0, "language": "zh-Hans"}]
-    assert detections(NOTHING) == [{"confidence": 0.0, "language": "en"}]
+            read_detection(request({"q": wrong}), SITE)
+    found = [Detection("zh", 0.994), NOTHING]
+    assert json.loads(call.render(found).body) == [
+        {"confidence": 99.0, "language": "zh-Hans"},
+        {"confidence": 0.0, "language": "en"},
+    ]
+
+
+def test_a_language_into_itself_needs_no_pair() -> None:
+    for source, target in (("en", "EN"), ("zh", "zh-hans"), ("iw", "he")):
+        asked = peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
+        assert (asked.needs, asked.characters) == ((), 1)
+
+
+def test_health_and_suggestions() -> None:
+    assert respond_health(request(), SITE).status == 200
+    assert respond_health(request(), replace(SITE, ready=False)).status == 503
+    assert respond_suggestion(request(), SITE).status == 403

@@ -1,0 +1,332 @@
+"""LibreTranslate: `POST /translate` with `q`, `source`, `target` as JSON, form or query; `/detect`, `/languages`.
+
+Source: https://github.com/LibreTranslate/LibreTranslate, version 1.9.6, behaviour only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dragoman_contract.files import FILE_ENDINGS
+from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_protocols import errors
+from dragoman_protocols.api import (
+    CORS_HEADERS,
+    FORM_TYPE,
+    JSON_TYPE,
+    Answer,
+    Detect,
+    Endpoint,
+    Kind,
+    Limits,
+    Need,
+    Operation,
+    Peek,
+    Request,
+    Results,
+    Site,
+    Translate,
+    error_answer,
+    json_answer,
+)
+from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
+from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
+from dragoman_protocols.languages import AUTO, canonical, language
+from dragoman_protocols.libretranslate import types
+from dragoman_protocols.libretranslate.fields import CODES, Fields, read_fields
+from dragoman_protocols.native import speaks_libretranslate
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
+
+if TYPE_CHECKING:
+    from dragoman_protocols.detection import Detection
+
+ERRORS: ErrorTable[int] = ErrorTable(
+    (errors.MethodNotAllowedError, 405),
+    (errors.UnknownPathError, 404),
+    (errors.UnknownDeploymentError, 404),
+    (errors.UnknownDocumentError, 404),
+    (errors.KeyMissingError, 403),
+    (errors.KeyRefusedError, 403),
+    (errors.QuotaError, 403),
+    (errors.CallerError, 400),
+    (errors.UnavailableError, 503),
+    (errors.EngineDeadError, 503),
+    (errors.CapacityError, 429),
+    (errors.UpstreamError, 502),
+    (RequestError, 500),
+)
+"""Statuses. LibreTranslate has no 503: here it says that another replica, or this one later, can answer."""
+
+STATUSES = {
+    400: "the request is wrong, too long, or of a pair that is not served",
+    403: "an API key is required, or it is unknown, or its quota is used up",
+    404: "no such deployment",
+    429: "overloaded, or the key's rate exceeded; with Retry-After",
+    500: "the model did not translate, or not in time",
+    502: "the replicas failed",
+    503: "loading or draining; with Retry-After",
+}
+
+FORMATS = {"": Format.PLAIN, "text": Format.PLAIN, "html": Format.HTML}
+
+MAX_ALTERNATIVES = 9
+
+BODY_BYTES_PER_CHAR = 10
+"""A form, the widest of the encodings that clients use, has nine bytes for a character of Chinese; the tenth
+leaves room for the other fields. So a text within the limit of characters fits the limit of bytes."""
+
+UNDETECTED = {"confidence": 0.0, "language": "en"}
+"""The detected language of a text without letters."""
+
+FRONTEND_TIMEOUT_MS = 500
+"""Time from the last keystroke to the request in LibreTranslate's own page."""
+
+DEFAULT_TARGET = "en"
+"""The target that a page begins with, where it is served."""
+
+
+class LibreTranslate:
+    """The API."""
+
+    name = "libretranslate"
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """`{"error": "…"}`."""
+        status = ERRORS[error]
+        message = f"Slowdown: {error}" if status == 429 else str(error)
+        answer = error_answer(error, status, {"error": message})
+        return answer._replace(headers=(*CORS_HEADERS, *answer.headers))
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The pair and the texts."""
+    fields = read_fields(request)
+    need = fields.need(offer, fields.texts())
+    return Peek(_needs(need), sum(map(len, need.texts)))
+
+
+def read(request: Request, site: Site) -> Translate:
+    """Texts of one pair.
+
+    Blank texts come back as they are, as do all where source and target are the same.
+    """
+    fields = read_fields(request)
+    need = fields.need(site.offer, fields.texts())
+    _check_sizes(need.texts, site.limits)
+    alternatives = _alternatives(fields)
+    written = fields.text("format")
+    if written not in FORMATS:
+        raise InvalidFieldError(f"{written[:20]} format is not supported")
+    # Also where nothing is left to translate.
+    for tag in (need.source, need.targets[0]):
+        if tag is not None:
+            language(tag)
+    wanted, needs = not_blank(need.texts), _needs(need)
+    call = TranslationRequest(
+        wanted,
+        need.targets[0],
+        need.source,
+        format=FORMATS[written],
+        alternatives=alternatives,
+        ignore_unsupported=True,
+    )
+    several = isinstance(fields.values["q"], list)
+
+    def render(results: Results) -> Answer:
+        done = results[0] if results else [TranslationResult(text, need.targets[0]) for text in wanted]
+        each = put_back(need.texts, done, need.source)
+        answer: dict[str, Any] = {"translatedText": [result.text for result in each]}
+        if need.source is None:
+            answer["detectedLanguage"] = [_detected(result) for result in each]
+        if alternatives:
+            answer["alternatives"] = [list(result.alternatives) for result in each]
+        return _answer(answer if several else {name: values[0] for name, values in answer.items()})
+
+    return Translate((call,) if wanted and needs else (), sum(map(len, need.texts)), render, needs)
+
+
+def read_detection(request: Request, site: Site) -> Detect:
+    """One text; several are taken as one."""
+    return Detect(("\n".join(read_fields(request).texts()),), _detections, site.offer.sources)
+
+
+def respond_languages(_: Request, site: Site) -> Answer:
+    """Every source with its targets."""
+    offer = site.offer
+    listed = [
+        {**_named(source), "targets": [CODES.code(target) for target in offer.targets[source]]}
+        for source in offer.sources
+    ]
+    return _answer(listed)
+
+
+def respond_settings(_: Request, site: Site) -> Answer:
+    """What a page in front of this may do."""
+    targets = site.offer.all_targets
+    first = targets[0] if targets and DEFAULT_TARGET not in targets else DEFAULT_TARGET
+    return _answer(
+        {
+            "charLimit": _max_chars(site.limits),
+            "batchLimit": -1 if site.limits.max_texts is None else site.limits.max_texts,
+            "frontendTimeout": FRONTEND_TIMEOUT_MS,
+            "apiKeys": site.keys_required,
+            "keyRequired": site.keys_required,
+            "suggestions": False,
+            "filesTranslation": True,
+            "supportedFilesFormat": list(FILE_ENDINGS),
+            "language": {"source": {"code": AUTO, "name": "Auto Detect"}, "target": _named(first)},
+        }
+    )
+
+
+def respond_health(_: Request, site: Site) -> Answer:
+    """Whether requests are taken."""
+    return _answer({"status": "ok"}) if site.ready else _answer({"error": "not ready"}, 503)
+
+
+def respond_suggestion(_: Request, __: Site) -> Answer:
+    """Always refused."""
+    return _answer({"error": "Suggestions are disabled on this server."}, 403)
+
+
+def _answer(document: object, status: int = 200) -> Answer:
+    return json_answer(document, status, CORS_HEADERS)
+
+
+def _needs(need: Need) -> tuple[Need, ...]:
+    """No pair where source and target are the same: any deployment can answer."""
+    if need.source is not None and canonical(need.source) == canonical(need.targets[0]):
+        return ()
+    return (need,)
+
+
+def _max_chars(limits: Limits) -> int:
+    """Characters of one text."""
+    return limits.max_body_bytes // BODY_BYTES_PER_CHAR
+
+
+def _check_sizes(texts: Sequence[str], limits: Limits) -> None:
+    if limits.max_texts is not None and len(texts) > limits.max_texts:
+        raise _too_much(len(texts), limits.max_texts)
+    longest = max(map(len, texts))
+    if longest > _max_chars(limits):
+        raise _too_much(longest, _max_chars(limits))
+
+
+def _too_much(size: int, limit: int) -> InvalidFieldError:
+    return InvalidFieldError(f"Invalid request: request ({size}) exceeds text limit ({limit})")
+
+
+def _alternatives(fields: Fields) -> int:
+    asked = fields.values.get("alternatives")
+    if isinstance(asked, list) and not fields.is_json:
+        asked = asked[0]
+    try:
+        wanted = max(0, int(asked or 0)) if isinstance(asked, str | int | float | None) else -1
+    except (ValueError, OverflowError):
+        wanted = -1
+    if wanted < 0:
+        raise InvalidFieldError("Invalid request: alternatives parameter is not a number")
+    if wanted > MAX_ALTERNATIVES:
+        raise InvalidFieldError(f"Invalid request: alternatives parameter must be <= {MAX_ALTERNATIVES}")
+    return wanted
+
+
+def _detected(result: TranslationResult) -> dict[str, Any]:
+    return _detected_language(result.source_lang, result.confidence)
+
+
+def _detected_language(tag: str, confidence: float | None) -> dict[str, Any]:
+    if confidence is None or tag == UNDETERMINED:
+        return UNDETECTED
+    return {"confidence": float(round(confidence * 100)), "language": CODES.code(tag)}
+
+
+def _detections(found: Sequence[Detection]) -> Answer:
+    return _answer([_detected_language(each.tag, each.confidence) for each in found])
+
+
+def _named(tag: str) -> dict[str, str]:
+    try:
+        return {"code": CODES.code(tag), "name": language(tag).english}
+    except UnknownLanguageError:
+        return {"code": tag, "name": tag}
+
+
+def _operation(summary: str, answer: Any, request: type | None = None) -> Operation:
+    bodies = {} if request is None else {JSON_TYPE: request, FORM_TYPE.decode(): request}
+    return Operation(summary, answer, STATUSES, types.LibreTranslateError, bodies, body_required=False)
+
+
+API = LibreTranslate()
+_GET, _POST = frozenset({"GET"}), frozenset({"POST"})
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        TRANSLATE_PATH,
+        _POST,
+        claims_body=speaks_libretranslate,
+        peek=peek,
+        read=read,
+        key_field="api_key",
+        cors=True,
+        operation=_operation(
+            "Translate one text or several of the field `q`.",
+            types.LibreTranslateResponse,
+            types.LibreTranslateRequest,
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.DETECT,
+        "/detect",
+        _POST,
+        read=read_detection,
+        key_field="api_key",
+        cors=True,
+        operation=_operation("Detect the language of a text.", list[types.Detected], types.DetectRequest),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        "/languages",
+        # argostranslate sends POST.
+        _GET | _POST,
+        respond=respond_languages,
+        key_field="api_key",
+        cors=True,
+        operation=_operation("List the languages with their targets.", list[types.ListedLanguage]),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        "/frontend/settings",
+        _GET,
+        respond=respond_settings,
+        cors=True,
+        operation=_operation("Limits, and whether a key is required.", types.Settings),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        "/health",
+        _GET,
+        respond=respond_health,
+        needs_key=False,
+        cors=True,
+        operation=_operation("Whether requests are taken.", types.Health),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        "/suggest",
+        _POST,
+        respond=respond_suggestion,
+        needs_key=False,
+        cors=True,
+        operation=_operation("Refused: suggestions are disabled.", None),
+    ),
+)

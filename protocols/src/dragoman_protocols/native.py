@@ -1,0 +1,383 @@
+"""Dragoman's own API: `POST /translate {text, source_lang, target_lang}` → `{translation}`.
+
+LibreTranslate has the same path; `speaks_libretranslate` tells its requests apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_contract.languages import MOST_TAG_CHARS
+from dragoman_protocols import errors
+from dragoman_protocols.api import (
+    JSON_TYPE,
+    Answer,
+    Endpoint,
+    Kind,
+    Need,
+    Operation,
+    Peek,
+    Request,
+    Site,
+    Translate,
+    error_answer,
+    json_answer,
+)
+from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
+from dragoman_protocols.events import event
+from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS, Term
+from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import (
+    Delta,
+    Formality,
+    Format,
+    OnFinding,
+    Split,
+    TranslationRequest,
+    TranslationResult,
+)
+
+ERRORS: ErrorTable[int] = ErrorTable(
+    (errors.MalformedRequestError, 400),
+    (errors.EmptyTextError, 400),
+    (errors.MethodNotAllowedError, 405),
+    (errors.UnknownPathError, 404),
+    (errors.UnknownDeploymentError, 404),
+    (errors.UnknownDocumentError, 404),
+    (errors.UnknownGlossaryError, 404),
+    (errors.BodyTooLargeError, 413),
+    (errors.TextTooLongError, 413),
+    (errors.KeyMissingError, 401),
+    (errors.KeyRefusedError, 403),
+    (errors.QuotaError, 429),
+    (errors.CallerError, 422),
+    (errors.RateLimitedError, 429),
+    (errors.CapacityError, 503),
+    (errors.EngineDeadError, 503),
+    (errors.DeadlineExceededError, 504),
+    (errors.TruncatedOutputError, 502),
+    (errors.UnreliableTranslationError, 502),
+    (errors.UpstreamError, 502),
+    (RequestError, 500),
+)
+"""Statuses."""
+
+Tag = Annotated[str, Meta(max_length=MOST_TAG_CHARS)]
+
+
+class NativeTerm(Struct, forbid_unknown_fields=True):
+    """One entry of a glossary."""
+
+    source: Annotated[
+        str, Meta(min_length=1, max_length=MOST_TERM_CHARS, description="as it stands in the text")
+    ]
+    target: Annotated[
+        str, Meta(min_length=1, max_length=MOST_TERM_CHARS, description="its one right translation")
+    ]
+    case_sensitive: Annotated[
+        bool, Meta(description="whether the source is matched only as it is written")
+    ] = False
+
+
+class TranslateRequest(Struct, forbid_unknown_fields=True):
+    """The body of `POST /translate`."""
+
+    text: Annotated[str | list[str], Meta(description="one text, or several")]
+    target_lang: Annotated[Tag, Meta(description='BCP-47 tag of the translation, such as "de" or "zh-Hant"')]
+    source_lang: Annotated[
+        Tag | None,
+        Meta(description='BCP-47 tag of the text, such as "en"; default and "auto": detected, text by text'),
+    ] = None
+    format: Annotated[Format, Meta(description="how the text is written")] = Format.PLAIN
+    terms: Annotated[list[NativeTerm], Meta(description="glossary of this request")] = []
+    formality: Annotated[Formality, Meta(description="tone, where the language has one")] = Formality.DEFAULT
+    context: Annotated[str, Meta(description="text that helps to understand and is not translated")] = ""
+    instructions: Annotated[list[str], Meta(description="instructions to the model, in words")] = []
+    alternatives: Annotated[int, Meta(ge=0, le=9, description="further translations of each text")] = 0
+    ignore_tags: Annotated[list[str], Meta(description="elements that are not translated")] = []
+    split: Annotated[
+        Split | None, Meta(description="what may end a segment; default: as the pod is set up")
+    ] = None
+    ignore_unsupported: Annotated[
+        bool, Meta(description="drop, with a warning, an option that the model does not support; else refuse")
+    ] = False
+    on_finding: Annotated[
+        OnFinding,
+        Meta(description="what becomes of a translation that a guard doubts: a warning, or an error"),
+    ] = OnFinding.FLAG
+    timeout_s: Annotated[float, Meta(gt=0, description="seconds after which the caller gives up")] | None = (
+        None
+    )
+    details: Annotated[bool, Meta(description="answer with details in any case")] = False
+    stream: Annotated[bool, Meta(description="answer with server-sent events")] = False
+
+
+class NativeWarning(Struct):
+    """Something to know about a translation that was given all the same."""
+
+    code: Annotated[str, Meta(description="stable name: a guard's, `source_kept` or `option_ignored`")]
+    detail: Annotated[str, Meta(description="in words, none of them the text's")]
+    segment: Annotated[int | None, Meta(description="index of the segment it is about")] = None
+
+
+class Details(Struct):
+    """What is known of one text's translation."""
+
+    source_lang: Annotated[str, Meta(description="BCP-47 tag of the text, as given or as detected")]
+    segments: Annotated[int, Meta(ge=0, description="number of segments it was made of")]
+    prompt_tokens: Annotated[int, Meta(ge=0, description="tokens that the model read")]
+    output_tokens: Annotated[int, Meta(ge=0, description="tokens that the model wrote")]
+    confidence: Annotated[float, Meta(ge=0, le=1, description="of the detection, if there was one")] = 0
+    alternatives: Annotated[list[str], Meta(description="further translations")] = []
+    warnings: list[NativeWarning] = []
+
+
+class TranslateResponse(Struct):
+    """Its answer: one translation where one text was sent, else as many as texts."""
+
+    translation: str | list[str]
+    details: Annotated[
+        list[Details],
+        Meta(
+            description="for each text: where `details` is set or a language detected, with alternatives or warnings"
+        ),
+    ] = []
+
+
+class ErrorBody(Struct):
+    """What went wrong."""
+
+    code: Annotated[str, Meta(description="stable name of the cause")]
+    message: Annotated[str, Meta(description="what is wrong and what to do about it")]
+
+
+class ErrorResponse(Struct):
+    """Every answer that is no success."""
+
+    error: ErrorBody
+
+
+_TRANSLATION = msgspec.json.Decoder(TranslateRequest)
+_PEEK = msgspec.json.Decoder(derived_peek(TranslateRequest, "text", "source_lang", "target_lang"))
+
+
+class Native:
+    """The API."""
+
+    name = "native"
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """`{"error": {"code", "message"}}`."""
+        return error_answer(error, ERRORS[error], _error_document(error))
+
+
+_ABSENT = msgspec.Raw()
+
+
+class _TopLevel(Struct):
+    """The fields by which a JSON body is told apart; `Raw` makes no objects of their values."""
+
+    q: msgspec.Raw = _ABSENT
+    source: msgspec.Raw = _ABSENT
+    target: msgspec.Raw = _ABSENT
+    text: msgspec.Raw = _ABSENT
+    source_lang: msgspec.Raw = _ABSENT
+    target_lang: msgspec.Raw = _ABSENT
+
+
+_TOP_LEVEL = msgspec.json.Decoder(_TopLevel)
+
+
+def speaks_libretranslate(request: Request) -> bool:
+    """Whether a request at `/translate` is LibreTranslate's: a form, `q` in the query, or by the fields of JSON."""
+    if not request.is_json:
+        return request.is_form or request.is_multipart or _has_q(request)
+    body = request.body
+    if b'"q"' not in body and b'"source"' not in body and b'"target"' not in body:
+        return False
+    try:
+        top = _TOP_LEVEL.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    own = top.text or top.source_lang or top.target_lang
+    return bool(top.q or (not own and (top.source or top.target)))
+
+
+def _has_q(request: Request) -> bool:
+    if b"q" not in request.query:
+        return False
+    try:
+        return "q" in request.query_fields()
+    except MalformedRequestError:
+        return True
+
+
+def peek(request: Request, _: Offer) -> Peek:
+    """The pair and the texts."""
+    asked = read_json(request.body, _PEEK)
+    if asked.text is None:
+        raise InvalidFieldError("text is required")
+    if asked.target_lang is None:
+        raise InvalidFieldError("target_lang is required")
+    need = _need(asked)
+    return Peek((need,), sum(map(len, need.texts)))
+
+
+def read(request: Request, site: Site) -> Translate:
+    """Texts of one pair, with all options."""
+    asked = read_json(request.body, _TRANSLATION)
+    most = site.limits.max_texts
+    if most is not None and isinstance(asked.text, list) and len(asked.text) > most:
+        raise InvalidFieldError(f"text: {len(asked.text)} texts in one request; send at most {most}")
+    need = _need(asked)
+    return Translate(
+        (_translation_request(asked, need),),
+        sum(map(len, need.texts)),
+        lambda results: json_answer(_document(asked, results[0])),
+        (need,),
+        NativeEvents(asked) if asked.stream else None,
+    )
+
+
+def _need(asked: Any) -> Need:
+    source = asked.source_lang
+    return Need(
+        None if source is None or source.lower() == AUTO else _canonical(source),
+        (_canonical(asked.target_lang),),
+        (asked.text,) if isinstance(asked.text, str) else tuple(asked.text),
+    )
+
+
+def _canonical(tag: str) -> str:
+    # Without a call of `canonical`, whose cached part runs no Python.
+    return canonical_of_short(tag) if len(tag) <= MOST_TAG_CHARS else canonical(tag)
+
+
+def _translation_request(asked: TranslateRequest, need: Need) -> TranslationRequest:
+    return TranslationRequest(
+        texts=need.texts,
+        # As they were sent: a deployment may list a tag in another form than the canonical one.
+        target_lang=asked.target_lang,
+        source_lang=None if need.source is None else asked.source_lang,
+        format=asked.format,
+        split=asked.split,
+        terms=_terms(asked.terms) if asked.terms else (),
+        formality=asked.formality,
+        context=asked.context,
+        instructions=tuple(asked.instructions),
+        alternatives=asked.alternatives,
+        ignore_tags=frozenset(asked.ignore_tags),
+        ignore_unsupported=asked.ignore_unsupported,
+        on_finding=asked.on_finding,
+        timeout_s=asked.timeout_s,
+    )
+
+
+def _terms(terms: Sequence[NativeTerm]) -> tuple[Term, ...]:
+    for index, term in enumerate(terms):
+        for name, value in (("source", term.source), ("target", term.target)):
+            if not value.strip():
+                raise InvalidFieldError(f"terms[{index}].{name} must not be blank")
+    return tuple([Term(term.source, term.target, term.case_sensitive) for term in terms])
+
+
+def _document(asked: TranslateRequest, results: Sequence[TranslationResult]) -> dict[str, Any]:
+    """The answer for translations."""
+    translations = [result.text for result in results]
+    answer: dict[str, Any] = {
+        "translation": translations if isinstance(asked.text, list) else translations[0]
+    }
+    detected = asked.source_lang is None or asked.source_lang.lower() == AUTO
+    if asked.details or detected or any(each.alternatives or each.warnings for each in results):
+        answer["details"] = [_details(result) for result in results]
+    return answer
+
+
+def _details(result: TranslationResult) -> dict[str, Any]:
+    details: dict[str, Any] = {"source_lang": result.source_lang}
+    if result.confidence is not None:
+        details["confidence"] = result.confidence
+    return details | {
+        "alternatives": list(result.alternatives),
+        "warnings": [
+            {"code": each.code, "detail": each.detail}
+            | ({} if each.segment is None else {"segment": each.segment})
+            for each in result.warnings
+        ],
+        "segments": result.segments,
+        "prompt_tokens": result.prompt_tokens,
+        "output_tokens": result.output_tokens,
+    }
+
+
+def _error_document(error: RequestError) -> dict[str, Any]:
+    return {"error": {"code": error.code, "message": str(error)}}
+
+
+@dataclass
+class NativeEvents:
+    """A streamed translation: `delta` events, then one `result` that is the whole answer, or one `error`.
+
+    Args:
+        asked: The request.
+        results: Of the texts that are complete, by their index.
+    """
+
+    asked: TranslateRequest
+    results: dict[int, TranslationResult] = field(default_factory=dict)
+
+    def delta(self, delta: Delta) -> bytes:
+        """A piece of one text's translation."""
+        if delta.result is not None:
+            self.results[delta.index] = delta.result
+        return event({"index": delta.index, "text": delta.text}, "delta") if delta.text else b""
+
+    def end(self) -> bytes:
+        """The answer as it would have been without streaming."""
+        return event(_document(self.asked, [self.results[index] for index in sorted(self.results)]), "result")
+
+    def failed(self, error: RequestError) -> bytes:
+        """The error's body as it would have been without streaming."""
+        return event(_error_document(error), "error")
+
+
+def _codes_by_status() -> dict[int, str]:
+    """For each status of an error, the codes that come with it."""
+
+    def below(root: type[RequestError]) -> list[type[RequestError]]:
+        return [root, *(each for child in root.__subclasses__() for each in below(child))]
+
+    codes: dict[int, set[str]] = {}
+    for cause in below(RequestError):
+        codes.setdefault(ERRORS.of(cause), set()).add(cause.code)
+    return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}
+
+
+API = Native()
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        TRANSLATE_PATH,
+        frozenset({"POST"}),
+        peek=peek,
+        read=read,
+        operation=Operation(
+            "Translate one text or several; `stream` gives `delta` events with `{index, text}`, then a `result` "
+            "event with what the JSON answer would have been, or an `error` event.",
+            TranslateResponse,
+            _codes_by_status(),
+            ErrorResponse,
+            {JSON_TYPE: TranslateRequest},
+            streams=True,
+        ),
+    ),
+)
