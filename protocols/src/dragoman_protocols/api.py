@@ -7,7 +7,7 @@ written over the same types, and `tests/unit/protocols/test_peek_agrees.py` hold
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -301,6 +301,33 @@ class Translate:
         return Peek(self.needs, self.characters, glossary_ids=self.glossary_ids)
 
 
+@dataclass(frozen=True, slots=True)
+class TranslateFile:
+    """A call for the translation of a file.
+
+    Args:
+        name: Of the file; its ending names its kind.
+        content: Its bytes.
+        request: The options; without texts, which the pod reads in the file.
+        needs: See `Translate`.
+        render: Makes the answer of what the pod keeps of the file: of LibreTranslate's its URL.
+        sample: The beginning of the file, to detect its language by.
+        glossary_ids: See `Translate`.
+    """
+
+    name: str
+    content: bytes
+    request: TranslationRequest
+    needs: tuple[Need, ...]
+    render: Callable[[Any], Answer]
+    sample: str = ""
+    glossary_ids: tuple[str, ...] = ()
+
+    def peek(self) -> Peek:
+        """What a router must find in the same request; the pod counts the characters."""
+        return Peek(self.needs, 0, glossary_ids=self.glossary_ids, sample=self.sample)
+
+
 class Detect(NamedTuple):
     """A call for the languages of texts.
 
@@ -315,7 +342,10 @@ class Detect(NamedTuple):
     among: tuple[str, ...] = ()
 
 
-Call = Translate | Detect
+Call = Translate | TranslateFile | Detect
+
+Handler = Callable[[Request], Callable[[Any], Awaitable[Answer]]]
+"""Reads a request; what it returns answers over the store of glossaries, or the documents, of the program."""
 
 
 class Api(Protocol):
@@ -370,6 +400,7 @@ class Endpoint:
         peek: What the router has to know of a request; raises `CallerError`.
         read: What the pod has to do for it; raises `CallerError`.
         respond: The answer, for `Kind.RESPOND`.
+        handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
         key_field: Field of the body that may have the API key.
         needs_key: Whether a key is required where keys are.
         cors: Whether web pages of any origin may call it: the preflight request is answered for it.
@@ -386,6 +417,7 @@ class Endpoint:
     peek: Callable[[Request, Offer], Peek] | None = None
     read: Callable[[Request, Site], Call] | None = None
     respond: Callable[[Request, Site], Answer] | None = None
+    handle: Handler | None = None
     key_field: str | None = None
     needs_key: bool = True
     cors: bool = False

@@ -1,13 +1,13 @@
 """LibreTranslate's API: calls of its requests, and answers of their results."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.api import CORS_HEADERS, Limits, Request, Site, Translate
+from dragoman_protocols.api import CORS_HEADERS, Limits, Need, Request, Site, Translate
 from dragoman_protocols.detection import NOTHING, Detection
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -36,9 +36,10 @@ from dragoman_protocols.libretranslate.api import (
     respond_suggestion,
 )
 from dragoman_protocols.libretranslate.fields import CODES
+from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file, translated_name
+from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
-from dragoman_service.dialects.libretranslate.files import translated_name
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1000))
 
@@ -258,3 +259,51 @@ def test_health_and_suggestions() -> None:
     assert respond_health(request(), SITE).status == 200
     assert respond_health(request(), replace(SITE, ready=False)).status == 503
     assert respond_suggestion(request(), SITE).status == 403
+
+
+def upload(fields: dict[str, list[str]], query: bytes = b"", name: str | None = "a b.txt") -> Request:
+    return Request("POST", "/translate_file", query, [], upload=Upload(fields, "Hello", name, b"Hello\n"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "query", "need"),
+    [
+        ({"source": ["en"], "target": ["zt"]}, b"", Need("en", ("zh-Hant",))),
+        ({"source": ["auto"], "target": ["de"], "api_key": ["k"]}, b"", Need(None, ("de",))),
+        ({"target": ["de"]}, b"source=fr&target=en", Need("fr", ("en",))),
+    ],
+)
+def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Need) -> None:
+    call = read_file(upload(fields, query), SITE)
+    assert (call.needs, call.request.source_lang, call.request.target_lang) == (
+        (need,),
+        need.source,
+        need.targets[0],
+    )
+    assert peek_file(upload(fields, query), SITE.offer) == call.peek()
+    assert (call.name, call.content) == (f"a_b_{need.targets[0]}.txt", b"Hello\n")
+    assert json.loads(call.render("http://pod/x").body) == {"translatedFileUrl": "http://pod/x"}
+
+
+@pytest.mark.parametrize(("name", "said"), [(None, "missing file parameter"), ("", "empty file")])
+def test_a_form_without_a_file(name: str | None, said: str) -> None:
+    with pytest.raises(InvalidFieldError, match=said):
+        read_file(upload({"source": ["en"], "target": ["de"]}, name=name), SITE)
+
+
+async def test_a_download_has_the_file_s_name_and_type() -> None:
+    @dataclass
+    class Kept:
+        name: str
+        content: bytes
+
+    class Keeping:
+        def find(self, key: str) -> Kept:
+            return Kept(key, b"Hallo")
+
+    asked = Request("GET", "/download_file/a_de.txt", b"", [], variables={"key": "a_de.txt"})
+    found = await handle_download(asked)(Keeping())
+    headers = dict(found.headers)
+    assert (found.status, found.body, headers["Content-Type"]) == (200, b"Hallo", "text/plain")
+    assert headers["Content-Disposition"] == "attachment; filename=a_de.txt"
+    assert headers["Access-Control-Allow-Origin"] == "*"

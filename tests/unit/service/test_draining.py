@@ -28,8 +28,8 @@ from dragoman_service.http.draining import (
     lame_duck_s,
     may_stop,
 )
-from dragoman_service.http.endpoints import response_of
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.work import response_of
 
 NOW_S = 1000.0
 

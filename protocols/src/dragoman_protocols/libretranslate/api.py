@@ -35,6 +35,8 @@ from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestErro
 from dragoman_protocols.languages import AUTO, canonical, language
 from dragoman_protocols.libretranslate import types
 from dragoman_protocols.libretranslate.fields import CODES, Fields, read_fields
+from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file
+from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
@@ -255,8 +257,13 @@ def _named(tag: str) -> dict[str, str]:
         return {"code": tag, "name": tag}
 
 
-def _operation(summary: str, answer: Any, request: type | None = None) -> Operation:
-    bodies = {} if request is None else {JSON_TYPE: request, FORM_TYPE.decode(): request}
+def _operation(
+    summary: str,
+    answer: Any,
+    request: type | None = None,
+    media: tuple[str, ...] = (JSON_TYPE, FORM_TYPE.decode()),
+) -> Operation:
+    bodies = {} if request is None else dict.fromkeys(media, request)
     return Operation(summary, answer, STATUSES, types.LibreTranslateError, bodies, body_required=False)
 
 
@@ -328,5 +335,32 @@ ENDPOINTS = (
         needs_key=False,
         cors=True,
         operation=_operation("Refused: suggestions are disabled.", None),
+    ),
+    Endpoint(
+        API,
+        Kind.FILE,
+        "/translate_file",
+        _POST,
+        peek=peek_file,
+        read=read_file,
+        key_field="api_key",
+        cors=True,
+        operation=_operation(
+            "Translate a file; the answer has the URL of the translation.",
+            types.TranslatedFile,
+            types.FileForm,
+            (MULTIPART.decode(),),
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.DOCUMENT,
+        "/download_file/{key}",
+        _GET,
+        handle=handle_download,
+        # The key is a secret itself.
+        needs_key=False,
+        cors=True,
+        operation=_operation("Fetch a translated file, while it is kept.", None),
     ),
 )

@@ -92,3 +92,18 @@ class Health(Struct):
     """`/health` of a program that is ready."""
 
     status: str
+
+
+class FileForm(Struct):
+    """`/translate_file`, as a form of several parts."""
+
+    file: Annotated[str, Meta(extra_json_schema={"format": "binary"})]
+    source: Annotated[str, Meta(description='code of the file\'s language, or "auto"')]
+    target: Annotated[str, Meta(description="code of the translation's language")]
+    api_key: Key = ""
+
+
+class TranslatedFile(Struct):
+    """Its answer."""
+
+    translatedFileUrl: str

@@ -18,7 +18,6 @@ from dragoman_protocols.native import API as NATIVE
 from dragoman_router.dialects import asking
 from dragoman_router.dialects.asking import Dialect
 from dragoman_router.dialects.deepl import DeepL, DeepLFiles
-from dragoman_router.dialects.libretranslate import peek_file
 from dragoman_router.dialects.openai import OpenAI
 
 DEEPL, DEEPL_FILES = DeepL(), DeepLFiles()
@@ -52,7 +51,6 @@ def _endpoint(
 PATHS: dict[str, Endpoint] = {
     each.path: each
     for each in (
-        Endpoint(LIBRETRANSLATE, Kind.FILE, "/translate_file", _POST, peek=peek_file, key_field="api_key"),
         _endpoint(DEEPL, Kind.TRANSLATE, "/v2/translate", _POST),
         _endpoint(DEEPL_FILES, Kind.FILE, "/v2/document", _POST),
         _endpoint(DEEPL, Kind.RESPOND, "/v2/languages", _READ),
@@ -65,17 +63,12 @@ PATHS: dict[str, Endpoint] = {
 _GLOSSARIES = _endpoint(DEEPL, Kind.GLOSSARIES, "/v2/glossaries")
 GLOSSARY_PREFIXES = ("/v2/glossar", "/v3/glossar")
 
+_DOWNLOAD = re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A)
 DOCUMENTS: tuple[tuple[str, re.Pattern[str], Endpoint], ...] = (
     (
         "/v2/document/",
         re.compile(r"/v2/document/([0-9A-Fa-f]{32})(?:/result)?"),
         _endpoint(DEEPL, Kind.DOCUMENT, "/v2/document/{id}", _POST),
-    ),
-    (
-        "/download_file/",
-        re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
-        # The names of LibreTranslate's documents are secrets themselves.
-        Endpoint(LIBRETRANSLATE, Kind.DOCUMENT, "/download_file/{key}", _GET, needs_key=False),
     ),
 )
 """Where documents that pods have are requested."""
@@ -123,7 +116,7 @@ def recognise(request: asking.Request) -> Endpoint:
 
 def document_of(request: Request) -> str | None:
     """The id of the document that a request asks for; None where it has not the shape of one."""
-    for _, pattern, _ in DOCUMENTS:
+    for pattern in (_DOWNLOAD, *(pattern for _, pattern, _ in DOCUMENTS)):
         found = pattern.fullmatch(request.path)
         if found is not None:
             return found[1]

@@ -23,14 +23,13 @@ from dragoman_service.dialects import openapi
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.routes import deepl_routes
 from dragoman_service.dialects.deepl.usage import Usage
-from dragoman_service.dialects.libretranslate.routes import libretranslate_routes
 from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.accounting import Accounting
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.endpoints import Endpoints, response_of
+from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.exposition import Exposition
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossary_store import open_store
@@ -41,6 +40,7 @@ from dragoman_service.http.metrics import Metrics
 from dragoman_service.http.probes import Tolerance, probe_routes
 from dragoman_service.http.routers import RouterWatch, router_routes
 from dragoman_service.http.tracing import Tracing
+from dragoman_service.http.work import response_of
 from dragoman_service.settings import Settings
 
 CPUS_FOR_GUARDS = 4
@@ -112,7 +112,6 @@ def create_app(
     )
     app.add_middleware(Endpoints, answering=answering, site=site)
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    app.include_router(libretranslate_routes(answering))
     glossaries = open_store(settings.glossary_dir, settings.cache_dir)
     deepl = DeepL(
         settings.languages, glossaries, Usage(settings.deepl_character_limit), settings.max_texts, held

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
 
 from starlette.requests import Request as Received
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from dragoman_protocols.api import JSON_TYPE, Answer, Call, Detect, Endpoint, Kind, Request, Results, Site
+from dragoman_contract.files import MOST_FILE_BYTES
+from dragoman_protocols.api import (
+    Call,
+    Detect,
+    Endpoint,
+    Kind,
+    Request,
+    Results,
+    Site,
+    Translate,
+    TranslateFile,
+)
 from dragoman_protocols.detection import detect
-from dragoman_protocols.errors import MethodNotAllowedError, RequestError
+from dragoman_protocols.errors import CapacityError, MethodNotAllowedError, RequestError
+from dragoman_protocols.multipart import read_form
 from dragoman_protocols.routes import api_of, recognise, with_body
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.http import work
 from dragoman_service.http.answering import Answering
+from dragoman_service.http.files import Files, FileWork, file_work
+from dragoman_service.http.work import response_of
+
+MAX_CONCURRENT_FILES = 8
+"""Bounds the memory that files take while they are read and written."""
 
 
 class Endpoints:
@@ -29,6 +47,8 @@ class Endpoints:
 
     def __init__(self, app: ASGIApp, answering: Answering, site: Site) -> None:
         self._app, self._answering, self._site = app, answering, site
+        self._files = Files(answering.lifecycle.unfetched)
+        self._uploads = asyncio.Semaphore(MAX_CONCURRENT_FILES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,6 +87,25 @@ class Endpoints:
                     return _Served(with_body(endpoint, request), request, self._site)
 
                 return await self._answering.translate(received, choose, endpoint.max_body_bytes)
+            case Kind.FILE:
+                uploaded = _Uploaded(endpoint, request, self._site, self._files)
+                if self._uploads.locked():
+                    return uploaded.refuse(
+                        CapacityError(f"{MAX_CONCURRENT_FILES} files are being translated")
+                    )
+                most_bytes = max(self._answering.max_body_bytes, MOST_FILE_BYTES)
+                async with self._uploads:
+                    return await self._answering.answer(received, uploaded, most_bytes)
+            case Kind.DOCUMENT:
+                fetching = _Served(endpoint, request, self._site)
+                assert endpoint.handle is not None
+                handle = endpoint.handle
+
+                async def fetch(body: bytes) -> Response:
+                    request.body = body
+                    return response_of(await handle(request)(self._files))
+
+                return await self._answering.inform(received, fetching, fetch)
             case kind:
                 raise NotImplementedError(kind)
 
@@ -96,10 +135,10 @@ class _Served:
         assert self.endpoint.read is not None
         return self.endpoint.read(self.request, self._site)
 
-    def read(self, _: Received, __: bytes) -> work.Call:
+    def read(self, _: Received, __: bytes) -> work.Work | Awaitable[work.Work]:
         """What the core has to do; raises `CallerError`."""
         call = self.call()
-        assert not isinstance(call, Detect)
+        assert isinstance(call, Translate)
 
         def render(results: Results) -> Response:
             return response_of(call.render(results))
@@ -111,9 +150,23 @@ class _Served:
         return response_of(self.endpoint.api.error(error, self.request))
 
 
-def response_of(answer: Answer) -> Response:
-    """An answer as Starlette sends it."""
-    headers = {"Content-Type": JSON_TYPE, **dict(answer.headers)}
-    if answer.close:
-        headers["Connection"] = "close"
-    return Response(answer.body, answer.status, headers)
+class _Uploaded(_Served):
+    """A form with a file."""
+
+    def __init__(self, endpoint: Endpoint, request: Request, site: Site, files: Files) -> None:
+        super().__init__(endpoint, request, site)
+        self._files = files
+
+    async def read(self, received: Received, body: bytes) -> work.Work:
+        """The file is read in a thread; raises `CallerError`."""
+        return await asyncio.to_thread(self._work, received, body)
+
+    def _work(self, received: Received, body: bytes) -> FileWork:
+        request = self.request
+        if request.is_multipart:
+            request.upload = read_form(request.header(b"content-type"), body, keep_file=True)
+        else:
+            request.body = body
+        call = self.call()
+        assert isinstance(call, TranslateFile)
+        return file_work(call, received, self._site.offer, self._files)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dragoman_protocols.api import Events, Results
+from dragoman_protocols.api import JSON_TYPE, Answer, Events, Results
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
@@ -38,6 +38,14 @@ async def in_thread_if_long(size: int, work: Callable[[], Value]) -> Value:
         work: Linear in `size`.
     """
     return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
+
+
+def response_of(answer: Answer) -> Response:
+    """An answer as Starlette sends it."""
+    headers = {"Content-Type": JSON_TYPE, **dict(answer.headers)}
+    if answer.close:
+        headers["Connection"] = "close"
+    return Response(answer.body, answer.status, headers)
 
 
 class Work(Protocol):
