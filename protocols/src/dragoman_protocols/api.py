@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
 
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
@@ -21,6 +21,7 @@ from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:
+    from dragoman_protocols.chat import Chat
     from dragoman_protocols.detection import Detection
 
 FORM_TYPE = b"application/x-www-form-urlencoded"
@@ -287,6 +288,7 @@ class Translate:
         needs: What a deployment has to serve for it: what `Endpoint.peek` must find.
         events: Set where the one request's translation is to be streamed.
         glossary_ids: Glossaries whose terms the pod adds to the requests.
+        model: Name of a deployment.
     """
 
     requests: tuple[TranslationRequest, ...]
@@ -295,10 +297,11 @@ class Translate:
     needs: tuple[Need, ...]
     events: Events | None = None
     glossary_ids: tuple[str, ...] = ()
+    model: str | None = None
 
     def peek(self) -> Peek:
         """What a router must find in the same request."""
-        return Peek(self.needs, self.characters, glossary_ids=self.glossary_ids)
+        return Peek(self.needs, self.characters, self.model, self.glossary_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +345,8 @@ class Detect(NamedTuple):
     among: tuple[str, ...] = ()
 
 
-Call = Translate | TranslateFile | Detect
+Call = Union[Translate, TranslateFile, Detect, "Chat"]
+"""`Chat` is a string because its module imports this one."""
 
 Handler = Callable[[Request], Callable[[Any], Awaitable[Answer]]]
 """Reads a request; what it returns answers over the store of glossaries, or the documents, of the program."""

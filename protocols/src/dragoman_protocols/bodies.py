@@ -6,7 +6,7 @@ import enum
 import re
 from collections.abc import Mapping
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -124,7 +124,15 @@ def _members(shape: Any, path: str) -> list[str]:
         if not hints:
             return []
         shape = hints[0]
-    return [str(member.value) for each in _leaves(shape) if issubclass(each, enum.Enum) for member in each]
+    values = [member.value for each in _leaves(shape) if issubclass(each, enum.Enum) for member in each]
+    return [str(value) for value in (*values, *_literals(shape))]
+
+
+def _literals(shape: Any) -> list[Any]:
+    """The values of the literals that a type is made of."""
+    if get_origin(shape) is Literal:
+        return list(get_args(shape))
+    return [value for each in get_args(shape) for value in _literals(each)]
 
 
 def _leaves(shape: Any) -> list[type]:
@@ -167,6 +175,10 @@ def _derived(shape: Any, names: list[str]) -> Any:
         return _derived(get_args(shape)[0], names)
     if isinstance(shape, type) and issubclass(shape, msgspec.Struct) and names:
         return derived_peek(shape, *names)
+    if origin is Literal:
+        return type(get_args(shape)[0])
+    if isinstance(shape, type) and issubclass(shape, enum.StrEnum):
+        return str
     if origin is None:
         return shape
     args = tuple(_derived(each, names) for each in get_args(shape))

@@ -142,6 +142,8 @@ class UnknownDeploymentError(CallerError):
 class ModelNotFoundError(UnknownDeploymentError):
     """There is no model of the requested name."""
 
+    code = "model_not_found"
+
 
 class UnknownDocumentError(CallerError):
     """No replica has the requested document."""

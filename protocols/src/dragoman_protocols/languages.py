@@ -6,6 +6,7 @@ Source: https://www.rfc-editor.org/rfc/rfc5646 for tags, CLDR (through langcodes
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +22,9 @@ CHINESE = frozenset({"zh", "cmn"})
 
 AUTO = "auto"
 """A source language that asks for detection."""
+
+MAX_NAME_CHARS = 100
+"""Of a language. The longest English name has 60; the time to find one is quadratic in its length."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,29 @@ def canonical_of_short(tag: str) -> str:
         return langcodes.standardize_tag(tag)
     except (LanguageTagError, LookupError) as error:
         raise UnknownLanguageError(f"{tag!r} is no language tag that is known") from error
+
+
+def tag_of_name(name: str) -> str:
+    """The tag of a language by its name: `Traditional Chinese`.
+
+    Raises:
+        UnknownLanguageError: No language has this name, or it is too long.
+    """
+    # Before it is cached: what is kept of a client's input has to be short.
+    if len(name) > MAX_NAME_CHARS:
+        raise UnknownLanguageError(
+            f"the name of a language has at most {MAX_NAME_CHARS} characters; {name[:40]!r}… has {len(name)}"
+        )
+    return _tag_of_name(name)
+
+
+@lru_cache(maxsize=1024)
+def _tag_of_name(name: str) -> str:
+    # NUL separates keys and values in langcodes' data: it reads beyond their ends then.
+    if "\0" not in name:
+        with suppress(LookupError, UnicodeEncodeError):
+            return str(langcodes.find(name))
+    raise UnknownLanguageError(f'{name[:40]!r} is no language; name it in English, or as BCP-47 such as "de"')
 
 
 class Codes:

@@ -9,7 +9,7 @@ from importlib import import_module
 from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site
 from dragoman_protocols.errors import MethodNotAllowedError
 
-APIS = ("azure.api", "native", "libretranslate.api", "google.api")
+APIS = ("azure.api", "native", "libretranslate.api", "google.api", "openai.api")
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
 Candidates = tuple[Endpoint, ...]
@@ -40,6 +40,8 @@ _TEMPLATES = sorted(
     key=lambda row: (-len(row[0]), -row[1].pattern.count("/")),
 )
 """Longest first, so that `/glossaries/{id}/entries` comes before `/glossaries/{id}`."""
+
+_EXACT = {path: found for path, found in _BY_PATH.items() if "{" not in path}
 
 
 def _respond_preflight(_: Request, __: Site) -> Answer:
@@ -106,7 +108,7 @@ def api_of(request: Request) -> Api | None:
 
 
 def _candidates(request: Request) -> Candidates | None:
-    found = _BY_PATH.get(request.path)
+    found = _EXACT.get(request.path)
     if found is not None:
         return found
     path = request.path.rstrip("/")
@@ -114,4 +116,4 @@ def _candidates(request: Request) -> Candidates | None:
         if path.startswith(prefix) and (match := pattern.fullmatch(path)):
             request.variables = match.groupdict()
             return candidates
-    return _BY_PATH.get(path)
+    return _EXACT.get(path)

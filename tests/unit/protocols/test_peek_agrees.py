@@ -46,11 +46,26 @@ CODES = st.sampled_from(
         "*",
     ]
 )
+NAMES = st.sampled_from(["German", "Traditional Chinese", "hebrew", "Lao", "nothing", "de", "iw", "AUTO"])
 TEXTS = st.one_of(st.text(max_size=5), st.lists(st.text(max_size=5), max_size=3), st.none(), st.integers())
 LIKELY = st.one_of(st.sampled_from(["en", "de", "zh", "zh-Hans", "pt-BR", "he"]), CODES)
 SCRIPTS = st.sampled_from(["Hant", "Latn", "", None])
 ANY = st.one_of(
     CODES, TEXTS, st.booleans(), st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2)
+)
+
+
+MESSAGES = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["system", "developer", "user", "user", "user", "assistant", "tool"]),
+        "content": st.one_of(
+            st.text(max_size=5),
+            st.lists(
+                st.fixed_dictionaries({"type": st.just("text"), "text": st.text(max_size=3)}), max_size=2
+            ),
+            ANY,
+        ),
+    }
 )
 
 
@@ -79,6 +94,19 @@ FIELDS: dict[str, Any] = {
     ),
     "google": _fields(
         {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
+    ),
+    "openai": _fields(
+        {
+            "model": st.sampled_from(["m", "other"]),
+            "messages": st.lists(MESSAGES, max_size=3),
+            "translation_options": st.one_of(
+                st.none(),
+                st.fixed_dictionaries(
+                    {"target_lang": NAMES}, optional={"source_lang": st.one_of(NAMES, CODES)}
+                ),
+            ),
+            "stream": st.booleans(),
+        }
     ),
 }
 """By the API's name: what its JSON bodies, forms and queries are drawn from."""

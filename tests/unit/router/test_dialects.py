@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Kind, Limits, Need, Site
+from dragoman_protocols.api import Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import with_body
-from dragoman_router.dialects import names
 from dragoman_router.dialects.asking import Request
 from dragoman_router.dialects.paths import document_of, family, recognise
 
@@ -74,25 +73,11 @@ def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple
             None,
             ("de",),
         ),
-        (
-            (
-                "/v1/chat/completions",
-                {
-                    "model": "m",
-                    "messages": [{"role": "user", "content": "x"}],
-                    "translation_options": {"source_lang": "auto", "target_lang": "German"},
-                },
-            ),
-            "openai",
-            None,
-            ("de",),
-        ),
-        (("/v1/chat/completions", {"model": "m", "messages": []}), "openai", None, ()),
     ],
 )
 def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str, ...]) -> None:
     found, asked = ask(*arguments)
-    need = asked.needs[0] if asked.needs else Need(None, ())
+    need = asked.needs[0]
     assert (found, need.source, need.targets) == (name, source, targets)
 
 
@@ -110,7 +95,6 @@ def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str
             errors.UnknownLanguageError,
         ),
         ("/v2/translate", b'{"target_lang": "de"}', errors.InvalidFieldError),
-        ("/v1/chat/completions", b"{}", errors.InvalidFieldError),
     ],
 )
 def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause: type[Exception]) -> None:
@@ -119,7 +103,7 @@ def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause:
 
 
 @given(
-    st.sampled_from(["/translate", "/v2/translate", "/language/translate/v2", "/v1/chat/completions"]),
+    st.sampled_from(["/translate", "/v2/translate"]),
     st.binary(),
 )
 def test_no_body_ends_in_another_error(path: str, body: bytes) -> None:
@@ -149,7 +133,6 @@ STATUSES = {
     "/languages": [400, 400, 404, 404, 400, 400, 403, 403, 403, 429, 503, 503, 502, 500],
     "/v2/translate": [400, 400, 404, 404, 400, 413, 403, 403, 456, 429, 503, 503, 502, 504],
     "/language/translate/v2": [400, 400, 404, 404, 400, 413, 401, 403, 429, 429, 503, 503, 502, 504],
-    "/v1/chat/completions": [400, 400, 404, 404, 400, 413, 401, 401, 429, 429, 503, 503, 502, 504],
 }
 
 
@@ -177,7 +160,6 @@ SITE = Site(OFFER, (), ("european",), Limits(None, 1000))
             "",
             '[{"language": "DE", "name": "German"}, {"language": "EN", "name": "English"}]',
         ),
-        ("/v1/models", "", '"id": "european"'),
     ],
 )
 def test_languages(path: str, query: str, expected: str) -> None:
@@ -266,8 +248,3 @@ def test_documents_are_asked_for_by_id(method: str, path: str, found: str | None
 def test_documents_are_asked_for_in_one_way(method: str, path: str) -> None:
     with pytest.raises(errors.UnknownPathError, match="use "):
         recognise(Request(method, path, b"", []))
-
-
-@pytest.mark.parametrize("name", ["\0", "\0" * 13, "German\0", "ger\0man", "abc\0\0\0\0\0"])
-def test_names_that_langcodes_reads_beyond_its_data_for_name_no_language(name: str) -> None:
-    assert names.named(name) is None

@@ -16,11 +16,10 @@ from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLangu
 from dragoman_protocols.glossaries.matching import Glossary, Term, missing
 from dragoman_protocols.google import api as google
 from dragoman_protocols.google.escaping import escaped
-from dragoman_protocols.languages import language, primary
+from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.markup_tokens import Kind, Token
 from dragoman_protocols.offer import name_in, offer_of
-from dragoman_service.dialects.openai.dialect import tag_of
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
@@ -59,7 +58,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
     "google html: quotes": (8_000, lambda size: lambda: escaped('<a b="' * size)),
     "language tag": (8_000, lambda size: lambda: refused(lambda: language("en-" * size + "en"))),
     "language tag of letters": (8_000, lambda size: lambda: refused(lambda: primary("en" + "-abcde" * size))),
-    "language name": (8_000, lambda size: lambda: refused(lambda: tag_of("x" * size))),
+    "language name": (8_000, lambda size: lambda: refused(lambda: tag_of_name("x" * size))),
     "locale": (8_000, lambda size: lambda: name_in("de", "en" + "-en" * size)),
     "terms of every length": (
         1_000,
@@ -150,7 +149,7 @@ def test_a_language_tag_that_is_too_long_is_refused_with_the_limit() -> None:
 
 def test_a_language_name_that_is_too_long_is_refused_with_the_limit() -> None:
     with pytest.raises(UnknownLanguageError, match="at most 100 characters"):
-        tag_of("German " * 20)
+        tag_of_name("German " * 20)
 
 
 def test_a_locale_that_is_too_long_gives_english_names() -> None:

@@ -69,7 +69,12 @@ async def test_models_are_deployments(router: Any, start_upstream: Any) -> None:
     assert (await router.post("/v1/chat/completions", ask | options))[0] == 400
     status, body, _ = await router.post("/v1/chat/completions", ask | {"model": "none"})
     assert (status, body["error"]["code"]) == (404, "model_not_found")
-    assert (await router.get("/v1/models"))[1]["data"][0]["id"] == "european"
+    assert body["error"]["message"] == "no model 'none' here; there is 'european'"
+    listed = (await router.get("/v1/models"))[1]["data"]
+    assert [each["id"] for each in listed] == ["european"]
+    assert (await router.get("/v1/models/european"))[1] == listed[0]
+    assert (await router.get("/v1/models/none"))[1]["error"]["param"] == "model"
+    assert (await router.post("/v1/models/european", {}))[0] == 405
 
 
 async def test_a_canary_gets_its_share_and_yields_it_when_it_is_down(

@@ -13,16 +13,6 @@ def load() -> None:
     langcodes.Language.get("de").display_name("en")
 
 
-def named(name: str) -> str | None:
-    """The tag of a language that is named in any language; None where there is none of this name."""
-    if "\0" in name:  # It separates keys and values in langcodes' data, which reads beyond their ends then.
-        return None
-    try:
-        return str(langcodes.find(name).to_tag())
-    except LookupError:
-        return None
-
-
 @lru_cache(maxsize=1024)
 def english(tag: str) -> str:
     """The name of a tag in English; the tag itself where it has none."""

@@ -15,13 +15,12 @@ from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.google.api import API as GOOGLE
 from dragoman_protocols.libretranslate.api import API as LIBRETRANSLATE
 from dragoman_protocols.native import API as NATIVE
+from dragoman_protocols.openai.api import API as OPENAI
 from dragoman_router.dialects import asking
 from dragoman_router.dialects.asking import Dialect
 from dragoman_router.dialects.deepl import DeepL, DeepLFiles
-from dragoman_router.dialects.openai import OpenAI
 
 DEEPL, DEEPL_FILES = DeepL(), DeepLFiles()
-OPENAI = OpenAI()
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _READ = frozenset({"GET", "POST"})
@@ -55,8 +54,6 @@ PATHS: dict[str, Endpoint] = {
         _endpoint(DEEPL_FILES, Kind.FILE, "/v2/document", _POST),
         _endpoint(DEEPL, Kind.RESPOND, "/v2/languages", _READ),
         _endpoint(DEEPL, Kind.RESPOND, "/v2/usage", _READ, DEEPL.usage),
-        _endpoint(OPENAI, Kind.TRANSLATE, "/v1/chat/completions", _POST),
-        _endpoint(OPENAI, Kind.RESPOND, "/v1/models", _GET),
     )
 }
 

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.api import Need, Peek
-from dragoman_protocols.errors import ModelNotFoundError, UnknownDeploymentError, UnsupportedPairError
+from dragoman_protocols.errors import UnknownDeploymentError, UnsupportedPairError
 from dragoman_protocols.offer import Offer, offer_of
+from dragoman_protocols.openai.api import model_not_found
 from dragoman_router.dialects.asking import Request
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.routing.deployments import Deployment
@@ -56,7 +57,7 @@ async def place(
     if peek.model is not None:
         named = fleet.named(peek.model)
         if not named:
-            raise ModelNotFoundError(f"the model {peek.model[:120]!r} does not exist")
+            raise model_not_found(peek.model, catalogue.models())
     if not peek.needs:
         return Placement(tuple(named if named is not None else sorted(fleet.backends)), "any")
     needs, found = await _found(peek, fleet, detect)

@@ -23,7 +23,6 @@ from dragoman_service.dialects import openapi
 from dragoman_service.dialects.deepl.dialect import DeepL
 from dragoman_service.dialects.deepl.routes import deepl_routes
 from dragoman_service.dialects.deepl.usage import Usage
-from dragoman_service.dialects.openai.routes import openai_routes
 from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
@@ -117,7 +116,6 @@ def create_app(
         settings.languages, glossaries, Usage(settings.deepl_character_limit), settings.max_texts, held
     )
     app.include_router(deepl_routes(answering, deepl))
-    app.include_router(openai_routes(answering, settings.name))
     app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _last_handler(metrics))

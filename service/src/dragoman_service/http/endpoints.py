@@ -22,6 +22,7 @@ from dragoman_protocols.api import (
     Translate,
     TranslateFile,
 )
+from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
 from dragoman_protocols.errors import CapacityError, MethodNotAllowedError, RequestError
 from dragoman_protocols.multipart import read_form
@@ -29,6 +30,7 @@ from dragoman_protocols.routes import api_of, recognise, with_body
 from dragoman_service.engine.protocol import Phase
 from dragoman_service.http import work
 from dragoman_service.http.answering import Answering
+from dragoman_service.http.chat import ChatWork
 from dragoman_service.http.files import Files, FileWork, file_work
 from dragoman_service.http.work import response_of
 
@@ -138,6 +140,8 @@ class _Served:
     def read(self, _: Received, __: bytes) -> work.Work | Awaitable[work.Work]:
         """What the core has to do; raises `CallerError`."""
         call = self.call()
+        if isinstance(call, Chat):
+            return ChatWork(call)
         assert isinstance(call, Translate)
 
         def render(results: Results) -> Response:

@@ -1,0 +1,262 @@
+"""OpenAI: `/v1/chat/completions` and `/v1/models`; with `translation_options`, as Qwen-MT has them.
+
+The model is the name of a deployment. With options the last message of the user is translated; without them it is a
+chat with the model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from dragoman_contract.languages import is_tag
+from dragoman_protocols.api import (
+    JSON_TYPE,
+    Answer,
+    Endpoint,
+    Kind,
+    Need,
+    Operation,
+    Peek,
+    Request,
+    Results,
+    Site,
+    Translate,
+    error_answer,
+    json_answer,
+)
+from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.chat import Chat, Sampling
+from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import AUTO, Codes, tag_of_name
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.openai import types
+from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
+from dragoman_protocols.openai.types import MAX_STOPS, ChatRequest, Role, TermPair, TranslationOptions
+from dragoman_protocols.translation import TranslationRequest
+
+MAX_LISTED = 12
+
+STATUSES = {
+    400: "a field or a language is wrong, or the texts are too long (context_length_exceeded)",
+    401: "an API key is required, or the one sent is unknown",
+    404: "model_not_found",
+    413: "body_too_large",
+    429: "the key's quota is used up, or its rate exceeded",
+    500: "the model did not answer",
+    502: "the replicas failed",
+    503: "loading, draining or overloaded; with Retry-After",
+    504: "not finished in time",
+}
+
+CODES = Codes({}, {})
+
+STARTED_S = int(time.time())
+"""Answered as the models' time of creation."""
+
+_Peeked = derived_peek(
+    ChatRequest,
+    "model",
+    "messages.role",
+    "messages.content.text",
+    "translation_options.target_lang",
+    "translation_options.source_lang",
+)
+_PEEK = msgspec.json.Decoder(_Peeked)
+_READ = msgspec.json.Decoder(ChatRequest)
+
+
+class OpenAI:
+    """The API."""
+
+    name = "openai"
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """See `error_body`."""
+        return error_answer(error, ERRORS[error][0], error_body(error))
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The model; with options the pair and the text."""
+    body = read_json(request.body, _PEEK)
+    if body.model is None:
+        raise InvalidFieldError("model is required")
+    messages = body.messages or ()
+    options = body.translation_options
+    if options is None:
+        return Peek((), sum(len(_text(message)) for message in messages), body.model)
+    if options.target_lang is None:
+        raise InvalidFieldError("translation_options.target_lang is required")
+    need = _need(messages, options, offer)
+    return Peek((need,), sum(map(len, need.texts)), body.model)
+
+
+def read(request: Request, site: Site) -> Translate | Chat:
+    """A translation, or a chat."""
+    body = read_json(request.body, _READ)
+    if body.model not in site.models:
+        raise model_not_found(body.model, site.models)
+    if body.logprobs:
+        raise InvalidFieldError("logprobs: true is not supported")
+    if len(body.stops) > MAX_STOPS or not all(body.stops):
+        raise InvalidFieldError(f"stop: at most {MAX_STOPS} strings, none of them empty")
+    completion = Completion(body.model, body.includes_usage)
+    if body.translation_options is None:
+        return Chat(_turns(body), _sampling(body), body.model, completion, bool(body.stream))
+    need = _need(body.messages, body.translation_options, site.offer)
+
+    def render(results: Results) -> Answer:
+        result = results[0][0]
+        return completion.whole(result.text, end_of(result))
+
+    return Translate(
+        (_translation(need, body.translation_options),),
+        sum(map(len, need.texts)),
+        render,
+        (need,),
+        TranslationChunks(completion) if body.stream else None,
+        model=body.model,
+    )
+
+
+def respond_models(_: Request, site: Site) -> Answer:
+    """All models."""
+    return json_answer({"object": "list", "data": [_card(model) for model in site.models]})
+
+
+def respond_model(request: Request, site: Site) -> Answer:
+    """One model by its name."""
+    assert request.variables is not None
+    name = request.variables["name"]
+    if name not in site.models:
+        raise model_not_found(name, site.models)
+    return json_answer(_card(name))
+
+
+def model_not_found(name: str, models: Sequence[str]) -> ModelNotFoundError:
+    """There is no model of a name; there are others."""
+    listed = ", ".join(map(repr, models[:MAX_LISTED])) + (", …" if len(models) > MAX_LISTED else "")
+    there = f"; there {'is' if len(models) == 1 else 'are'} {listed}" if models else ""
+    return ModelNotFoundError(f"no model {name[:100]!r} here{there}")
+
+
+def _card(model: str) -> dict[str, Any]:
+    return {"id": model, "object": "model", "created": STARTED_S, "owned_by": "dragoman"}
+
+
+def _text(message: Any) -> str:
+    content = message.content
+    if isinstance(content, str):
+        return content
+    return "".join(part.text or "" for part in content or ())
+
+
+def _need(messages: Sequence[Any], options: Any, offer: Offer) -> Need:
+    """The pair, and the last message of the user."""
+    texts = [_text(message) for message in messages if message.role == Role.USER]
+    if not texts:
+        raise InvalidFieldError("messages: none has the role user")
+    source = AUTO if options.source_lang is None else options.source_lang
+    return Need(
+        None if source.lower() == AUTO else _tag(source, offer.listed_sources),
+        (_tag(options.target_lang, offer.listed_targets),),
+        (texts[-1],),
+    )
+
+
+def _tag(language: str, listed: frozenset[str]) -> str:
+    """The tag of a language that is given by its tag or its English name."""
+    return CODES.tag(language if is_tag(language) else tag_of_name(language), listed)
+
+
+def _translation(need: Need, options: TranslationOptions) -> TranslationRequest:
+    _check_terms("terms", options.terms)
+    _check_terms("tm_list", options.tm_list)
+    examples = [
+        f"Keep to this earlier translation: {each.source!r} became {each.target!r}."
+        for each in options.tm_list
+    ]
+    return TranslationRequest(
+        need.texts,
+        need.targets[0],
+        need.source,
+        terms=tuple(Term(term.source, term.target) for term in options.terms),
+        instructions=(*([options.domains] if options.domains.strip() else []), *examples),
+    )
+
+
+def _check_terms(field: str, pairs: Sequence[TermPair]) -> None:
+    for index, pair in enumerate(pairs):
+        if not (pair.source.strip() and pair.target.strip()):
+            raise InvalidFieldError(
+                f"translation_options.{field}[{index}]: source and target must not be blank"
+            )
+
+
+def _turns(body: ChatRequest) -> tuple[tuple[str, str], ...]:
+    """The messages of a chat; chat templates do not know the role `developer`."""
+    if body.messages[-1].role != Role.USER:
+        raise InvalidFieldError("messages: the last one must have the role user")
+    turns = tuple(
+        (str(Role.SYSTEM if message.role == Role.DEVELOPER else message.role), _text(message))
+        for message in body.messages
+    )
+    if not turns[-1][1].strip():
+        raise EmptyTextError("messages: the last one is empty")
+    return turns
+
+
+def _sampling(body: ChatRequest) -> Sampling:
+    return Sampling(
+        body.temperature,
+        body.top_p,
+        body.max_completion_tokens or body.max_tokens,
+        body.stops,
+        body.seed,
+        body.presence_penalty or 0.0,
+        body.frequency_penalty or 0.0,
+    )
+
+
+API = OpenAI()
+_MODELS = "/v1/models"
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        "/v1/chat/completions",
+        frozenset({"POST"}),
+        peek=peek,
+        read=read,
+        operation=Operation(
+            "Translate the last message, or chat.",
+            types.ChatAnswer,
+            STATUSES,
+            types.OpenAIErrorResponse,
+            {JSON_TYPE: ChatRequest},
+            streams=True,
+        ),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        _MODELS,
+        frozenset({"GET"}),
+        respond=respond_models,
+        operation=Operation("List the models.", types.Models, {}, types.OpenAIErrorResponse),
+    ),
+    Endpoint(
+        API,
+        Kind.RESPOND,
+        f"{_MODELS}/{{name}}",
+        frozenset({"GET"}),
+        respond=respond_model,
+        operation=Operation(
+            "One model by its name.", types.Model, {404: STATUSES[404]}, types.OpenAIErrorResponse
+        ),
+    ),
+)
