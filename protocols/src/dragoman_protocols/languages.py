@@ -156,10 +156,11 @@ class Codes:
     Args:
         tags: The tags that its codes stand for, by the code in lower case.
         given: The codes that it answers with, by the tag.
+        names: Whether a language's name is a code too.
     """
 
-    def __init__(self, tags: Mapping[str, str], given: Mapping[str, str]) -> None:
-        self._tags, self._given = tags, given
+    def __init__(self, tags: Mapping[str, str], given: Mapping[str, str], *, names: bool = False) -> None:
+        self._tags, self._given, self._names = tags, given, names
 
     def tag(self, code: str, listed: frozenset[str]) -> str:
         """The tag of a code.
@@ -175,7 +176,9 @@ class Codes:
         if lowered in listed:
             return code
         found = self._tags.get(lowered)
-        return canonical(code) if found is None else found
+        if found is not None:
+            return found
+        return canonical(tag_of_name(code) if self._names and not is_tag(code) else code)
 
     def source(self, code: str | None, listed: frozenset[str]) -> str | None:
         """The same for a source language: None for `auto`, an empty code or none, which ask for detection.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -29,6 +29,7 @@ class Body(Struct, forbid_unknown_fields=True):
     terms: list[Term] = []
     number: Annotated[int, Meta(ge=0, le=9)] = 0
     seconds: Annotated[float, Meta(gt=0)] | None = None
+    kind: Literal["a", "b"] | None = None
     renamed: bool = msgspec.field(default=False, name="isOther")
 
 
@@ -44,6 +45,7 @@ DECODER = msgspec.json.Decoder(Body)
         (b'{"text": ["a", 1]}', "text[1] must be a string"),
         (b'{"text": "a", "tune": 1}', "'tune' is no field of this request"),
         (b'{"text": "a", "tone": "no"}', "tone must be one of more, less"),
+        (b'{"text": "a", "kind": "no"}', "kind must be one of a, b"),
         (b'{"text": "a", "terms": [{"source": "a"}]}', "terms[0].target is required"),
         (b'{"text": "a", "terms": [{"source": "", "target": ""}]}', "terms[0].source must not be empty"),
         (
@@ -74,10 +76,12 @@ def test_very_many_values_are_not_decoded() -> None:
 
 
 def test_a_peek_reads_some_fields_and_requires_none() -> None:
-    peek = msgspec.json.Decoder(derived_peek(Body, "text", "isOther", "terms.source"))
+    peek = msgspec.json.Decoder(derived_peek(Body, "text", "isOther", "terms.source", "tone", "kind"))
     read = peek.decode(
         b'{"new": {}, "number": 99, "terms": [{"source": "aaaaaa", "target": 1}], "isOther": true}'
     )
     assert (read.text, read.renamed, read.terms[0].source) == (None, True, "aaaaaa")
+    newer = peek.decode(b'{"tone": "newer", "kind": "newer"}')
+    assert (newer.tone, newer.kind) == ("newer", "newer")
     with pytest.raises(msgspec.ValidationError):
         peek.decode(b'{"text": 1}')

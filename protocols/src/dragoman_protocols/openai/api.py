@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from dragoman_contract.languages import is_tag
 from dragoman_protocols.api import (
     JSON_TYPE,
     Answer,
@@ -32,7 +31,7 @@ from dragoman_protocols.bodies import derived_peek, read_json
 from dragoman_protocols.chat import Chat, Sampling
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
 from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import AUTO, Codes, tag_of_name
+from dragoman_protocols.languages import AUTO, Codes
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openai import types
 from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
@@ -53,7 +52,10 @@ STATUSES = {
     504: "not finished in time",
 }
 
-CODES = Codes({}, {})
+USER = Role.USER.value
+"""Compared for each message; an Enum's member takes longer to look up."""
+
+CODES = Codes({}, {}, names=True)
 
 STARTED_S = int(time.time())
 """Answered as the models' time of creation."""
@@ -157,20 +159,15 @@ def _text(message: Any) -> str:
 
 def _need(messages: Sequence[Any], options: Any, offer: Offer) -> Need:
     """The pair, and the last message of the user."""
-    texts = [_text(message) for message in messages if message.role == Role.USER]
+    texts = [_text(message) for message in messages if message.role == USER]
     if not texts:
         raise InvalidFieldError("messages: none has the role user")
     source = AUTO if options.source_lang is None else options.source_lang
     return Need(
-        None if source.lower() == AUTO else _tag(source, offer.listed_sources),
-        (_tag(options.target_lang, offer.listed_targets),),
+        None if source.lower() == AUTO else CODES.tag(source, offer.listed_sources),
+        (CODES.tag(options.target_lang, offer.listed_targets),),
         (texts[-1],),
     )
-
-
-def _tag(language: str, listed: frozenset[str]) -> str:
-    """The tag of a language that is given by its tag or its English name."""
-    return CODES.tag(language if is_tag(language) else tag_of_name(language), listed)
 
 
 def _translation(need: Need, options: TranslationOptions) -> TranslationRequest:
@@ -199,7 +196,7 @@ def _check_terms(field: str, pairs: Sequence[TermPair]) -> None:
 
 def _turns(body: ChatRequest) -> tuple[tuple[str, str], ...]:
     """The messages of a chat; chat templates do not know the role `developer`."""
-    if body.messages[-1].role != Role.USER:
+    if body.messages[-1].role != USER:
         raise InvalidFieldError("messages: the last one must have the role user")
     turns = tuple(
         (str(Role.SYSTEM if message.role == Role.DEVELOPER else message.role), _text(message))
