@@ -289,6 +289,7 @@ class Translate:
         events: Set where the one request's translation is to be streamed.
         glossary_ids: Glossaries whose terms the pod adds to the requests.
         model: Name of a deployment.
+        uses_quota: Whether its characters count towards the pod's own quota.
     """
 
     requests: tuple[TranslationRequest, ...]
@@ -298,6 +299,7 @@ class Translate:
     events: Events | None = None
     glossary_ids: tuple[str, ...] = ()
     model: str | None = None
+    uses_quota: bool = False
 
     def peek(self) -> Peek:
         """What a router must find in the same request."""
@@ -313,7 +315,7 @@ class TranslateFile:
         content: Its bytes.
         request: The options; without texts, which the pod reads in the file.
         needs: See `Translate`.
-        render: Makes the answer of what the pod keeps of the file: of LibreTranslate's its URL.
+        render: Makes the answer of the `Document`, where it is translated in the background; else of its URL.
         sample: The beginning of the file, to detect its language by.
         glossary_ids: See `Translate`.
     """
@@ -377,6 +379,7 @@ class Operation:
         query_beside_body: Whether a request with a body has the query too.
         body_required: Whether there has to be a body.
         streams: Whether the answer can be a stream of events.
+        status: Of the answer.
     """
 
     summary: str
@@ -388,6 +391,7 @@ class Operation:
     query_beside_body: bool = False
     body_required: bool = True
     streams: bool = False
+    status: int = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -409,6 +413,7 @@ class Endpoint:
         needs_key: Whether a key is required where keys are.
         cors: Whether web pages of any origin may call it: the preflight request is answered for it.
         max_body_bytes: Maximum, where it is below the program's own.
+        in_background: Whether a file is translated after its upload was answered; so too for what fetches it.
         operation: For the OpenAPI document; None: not in it.
     """
 
@@ -426,4 +431,9 @@ class Endpoint:
     needs_key: bool = True
     cors: bool = False
     max_body_bytes: int | None = None
+    in_background: bool = False
     operation: Operation | None = None
+
+    def body_limit(self, most_bytes: int) -> int:
+        """The maximum of a body where a program has one for all endpoints."""
+        return most_bytes if self.max_body_bytes is None else min(most_bytes, self.max_body_bytes)

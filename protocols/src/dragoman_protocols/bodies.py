@@ -103,6 +103,8 @@ def _expected(types: str) -> str:
 
 
 def _root(shape: Any) -> str:
+    if get_origin(shape) is dict:
+        return "a JSON object"
     if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
         return "a JSON array"
     required = [field.encode_name for field in msgspec.structs.fields(shape) if field.required]

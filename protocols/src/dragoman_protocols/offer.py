@@ -30,10 +30,12 @@ class Offer:
     Args:
         sources: BCP-47 tags, each once.
         targets: For each source, what it can become.
+        named_targets: Targets that a deployment lists by name rather than by "any", in lower case.
     """
 
     sources: tuple[str, ...]
     targets: Mapping[str, tuple[str, ...]]
+    named_targets: frozenset[str] = frozenset()
 
     @cached_property
     def all_targets(self) -> tuple[str, ...]:
@@ -79,7 +81,8 @@ def offer_of(deployments: Iterable[tuple[Languages, ...]]) -> Offer:
         )
         for source in written_out(entry.source for entry in entries)
     }
-    return Offer(tuple(source for source in targets if targets[source]), targets)
+    listed = frozenset(tag.lower() for entry in entries for tag in entry.targets if tag != ANY)
+    return Offer(tuple(source for source in targets if targets[source]), targets, listed)
 
 
 def name_in(tag: str, locale: str) -> str:

@@ -37,7 +37,10 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
         "description": operation.summary,
         "operationId": f"{endpoint.api.name}{endpoint.path}_{method}".replace("/", "_").lower(),
         "responses": {
-            "200": {"description": "OK", "content": _content(operation.answer) | _events(operation)},
+            str(operation.status): {
+                "description": "OK",
+                "content": _content(operation.answer) | _events(operation),
+            },
             **{
                 str(status): {"description": said, "content": _content(operation.error)}
                 for status, said in operation.errors.items()

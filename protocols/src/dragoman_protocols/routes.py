@@ -9,7 +9,7 @@ from importlib import import_module
 from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site
 from dragoman_protocols.errors import MethodNotAllowedError
 
-APIS = ("azure.api", "native", "libretranslate.api", "google.api", "openai.api")
+APIS = ("azure.api", "native", "libretranslate.api", "deepl.api", "google.api", "openai.api")
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
 Candidates = tuple[Endpoint, ...]

@@ -17,8 +17,8 @@ import uvloop
 from dragoman_contract.command_line import configure_logging
 from dragoman_contract.live_files import LiveFiles
 from dragoman_contract.serving import bound_socket, use_one_worker_thread
+from dragoman_protocols.languages import load_names
 from dragoman_router.access.keys import KeyRing
-from dragoman_router.dialects import names
 from dragoman_router.errors import RouterError, SettingsError
 from dragoman_router.fleet import static
 from dragoman_router.fleet.background import BackgroundTasks
@@ -72,7 +72,7 @@ def _bound(settings: Settings) -> socket.socket:
 
 async def _run(settings: Settings) -> None:
     use_one_worker_thread()
-    names.load()  # On first use this would hold up the event loop.
+    load_names()  # On first use this would hold up the event loop.
     # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
     gc.collect()
     gc.freeze()

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages
-from dragoman_protocols.api import Endpoint, Limits, Request, Site
+from dragoman_protocols.api import Endpoint, Kind, Limits, Request, Site
 from dragoman_protocols.errors import CallerError
+from dragoman_protocols.forms import fields_of
+from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.routes import ENDPOINTS, recognise, with_body
 
@@ -76,6 +78,19 @@ def _fields(likely: Mapping[str, Any]) -> Any:
     )
 
 
+_GLOSSARIES = st.sampled_from(["", "a", "a,b", " a , b ,", ",", "a,b,c,d,e,f"])
+_DEEPL: dict[str, Any] = {
+    "text": st.lists(st.text(max_size=5), min_size=1, max_size=3),
+    "target_lang": st.sampled_from(["DE", "de", "PT-BR", "EN-US", "zh-tw", "NB", "he", "xx"]),
+}
+_DEEPL_OPTIONS: dict[str, Any] = {
+    "source_lang": st.sampled_from(["EN", "IW", "he", "eng", "EN-GB", ""]),
+    "glossary_id": _GLOSSARIES,
+    "glossary_ids": st.one_of(_GLOSSARIES, st.lists(_GLOSSARIES, max_size=3)),
+    "formality": st.sampled_from(["more", "prefer_less", "loud"]),
+    "filename": st.sampled_from(["a.txt", "b.docx", ""]),
+}
+
 FIELDS: dict[str, Any] = {
     "azure": st.fixed_dictionaries(
         {
@@ -91,6 +106,9 @@ FIELDS: dict[str, Any] = {
     "native": _fields({"text": TEXTS, "target_lang": LIKELY, "source_lang": LIKELY}),
     "libretranslate": _fields(
         {"q": TEXTS, "target": LIKELY, "source": LIKELY, "format": st.sampled_from(["html", "text"])}
+    ),
+    "deepl": st.one_of(
+        st.fixed_dictionaries(_DEEPL, optional=_DEEPL_OPTIONS), _fields({**_DEEPL, **_DEEPL_OPTIONS})
     ),
     "google": _fields(
         {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
@@ -164,6 +182,10 @@ def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
     document = data.draw(BODIES.get(endpoint.api.name, st.just(fields)))
     method = data.draw(st.sampled_from(sorted(endpoint.methods)))
     kind = data.draw(st.sampled_from([b"", FORM, b"application/json"]))
+    if endpoint.kind is Kind.FILE:
+        upload = Upload(fields_of(encoded(fields), 100, "form"), "sample", "a.txt", b"sample")
+        agree(endpoint, Request(method, endpoint.path, query, [], upload=upload))
+        return
     for body in (b"", encoded(fields), json.dumps(document).encode()):
         for each in (b"", query):
             agree(endpoint, Request(method, endpoint.path, each, [(b"content-type", kind)], body))

@@ -17,8 +17,8 @@ from dragoman_protocols.errors import (
 from dragoman_router.access.accounts import Account
 from dragoman_router.access.keys import KeyRing, presented, presented_in_body
 from dragoman_router.access.rates import Limits
-from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import SettingsError
+from dragoman_router.request import Request
 
 
 def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:

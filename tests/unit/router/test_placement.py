@@ -9,10 +9,10 @@ import pytest
 from dragoman_contract.languages import Languages
 from dragoman_protocols.api import Need, Peek
 from dragoman_protocols.errors import UnsupportedPairError
-from dragoman_router.dialects.asking import Request
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.placement import Catalogue, Placement, place
+from dragoman_router.request import Request
 from dragoman_router.routing.deployments import Deployment
 
 SERVED: dict[str, dict[str, tuple[str, ...]]] = {

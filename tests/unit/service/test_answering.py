@@ -1,4 +1,4 @@
-"""What the routes of all dialects share, without HTTP."""
+"""What all endpoints share, without HTTP."""
 
 import asyncio
 from collections.abc import AsyncGenerator

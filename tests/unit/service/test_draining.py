@@ -6,6 +6,7 @@ from starlette.responses import Response
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
 from dragoman_protocols import native
 from dragoman_protocols.api import Request
+from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import (
     CapacityError,
     CutShortError,
@@ -15,7 +16,6 @@ from dragoman_protocols.errors import (
     OverloadedError,
     RequestError,
 )
-from dragoman_service.dialects.deepl.errors import DocumentNotDoneError
 from dragoman_service.http.answering import refusal
 from dragoman_service.http.draining import (
     DIRECT_SEEN_S,

@@ -9,7 +9,7 @@ from typing import Any
 import deepl
 import pytest
 
-from dragoman_service.dialects.deepl.usage import UNLIMITED
+from dragoman_protocols.deepl.api import UNLIMITED
 
 KEY = "any-key"
 

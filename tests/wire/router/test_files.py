@@ -214,7 +214,7 @@ async def test_what_cannot_be_led_anywhere_is_refused_in_the_dialects_words(
 ) -> None:
     router.serve("a")
     async with router.http.post(router.url + path, data=form(**fields)) as got:
-        assert (got.status, list(await got.json())) == (status, [key])
+        assert (got.status, key in await got.json()) == (status, True)
     got_status, body, _ = await router.post(path, {"target": "de"})
     assert (got_status, body[key]) == (400, "the body is no form with a file; send multipart/form-data")
 

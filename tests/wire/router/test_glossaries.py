@@ -215,9 +215,6 @@ class Kept:
             raise self.found
         return (self.found,)
 
-    async def answer(self, request: Any) -> Any:
-        raise AssertionError(request)
-
 
 def lacking(holds: bool = True, taken: int = 204) -> Any:
     """A replica that lacks the glossary until it is brought, or for ever."""
@@ -311,7 +308,7 @@ async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
     routers = [await start_router() for _ in range(2)]
     for each in routers:
         each.serve("a", one.replica(), pairs={"en": ("de",), "de": ("en",)})
-        each.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path), each.state.fleet)
+        each.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path))
     made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
     status, glossary, _ = await routers[0].post("/v2/glossaries", made)
     assert status == 201
@@ -358,7 +355,7 @@ async def test_keys_are_asked_for_at_glossaries_too(start_router: Any, tmp_path:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "one").write_text("secret-key")
     router = await start_router(keys_dir=tmp_path / "keys")
-    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
+    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"))
     for headers, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
         assert (await router.get("/v2/glossaries", headers=headers))[0] == status
     told = {"Authorization": "DeepL-Auth-Key secret-key"}

@@ -141,7 +141,7 @@ async def test_a_query_of_too_many_fields_is_the_callers_error(
     headers = {"x-api-key": KEY} if key == "header" else {}
     async with keyed.http.post(keyed.url + path + query, data=b"q=x", headers=headers) as got:
         document = json.loads(await got.read())
-        if key == "header" and path in ("/translate", "/v1/chat/completions", "/language/translate/v2"):
+        if key == "header" and "api-version" not in path:
             # The query of a request with a body that is no form is not read there.
             assert got.status < 500
         else:

@@ -22,7 +22,7 @@ from dragoman_bench.hostile_fields import FIELDS, Field
 from dragoman_bench.hostile_values import KINDS
 from dragoman_protocols import detection
 from dragoman_protocols.glossaries.directory import DirectoryStore
-from dragoman_router.dialects import names
+from dragoman_protocols.languages import load_names
 from dragoman_router.state.kept_glossaries import KeptGlossaries
 
 COUNT = int(os.environ.get("HOSTILE_VALUES", "600"))
@@ -55,7 +55,7 @@ class Stalls:
 @pytest.fixture
 def stalls(monkeypatch: pytest.MonkeyPatch) -> Stalls:
     # What is loaded once, in a thread, is no matter of what is sent.
-    names.load()
+    load_names()
     detection.detect("Where is the station?")
     return Stalls(monkeypatch)
 
@@ -115,7 +115,7 @@ async def test_no_value_of_any_field_stalls_the_loop(
     (tmp_path / "keys" / "alice").write_bytes(KEY)
     options = {} if keys == "none" else {"keys_dir": tmp_path / "keys"}
     router = await start_router(max_queue_s=5, **options)
-    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"), router.state.fleet)
+    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"))
     one = await start_upstream()
     router.serve("a", one.replica(), pairs={"en": ("de",), "fr": ("de",)})
     router.serve("b", one.replica(), pairs={"es": ("de",)})
@@ -235,7 +235,7 @@ async def test_chunks_of_a_byte_are_ended_before_they_cost(router: Any, stalls: 
 
 async def test_a_large_glossary_is_no_stall(start_router: Any, tmp_path: Path, stalls: Stalls) -> None:
     router = await start_router()
-    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path), router.state.fleet)
+    router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path))
     router.serve("a")
     entries = "\\n".join(f"w{at}\\tv{at}" for at in range(65_000))
     body = (

@@ -10,7 +10,7 @@ from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
 from dragoman_router.access.keys import Key, KeyRing, presented, presented_in_body
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
-from dragoman_router.dialects.asking import Request
+from dragoman_router.request import Request
 
 REMEMBERED_CLIENTS = 10_000
 """Addresses whose rate is kept; the one used least recently is dropped first."""

@@ -20,8 +20,8 @@ from dragoman_protocols.errors import KeyMissingError, KeyRefusedError
 from dragoman_protocols.forms import field_of, first
 from dragoman_router.access.accounts import Account
 from dragoman_router.access.rates import Limits
-from dragoman_router.dialects.asking import Request
 from dragoman_router.errors import SettingsError
+from dragoman_router.request import Request
 
 SHORTEST = 8
 LONGEST_BYTES = 4096

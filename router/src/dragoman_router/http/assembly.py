@@ -59,7 +59,7 @@ def assemble(
         memory=BodyMemory(settings.max_memory_bytes),
         detect=detect,
         heads=HeadWriter(settings.router_id, frozenset() if ring is None else SECRET_HEADERS, chance),
-        glossaries=KeptGlossaries(store_of(settings, shared), fleet),
+        glossaries=KeptGlossaries(store_of(settings, shared)),
     )
     if shared is not None:
         shared.metrics.register(metrics.registry)

@@ -8,8 +8,7 @@ from typing import Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
-from dragoman_protocols.api import Answer
-from dragoman_router.dialects.asking import Request
+from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_router.fleet.connections import ExchangeError, Pool
 
 log = logging.getLogger(__name__)
@@ -23,8 +22,9 @@ NO_CONTENT = 204
 class Glossaries(Protocol):
     """Where they are."""
 
-    async def answer(self, request: Request) -> Answer:
-        """Answer a request at one of the paths of glossaries; what goes wrong is answered too."""
+    @property
+    def store(self) -> GlossaryStore:
+        """The store that requests at the paths of glossaries are answered from."""
         ...
 
     async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:

@@ -11,8 +11,8 @@ from dragoman_protocols.api import Need, Peek
 from dragoman_protocols.errors import UnknownDeploymentError, UnsupportedPairError
 from dragoman_protocols.offer import Offer, offer_of
 from dragoman_protocols.openai.api import model_not_found
-from dragoman_router.dialects.asking import Request
 from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.request import Request
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.pairs import Match
 

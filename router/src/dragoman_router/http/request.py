@@ -21,8 +21,8 @@ from dragoman_contract.routing import (
 )
 from dragoman_contract.serving import discard_body
 from dragoman_protocols.errors import BodyTooLargeError, OverloadedError
-from dragoman_router.dialects.asking import Request
 from dragoman_router.http.placement import DOCUMENT, Placement
+from dragoman_router.request import Request
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -66,7 +66,7 @@ def check_left(headers: Mapping[str, str], characters: int) -> None:
 
 @dataclass(frozen=True)
 class Answering:
-    """What the routes of all dialects share.
+    """What all endpoints share.
 
     Args:
         translator: The core.
@@ -74,7 +74,6 @@ class Answering:
         admission: Tells whether there is room for one more.
         accounting: Counts and traces them.
         max_body_bytes: Largest body that is read.
-        max_texts: Most texts in one request.
     """
 
     translator: Translator
@@ -82,30 +81,29 @@ class Answering:
     admission: Admission
     accounting: Accounting
     max_body_bytes: int
-    max_texts: int
 
-    async def answer(self, request: Request, dialect: Dialect, max_body_bytes: int | None = None) -> Response:
-        """Answer a request that wants the engine, on a path that one dialect has to itself."""
-        return await self.translate(request, lambda *_: dialect, max_body_bytes)
+    async def answer(self, request: Request, dialect: Dialect) -> Response:
+        """Answer a request that needs the engine, on a path that one API has to itself."""
+        return await self.translate(request, lambda *_: dialect, self.max_body_bytes)
 
     async def translate(
         self,
         request: Request,
         choose: Callable[[Request, bytes], Dialect],
-        max_body_bytes: int | None = None,
+        max_body_bytes: int,
     ) -> Response:
-        """Answer a request that wants the engine.
+        """Answer a request that needs the engine.
 
         Args:
             request: Whose body has not been read.
             choose: Tells the dialect by the request's shape; for an empty body too, should reading fail.
-            max_body_bytes: Largest body that is read, where it is not that of all routes.
+            max_body_bytes: Maximum of the body.
         """
         dialect = choose(request, b"")
         with ExitStack() as held:
             account = held.enter_context(self.accounting.request(dialect.name, request.headers))
             try:
-                body = await read_body(request, max_body_bytes or self.max_body_bytes)
+                body = await read_body(request, max_body_bytes)
                 dialect = await in_thread_if_long(len(body), partial(choose, request, body))
                 account.received(dialect.name)
                 held.enter_context(self.lifecycle.admit(direct=not request.headers.get(ROUTER_HEADER)))

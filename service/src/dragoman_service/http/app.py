@@ -1,4 +1,4 @@
-"""The application: the core, the probes and the dialects put together."""
+"""The application: the core, the probes and the APIs put together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,12 @@ from dragoman_protocols.api import Limits, Site
 from dragoman_protocols.api import Request as ApiRequest
 from dragoman_protocols.errors import DefectError
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.openapi import document
+from dragoman_protocols.routes import ENDPOINTS
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
-from dragoman_service.dialects import openapi
-from dragoman_service.dialects.deepl.dialect import DeepL
-from dragoman_service.dialects.deepl.routes import deepl_routes
-from dragoman_service.dialects.deepl.usage import Usage
-from dragoman_service.dialects.queries import BoundedQuery
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.accounting import Accounting
@@ -32,11 +29,13 @@ from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.exposition import Exposition
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossary_store import open_store
+from dragoman_service.http.glossary_terms import GlossaryTerms
 from dragoman_service.http.held_glossaries import HeldGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import Metrics
 from dragoman_service.http.probes import Tolerance, probe_routes
+from dragoman_service.http.quota import Quota
 from dragoman_service.http.routers import RouterWatch, router_routes
 from dragoman_service.http.tracing import Tracing
 from dragoman_service.http.work import response_of
@@ -96,27 +95,25 @@ def create_app(
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
     shown = Exposition(registry, lambda: engine.hidden_metrics)
     app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
-    app.add_middleware(BoundedQuery)
     held = HeldGlossaries()
     app.include_router(router_routes(lifecycle, held))
     accounting = Accounting(metrics, tracing, shortest)
-    answering = Answering(
-        translator, lifecycle, admission, accounting, settings.max_body_bytes, settings.max_texts
-    )
+    answering = Answering(translator, lifecycle, admission, accounting, settings.max_body_bytes)
     site = Site(
         offer_of([settings.languages]),
         settings.languages,
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
     )
-    app.add_middleware(Endpoints, answering=answering, site=site)
-    app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    glossaries = open_store(settings.glossary_dir, settings.cache_dir)
-    deepl = DeepL(
-        settings.languages, glossaries, Usage(settings.deepl_character_limit), settings.max_texts, held
+    app.add_middleware(
+        Endpoints,
+        answering=answering,
+        site=site,
+        glossaries=GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir), held),
+        quota=Quota(settings.deepl_character_limit),
     )
-    app.include_router(deepl_routes(answering, deepl))
-    app.openapi = lambda: openapi.document(app)  # type: ignore[method-assign]
+    app.add_middleware(RouterWatch, lifecycle=lifecycle)
+    app.openapi = partial(document, ENDPOINTS, app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _last_handler(metrics))
     return app

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from starlette.requests import Request as Received
 from starlette.responses import Response
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_protocols.api import Answer, TranslateFile
-from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.api import TranslateFile
 from dragoman_protocols.errors import RequestError, UnknownDocumentError
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.offer import Offer
-from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core.costs import Cost, cost_of, demands_of
+from dragoman_service.core.costs import Cost
 from dragoman_service.core.translator import Translator
-from dragoman_service.files.document import FileDocument
-from dragoman_service.files.kinds import reader_for
 from dragoman_service.http.addresses import base_url
 from dragoman_service.http.draining import Unfetched
 from dragoman_service.http.shelf import Shelf, Shelved
+from dragoman_service.http.uploads import ReadFile
 from dragoman_service.http.work import response_of
-
-SAMPLED_TEXTS = 200
-"""A file's language is detected from its first texts: each alone may be too short."""
 
 
 class Files:
@@ -62,39 +53,36 @@ class Files:
 
 @dataclass(frozen=True)
 class FileWork:
-    """One file to translate.
+    """One file to translate within its request.
 
     Args:
-        document: The file, read.
-        request: What the core has to do; None where all texts are blank.
-        texts: Its texts without their markup, which the engine never sees.
-        name: Of the translation.
-        files: Keeps it.
-        base_url: The address of the pod as the client sees it.
-        tag: Of this pod, from the router.
-        render: Makes the answer of the URL.
+        call: What the client requests.
+        file: The file, read.
+        received: The request.
+        files: Keeps the translation.
     """
 
-    document: FileDocument
-    request: TranslationRequest | None
-    texts: Sequence[str]
-    name: str
+    call: TranslateFile
+    file: ReadFile
+    received: Received
     files: Files
-    base_url: str
-    tag: str | None
-    render: Callable[[str], Answer]
     streams: bool = False
     is_file: bool = True
 
     @property
+    def texts(self) -> Sequence[str]:
+        """Without markup, which the engine never sees."""
+        return self.file.words
+
+    @property
     def cost(self) -> Cost:
         """Of the texts without markup."""
-        return cost_of(demands_of(replace(self.request, texts=tuple(self.texts))) if self.request else ())
+        return self.file.cost
 
     @property
     def characters(self) -> int:
         """Of the texts without markup."""
-        return sum(map(len, self.texts))
+        return self.file.characters
 
     def reserve(self) -> AbstractContextManager[None]:
         """Nothing: the quota is that of DeepL's API."""
@@ -106,21 +94,15 @@ class FileWork:
         Raises:
             CallerError: It is not served.
         """
-        return translator.check(self.request) if self.request else None
+        return translator.check(self.file.request) if self.file.request else None
 
     async def answer(self, translator: Translator) -> Response:
         """Translate the file and answer its URL."""
-        results = await translator.translate(self.request) if self.request else []
-
-        def rebuilt() -> bytes:
-            return self.document.rebuild(
-                [result.text for result in put_back(self.document.texts, results, None)]
-            )
-
-        content = await asyncio.to_thread(rebuilt)
-        key = f"{new_document_id(self.tag)}.{self.name}"
-        self.files.put(key, self.name, content)
-        return response_of(self.render(f"{self.base_url}download_file/{key}"))
+        content = await self.file.translated(translator)
+        tag = self.received.headers.get(REPLICA_HEADER)
+        key = f"{new_document_id(tag)}.{self.call.name}"
+        self.files.put(key, self.call.name, content)
+        return response_of(self.call.render(f"{base_url(self.received)}download_file/{key}"))
 
     async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
         """Not supported."""
@@ -131,38 +113,3 @@ class FileWork:
     def failed(self, error: RequestError) -> bytes:
         """Not supported."""
         raise NotImplementedError
-
-
-def file_work(call: TranslateFile, received: Received, offer: Offer, files: Files) -> FileWork:
-    """The work of a call. Reading the file takes long: call it in a thread.
-
-    Raises:
-        CallerError: The file cannot be read.
-    """
-    document = reader_for(call.name)(call.content)
-    texts, words = not_blank(document.texts), document.words()
-    request = replace(
-        call.request,
-        texts=texts,
-        source_lang=call.request.source_lang or _detected(words, offer),
-        format=document.format,
-        ignore_tags=document.ignore_tags,
-        splitting_tags=document.splitting_tags,
-        non_splitting_tags=document.non_splitting_tags,
-    )
-    return FileWork(
-        document,
-        request if texts else None,
-        words,
-        call.name,
-        files,
-        base_url(received),
-        received.headers.get(REPLICA_HEADER),
-        call.render,
-    )
-
-
-def _detected(words: Sequence[str], offer: Offer) -> str | None:
-    """One language for the file."""
-    found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
-    return None if found == NOTHING else found.tag

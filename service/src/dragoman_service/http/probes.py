@@ -68,7 +68,7 @@ def probe_routes(
         registry: What `/metrics` shows.
         tolerance: See there.
     """
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
 
     @router.get(LIVE_PATH)
     async def live() -> Response:

@@ -27,6 +27,8 @@ INLINE_CHARS = 4_000
 TEXT_CHARS = 100
 """What a text costs beside its characters, in theirs."""
 
+WITHOUT_BODY = (204, 304)
+
 Value = TypeVar("Value")
 
 
@@ -42,7 +44,9 @@ async def in_thread_if_long(size: int, work: Callable[[], Value]) -> Value:
 
 def response_of(answer: Answer) -> Response:
     """An answer as Starlette sends it."""
-    headers = {"Content-Type": JSON_TYPE, **dict(answer.headers)}
+    headers = dict(answer.headers)
+    if answer.status not in WITHOUT_BODY:
+        headers.setdefault("Content-Type", JSON_TYPE)
     if answer.close:
         headers["Connection"] = "close"
     return Response(answer.body, answer.status, headers)

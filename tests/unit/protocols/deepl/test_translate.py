@@ -8,39 +8,42 @@ from urllib.parse import urlencode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from starlette.requests import Request
 
+from dragoman_protocols.api import Limits, Need, Peek, Request, Site, Translate
+from dragoman_protocols.deepl import glossaries, translate
+from dragoman_protocols.deepl.fields import Fields, bounded_fields, fields_of
 from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
-from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest
-from dragoman_service.dialects.deepl import glossaries
-from dragoman_service.dialects.deepl.asked import Asked, read_asked
-from dragoman_service.dialects.deepl.fields import FORM, Fields, fields_of
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
 
 SMALLEST: dict[str, Any] = {"text": ["Hello"], "target_lang": "DE"}
+FORM = "application/x-www-form-urlencoded"
+SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
 
 
-def make_request(content_type: str = "application/json", query: str = "") -> Request:
+def make_request(body: bytes, content_type: str = "application/json", query: str = "") -> Request:
     headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
-    return Request({"type": "http", "headers": headers, "path": "/", "query_string": query.encode()})
+    return Request("POST", "/v2/translate", query.encode(), headers, body)
 
 
-def asked(**fields: Any) -> Asked:
-    body = json.dumps({**SMALLEST, **fields}).encode()
-    return read_asked(fields_of(make_request(), body), (), max_texts=3)
+def call(**fields: Any) -> Translate:
+    return translate.read(make_request(json.dumps({**SMALLEST, **fields}).encode()), SITE)
 
 
-def wanted(**fields: Any) -> TranslationRequest:
-    request = asked(**fields).request
-    assert request is not None
+def request_of(**fields: Any) -> TranslationRequest:
+    (request,) = call(**fields).requests
     return request
 
 
 def test_the_smallest_request_leaves_all_to_the_deployment() -> None:
-    assert asked() == Asked(("Hello",), TranslationRequest(("Hello",), "de", ignore_unsupported=True))
+    found = call()
+    assert found.requests == (TranslationRequest(("Hello",), "de", ignore_unsupported=True),)
+    assert found.peek() == Peek((Need(None, ("de",), ("Hello",)),), 5)
+    assert found.uses_quota
 
 
 def test_each_field_reaches_the_core() -> None:
-    assert wanted(
+    assert request_of(
         text=["Hello", "there"],
         source_lang="EN",
         target_lang="PT-BR",
@@ -72,14 +75,14 @@ def test_each_field_reaches_the_core() -> None:
     ("sent", "split"), [("0", Split.NONE), (0, Split.NONE), ("1", None), (1, None), (None, None)]
 )
 def test_sentences_are_split_as_asked(sent: object, split: Split | None) -> None:
-    assert wanted(split_sentences=sent).split is split
+    assert request_of(split_sentences=sent).split is split
 
 
 @pytest.mark.parametrize(
     ("sent", "is_on"), [(True, True), ("1", True), (1, True), ("false", False), (None, False)]
 )
 def test_yes_and_no_come_in_many_forms(sent: object, is_on: bool) -> None:
-    fields = fields_of(make_request(), json.dumps({"preserve_formatting": sent}).encode())
+    fields = fields_of(make_request(json.dumps({"preserve_formatting": sent}).encode()))
     assert bool(fields.flag("preserve_formatting")) is is_on
 
 
@@ -96,37 +99,71 @@ def test_a_form_says_the_same_as_json() -> None:
         ("ignore_tags", "x,y"),
         ("glossary_ids", ""),
     ]
-    fields = fields_of(make_request(f"{FORM}; charset=utf-8"), urlencode(form).encode())
-    found = read_asked(fields, (), max_texts=3)
-    assert found.texts == ("one & two", "", "drei+ü")
-    assert found.request == TranslationRequest(
-        ("one & two", "drei+ü"),
-        "en-GB",
-        split=Split.NONE,
-        ignore_tags=frozenset("xy"),
-        ignore_unsupported=True,
+    found = translate.read(make_request(urlencode(form).encode(), f"{FORM}; charset=utf-8"), SITE)
+    assert found.needs == (Need(None, ("en-GB",), ("one & two", "", "drei+ü")),)
+    assert found.requests == (
+        TranslationRequest(
+            ("one & two", "drei+ü"),
+            "en-GB",
+            split=Split.NONE,
+            ignore_tags=frozenset("xy"),
+            ignore_unsupported=True,
+        ),
     )
 
 
 def test_a_form_may_be_sent_without_escapes() -> None:
-    fields = fields_of(make_request(FORM), "text=Füße&target_lang=DE".encode())
-    assert read_asked(fields, (), max_texts=3).texts == ("Füße",)
+    found = translate.read(make_request("text=Füße&target_lang=DE".encode(), FORM), SITE)
+    assert found.requests[0].texts == ("Füße",)
+
+
+def test_without_a_body_the_query_counts_and_beside_one_it_does_not() -> None:
+    found = translate.read(make_request(b"", query="text=Hello&target_lang=DE"), SITE)
+    assert found.requests[0].texts == ("Hello",)
+    beside = translate.read(make_request(json.dumps(SMALLEST).encode(), query="target_lang=FR"), SITE)
+    assert beside.requests[0].target_lang == "de"
+
+
+def test_a_long_query_is_refused_where_it_is_not_for_a_translation() -> None:
+    request = make_request(b"", query=f"type={'x' * 8192}")
+    assert fields_of(request).text("type")
+    with pytest.raises(CallerError, match="the query has more than 8192 bytes"):
+        bounded_fields(request)
 
 
 def test_blank_texts_are_none_of_the_cores_business() -> None:
-    found = asked(text=["", " \n"])
-    assert (found.request, found.texts, found.characters) == (None, ("", " \n"), 2)
-
-
-def test_the_answer_names_what_was_asked_for() -> None:
-    assert asked(model_type="prefer_quality_optimized").model_type == "quality_optimized"
-    assert asked(tag_handling="html").tag_handling_version == "v2"
-    assert asked(tag_handling="html", tag_handling_version="v1").tag_handling_version == "v1"
-    assert asked(tag_handling_version="v1").tag_handling_version is None
+    found = call(text=["", " \n"])
+    assert (found.requests, found.needs[0].texts, found.characters) == ((), ("", " \n"), 2)
+    answer = json.loads(found.render([]).body)
+    assert [each["text"] for each in answer["translations"]] == ["", " \n"]
 
 
 @pytest.mark.parametrize(
-    ("wish", "ignored"),
+    ("fields", "labels"),
+    [
+        ({}, {}),
+        ({"model_type": "prefer_quality_optimized"}, {"model_type_used": "quality_optimized"}),
+        ({"model_type": "latency_optimized"}, {"model_type_used": "latency_optimized"}),
+        ({"tag_handling": "html"}, {"tag_handling_version": "v2"}),
+        ({"tag_handling": "html", "tag_handling_version": "v1"}, {"tag_handling_version": "v1"}),
+        ({"tag_handling_version": "v1"}, {}),
+    ],
+)
+def test_the_answer_has_the_language_the_length_and_what_was_requested(
+    fields: dict[str, Any], labels: dict[str, str]
+) -> None:
+    rendered = call(text=["Hallo 🪨", " ", "Hello"], target_lang="FR", **fields).render(
+        [[TranslationResult("Bonjour", "de"), TranslationResult("Salut", "en-US", confidence=0.9)]]
+    )
+    assert json.loads(rendered.body)["translations"] == [
+        {"detected_source_language": "DE", "text": "Bonjour", "billed_characters": 7, **labels},
+        {"detected_source_language": "UND", "text": " ", "billed_characters": 1, **labels},
+        {"detected_source_language": "EN", "text": "Salut", "billed_characters": 5, **labels},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "ignored"),
     [
         ({"context": "A greeting."}, True),
         ({"formality": "prefer_more"}, True),
@@ -135,17 +172,19 @@ def test_the_answer_names_what_was_asked_for() -> None:
         ({"glossary_id": "x", "source_lang": "EN"}, False),
     ],
 )
-def test_hints_are_dropped_and_orders_are_not(wish: dict[str, Any], ignored: bool) -> None:
-    assert wanted(**wish).ignore_unsupported is ignored
+def test_hints_are_ignored_where_unsupported_and_explicit_options_are_not(
+    fields: dict[str, Any], ignored: bool
+) -> None:
+    assert request_of(**fields).ignore_unsupported is ignored
 
 
 @pytest.mark.parametrize("target", ["EN-US", "ZH", "TR"])
 def test_a_tone_that_a_language_does_not_have(target: str) -> None:
     for tone in ("more", "less"):
         with pytest.raises(InvalidFieldError, match="doesn't support formality"):
-            wanted(target_lang=target, formality=tone)
-    for tone in ("prefer_more", "prefer_less", "default", None):
-        assert wanted(target_lang=target, formality=tone).formality is Formality.DEFAULT
+            request_of(target_lang=target, formality=tone)
+    for hint in ("prefer_more", "prefer_less", "default", None):
+        assert request_of(target_lang=target, formality=hint).formality is Formality.DEFAULT
 
 
 @pytest.mark.parametrize(
@@ -155,7 +194,7 @@ def test_a_tone_that_a_language_does_not_have(target: str) -> None:
         ({"text": []}, "Parameter 'text' not specified."),
         ({"text": "Hello"}, "Value for 'text' not supported."),
         ({"text": [1]}, "Value for 'text' not supported."),
-        ({"text": ["x"] * 4}, "Too many texts in this request: 4; at most 3 are taken."),
+        ({"text": ["x"] * 4}, "Too many texts in this request: 4; at most 3 are accepted."),
         ({"target_lang": None}, "Parameter 'target_lang' not specified."),
         ({"target_lang": ["DE"]}, "Value for 'target_lang' not supported."),
         ({"source_lang": "auto"}, "Value for 'source_lang' not supported."),
@@ -178,31 +217,45 @@ def test_a_tone_that_a_language_does_not_have(target: str) -> None:
 )
 def test_what_cannot_be_taken_is_said_in_deepls_words(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
-        asked(**wrong)
+        call(**wrong)
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({}, ()),
+        ({"glossary_id": "a"}, ("a",)),
+        ({"glossary_id": "", "glossary_ids": ["a", "b,c"]}, ("a", "b", "c")),
+        ({"glossary_ids": " a , b ,"}, ("a", "b")),
+    ],
+)
+def test_glossaries_keep_their_order(fields: dict[str, Any], named: tuple[str, ...]) -> None:
+    found = call(source_lang="EN", **fields)
+    assert found.glossary_ids == found.peek().glossary_ids == named
 
 
 @pytest.mark.parametrize(
     ("content_type", "body", "said"),
     [
-        ("application/json", b"{", "the body is not JSON: EOF"),
+        ("application/json", b"{", "the body is not JSON"),
         ("text/plain", b"text=Hello", "the body is not JSON"),
         ("application/json", b"\xff", "the body is not JSON"),
-        ("application/json", b"[" * 100_000, "the body is not JSON: recursion limit exceeded"),
+        ("application/json", b'{"text": ' * 100_000, "the body is not JSON"),
         ("application/json", b'{"text": NaN}', "the body is not JSON"),
         (FORM, b"text=\xff", "the form is not UTF-8"),
         (FORM, b"text=%ff", "the form is not UTF-8"),
-        (FORM, b"&".join([b"a=b"] * 10_001), "the form has more than 10000 fields"),
+        (FORM, b"&".join([b"a=b"] * 4_097), "the form has more than 4096 fields"),
     ],
 )
 def test_a_body_that_is_not_what_it_says(content_type: str, body: bytes, said: str) -> None:
     with pytest.raises(MalformedRequestError, match=said):
-        fields_of(make_request(content_type), body)
+        fields_of(make_request(body, content_type))
 
 
 def test_json_has_to_be_an_object() -> None:
     with pytest.raises(InvalidFieldError, match="must be a JSON object"):
-        fields_of(make_request(), b"[1]")
+        fields_of(make_request(b"[1]"))
 
 
 NAMES = [
@@ -221,7 +274,7 @@ LIKELY = st.fixed_dictionaries(
     optional=dict.fromkeys(NAMES[2:], VALUES),
 )
 READERS = [
-    lambda fields: read_asked(fields, (), 3),
+    lambda fields: translate.options(fields, translate.need_of(fields, SITE.offer, ("x",)), ()),
     glossaries.read_monolingual,
     glossaries.read_multilingual,
     glossaries.read_change,
@@ -246,4 +299,4 @@ def test_any_body_is_read_or_refused_as_the_callers_error(
     body: bytes, content_type: str, query: str, read: Any
 ) -> None:
     with suppress(CallerError):
-        read(fields_of(make_request(content_type, query), body))
+        read(fields_of(make_request(body, content_type, query)))

@@ -1,4 +1,4 @@
-"""Each dialect's requests read, and refused in its own words."""
+"""Endpoints found by method, path and body; errors in the format of the API."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dragoman_protocols.api import Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import with_body
-from dragoman_router.dialects.asking import Request
-from dragoman_router.dialects.paths import document_of, family, recognise
+from dragoman_router.http.paths import document_of, family, recognise
+from dragoman_router.request import Request
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
@@ -60,8 +60,6 @@ def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple
             "en",
             ("de",),
         ),
-        (("/v2/translate", {"text": ["x"], "target_lang": "PT-BR"}), "deepl", None, ("pt-BR",)),
-        (("/v2/translate", b"text=x&text=y&target_lang=DE&source_lang=EN", "", FORM), "deepl", "en", ("de",)),
         (("/translate", [{"Text": "x"}], "api-version=3.0&from=en&to=de&to=fr"), "azure", "en", ("de", "fr")),
         (
             (
@@ -94,7 +92,6 @@ def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str
             b'{"text": "x", "source_lang": "en", "target_lang": "no language"}',
             errors.UnknownLanguageError,
         ),
-        ("/v2/translate", b'{"target_lang": "de"}', errors.InvalidFieldError),
     ],
 )
 def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause: type[Exception]) -> None:
@@ -103,7 +100,7 @@ def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause:
 
 
 @given(
-    st.sampled_from(["/translate", "/v2/translate"]),
+    st.just("/translate"),
     st.binary(),
 )
 def test_no_body_ends_in_another_error(path: str, body: bytes) -> None:
@@ -131,13 +128,12 @@ ALL_ERRORS = [
 STATUSES = {
     "/translate": [400, 422, 404, 404, 422, 413, 401, 403, 429, 429, 503, 503, 502, 504],
     "/languages": [400, 400, 404, 404, 400, 400, 403, 403, 403, 429, 503, 503, 502, 500],
-    "/v2/translate": [400, 400, 404, 404, 400, 413, 403, 403, 456, 429, 503, 503, 502, 504],
     "/language/translate/v2": [400, 400, 404, 404, 400, 413, 401, 403, 429, 429, 503, 503, 502, 504],
 }
 
 
 @pytest.mark.parametrize("path", STATUSES)
-def test_errors_have_the_dialects_status_and_shape(path: str) -> None:
+def test_errors_have_the_status_and_shape_of_the_api(path: str) -> None:
     request = Request("POST", path, b"", [])
     dialect = family(request)
     for error, status in zip(ALL_ERRORS, STATUSES[path], strict=True):
@@ -154,12 +150,6 @@ SITE = Site(OFFER, (), ("european",), Limits(None, 1000))
     ("path", "query", "expected"),
     [
         ("/languages", "", '"code":"en","name":"English","targets":["de","zh-Hans"]'),
-        ("/v2/languages", "type=target", '"language": "ZH-HANS"'),
-        (
-            "/v2/languages",
-            "",
-            '[{"language": "DE", "name": "German"}, {"language": "EN", "name": "English"}]',
-        ),
     ],
 )
 def test_languages(path: str, query: str, expected: str) -> None:
@@ -213,7 +203,6 @@ def test_paths_that_nobody_has(method: str, path: str, deployment: str | None) -
             (None, ("de",)),
         ),
         ("/translate_file", {"target": ["de"]}, b"source=fr&target=en", ("fr", ("en",))),
-        ("/v2/document", {"target_lang": ["EN-GB"], "auth_key": ["k"]}, b"", (None, ("en-GB",))),
     ],
 )
 def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any) -> None:

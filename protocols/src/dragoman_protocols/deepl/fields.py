@@ -1,42 +1,38 @@
-"""The fields of a DeepL request, wherever they stand: JSON, a form, or the address."""
+"""The fields of a DeepL request, wherever they are: in JSON, a form, or the query."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
 
-import pydantic_core
-from starlette.requests import Request
+import msgspec
 
-from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
-from dragoman_service.dialects.deepl.errors import UriTooLongError, missing, unsupported
-from dragoman_service.dialects.queries import bound_fields
+from dragoman_protocols.api import Request
+from dragoman_protocols.bodies import read_json
+from dragoman_protocols.deepl.errors import UriTooLongError, missing, unsupported
 
-FORM = "application/x-www-form-urlencoded"
+MAX_QUERY_BYTES = 8 * 1024
 
-MOST_FORM_FIELDS = 10_000
-
-MOST_QUERY_BYTES = 8 * 1024
+_OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 FLAGS = {"1": True, "true": True, "0": False, "false": False}
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields by name; those that are null or, in a form, empty count as not there.
+    """Fields by name; those that are null or, in a form, empty count as missing.
 
     Args:
-        values: Of JSON any value, of a form or an address the list of its strings.
-        is_form: Whether lists are one field many times, and not a list.
+        values: Of JSON any value, of a form or a query the list of its strings.
+        is_form: Whether a list is one field that was sent several times.
     """
 
     values: Mapping[str, Any]
     is_form: bool = False
 
     def text(self, name: str) -> str | None:
-        """A string, or None where it is not there.
+        """A string, or None where it is missing.
 
         Raises:
             InvalidFieldError: It is something else.
@@ -51,10 +47,10 @@ class Fields:
         return value
 
     def required(self, name: str) -> str:
-        """A string that has to be there.
+        """A required string.
 
         Raises:
-            InvalidFieldError: It is not, or is something else.
+            InvalidFieldError: It is missing, or something else.
         """
         found = self.text(name)
         if found is None:
@@ -62,7 +58,7 @@ class Fields:
         return found
 
     def texts(self, name: str) -> list[str]:
-        """A list of strings, each as it is; empty where it is not there.
+        """A list of strings, each as it is; empty where it is missing.
 
         Raises:
             InvalidFieldError: It is something else.
@@ -85,7 +81,7 @@ class Fields:
         return [part.strip() for item in listed for part in item.split(",") if part.strip()]
 
     def choice(self, name: str, among: Iterable[str]) -> str | None:
-        """One of some words, in any casing, or of some digits, or None where it is not there.
+        """One of some words, in any casing, or of some digits, or None where it is missing.
 
         Raises:
             InvalidFieldError: It is something else.
@@ -97,7 +93,7 @@ class Fields:
         return None if found is None else found.lower()
 
     def flag(self, name: str) -> bool | None:
-        """Yes or no, or None where it is not there.
+        """Yes or no, or None where it is missing.
 
         Raises:
             InvalidFieldError: It is something else.
@@ -116,7 +112,7 @@ class Fields:
         return FLAGS[value.lower()]
 
     def objects(self, name: str) -> list[Fields] | None:
-        """A list of objects, or None where it is not there.
+        """A list of objects, or None where it is missing.
 
         Raises:
             InvalidFieldError: It is something else.
@@ -129,57 +125,27 @@ class Fields:
         return [Fields(item) for item in value]
 
 
-def fields_of(request: Request, body: bytes) -> Fields:
-    """A request's fields.
-
-    Args:
-        request: Its headers say how the body is written; a body that does not say is JSON.
-        body: All of it; where there is none, the fields are those of the address.
+def fields_of(request: Request) -> Fields:
+    """A request's fields: those of the query where there is no body, else those of the form or the JSON object.
 
     Raises:
-        MalformedRequestError: The body is not what it says it is.
+        MalformedRequestError: The body is not what its Content-Type says; without one it is JSON.
+        InvalidFieldError: It is JSON, but not an object.
     """
-    if not body:
-        bound_fields(request)
-        return _form(request.url.query)
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        return _json(body)
-    try:
-        return _form(body.decode())
-    except UnicodeDecodeError:
-        raise MalformedRequestError("the form is not UTF-8") from None
+    if not request.body:
+        return Fields(request.query_fields(), is_form=True)
+    if request.is_form:
+        return Fields(request.form_fields(), is_form=True)
+    values: dict[str, Any] = read_json(request.body, _OBJECT)
+    return Fields(values)
 
 
-def bound_query(request: Request) -> None:
-    """Refuse an address that is too long.
+def bounded_fields(request: Request) -> Fields:
+    """The same for a request other than for a translation, whose query may only be short.
 
     Raises:
-        UriTooLongError: It is.
+        UriTooLongError: The query is too long.
     """
-    if len(request.scope["query_string"]) > MOST_QUERY_BYTES:
-        raise UriTooLongError(f"the address has more than {MOST_QUERY_BYTES} bytes; send a body instead")
-
-
-def _json(body: bytes) -> Fields:
-    try:
-        found = pydantic_core.from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise MalformedRequestError(f"the body is not JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise InvalidFieldError("the body must be a JSON object")
-    return Fields(found)
-
-
-def _form(encoded: str) -> Fields:
-    try:
-        pairs = parse_qsl(
-            encoded, keep_blank_values=True, errors="strict", max_num_fields=MOST_FORM_FIELDS, separator="&"
-        )
-    except UnicodeDecodeError:
-        raise MalformedRequestError("the form is not UTF-8") from None
-    except ValueError:
-        raise MalformedRequestError(f"the form has more than {MOST_FORM_FIELDS} fields") from None
-    values: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values.setdefault(name, []).append(value)
-    return Fields(values, is_form=True)
+    if len(request.query) > MAX_QUERY_BYTES:
+        raise UriTooLongError(f"the query has more than {MAX_QUERY_BYTES} bytes; send a body instead")
+    return fields_of(request)

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from dragoman_protocols.deepl.codes import glossary_language
+from dragoman_protocols.deepl.errors import missing, unsupported
+from dragoman_protocols.deepl.fields import Fields
 from dragoman_protocols.errors import InvalidFieldError, UnknownGlossaryError, UnknownLanguageError
 from dragoman_protocols.glossaries.entries import FORMATS, read_entries, to_tsv
 from dragoman_protocols.glossaries.store import Change
 from dragoman_protocols.glossaries.values import Dictionary, DictionaryOutline, Outline, StoredGlossary
-from dragoman_service.dialects.deepl.codes import glossary_language
-from dragoman_service.dialects.deepl.errors import missing, unsupported
-from dragoman_service.dialects.deepl.fields import Fields
-
-TSV = "text/tab-separated-values"
 
 OneDictionary = TypeVar("OneDictionary", Dictionary, DictionaryOutline)
 
@@ -40,8 +38,8 @@ def read_dictionary(fields: Fields) -> Dictionary:
     """A dictionary: its pair, its entries and the format that they are in.
 
     Raises:
-        InvalidFieldError: A field is missing or cannot be taken.
-        InvalidGlossaryError: An entry cannot.
+        InvalidFieldError: A field is missing or not supported.
+        InvalidGlossaryError: An entry cannot be kept.
     """
     source, target = read_pair(fields)
     entries_format = fields.choice("entries_format", FORMATS)
@@ -76,7 +74,7 @@ def read_multilingual(fields: Fields) -> StoredGlossary:
 
 
 def read_change(fields: Fields) -> Change:
-    """What `PATCH` asks for: another name, or entries to add to one dictionary, or both.
+    """The change of a `PATCH`: another name, or entries to add to one dictionary, or both.
 
     Raises:
         InvalidFieldError: See `read_dictionary`; or several dictionaries.
@@ -97,18 +95,18 @@ def read_change(fields: Fields) -> Change:
 
 
 def monolingual(glossaries: Iterable[Outline]) -> list[Outline]:
-    """Those that v2 can show: they have one dictionary."""
+    """Those that v2 can describe: they have one dictionary."""
     return [glossary for glossary in glossaries if len(glossary.dictionaries) == 1]
 
 
 def only_dictionary(dictionaries: Sequence[OneDictionary]) -> OneDictionary:
-    """The one dictionary of a glossary that v2 asks for.
+    """The one dictionary of a glossary of v2.
 
     Args:
         dictionaries: Of the glossary.
 
     Raises:
-        UnknownGlossaryError: It has none, or several, and is known to v3 alone.
+        UnknownGlossaryError: It has none or several, and is for v3 alone.
     """
     if len(dictionaries) != 1:
         raise UnknownGlossaryError("Glossary not found; v3 has it, for it is not of one pair of languages")
@@ -150,7 +148,7 @@ def dictionary_json(dictionary: DictionaryOutline) -> dict[str, Any]:
 
 
 def entries_json(dictionary: Dictionary) -> dict[str, Any]:
-    """A dictionary with its entries, as v3 hands them out."""
+    """A dictionary with its entries, as v3 answers it."""
     return {
         "dictionaries": [
             {
@@ -168,7 +166,7 @@ def _new(name: str, dictionaries: Sequence[Dictionary]) -> StoredGlossary:
 
 
 def _written(moment: datetime) -> str:
-    """With a fraction in any case and a zone: the clients read no other form."""
+    """Always with a fraction and a zone: the clients read no other form."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -7,37 +7,21 @@ from typing import Any
 import pytest
 
 from dragoman_protocols import errors
+from dragoman_protocols.api import Limits, Request, Site, Usage
+from dragoman_protocols.deepl import errors as deepl_errors
+from dragoman_protocols.deepl import glossaries
+from dragoman_protocols.deepl.api import UNLIMITED
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
-from dragoman_protocols.translation import TranslationRequest, TranslationResult
-from dragoman_service.dialects.deepl import errors as deepl_errors
-from dragoman_service.dialects.deepl import glossaries
-from dragoman_service.dialects.deepl.asked import Asked
-from dragoman_service.dialects.deepl.dialect import translations
-from dragoman_service.dialects.deepl.usage import UNLIMITED, Usage
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.routes import recognise
 
 CAT = Dictionary("en", "de", (Entry("cat", "Katze"),))
 DOG = Dictionary("en", "fr", (Entry("dog", "chien"),))
+NOTHING_USED = Usage(0)
 
 
 def make_glossary(*dictionaries: Dictionary) -> StoredGlossary:
     return StoredGlossary("id", "Animals", datetime(2026, 11, 1, tzinfo=UTC), dictionaries)
-
-
-def test_translations_are_told_with_their_language_and_their_length() -> None:
-    asked = Asked(("Hallo 🪨", " ", "Hello"), TranslationRequest(("Hallo 🪨", "Hello"), "fr"))
-    results = [TranslationResult("Bonjour", "de"), TranslationResult("Salut", "en-US", confidence=0.9)]
-    assert list(translations(asked, results)) == [
-        {"detected_source_language": "DE", "text": "Bonjour", "billed_characters": 7},
-        {"detected_source_language": "UND", "text": " ", "billed_characters": 1},
-        {"detected_source_language": "EN", "text": "Salut", "billed_characters": 5},
-    ]
-
-
-def test_the_model_and_the_tags_are_told_where_they_were_asked_for() -> None:
-    asked = Asked(("x",), TranslationRequest(("x",), "fr"), (), "latency_optimized", "v2")
-    [told] = translations(asked, [TranslationResult("y", "de")])
-    assert told["model_type_used"] == "latency_optimized"
-    assert told["tag_handling_version"] == "v2"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +41,7 @@ def test_the_model_and_the_tags_are_told_where_they_were_asked_for() -> None:
         ),
         (errors.UnknownGlossaryError("why"), 404, {"message": "why"}),
         (errors.UnknownDictionaryError("why"), 404, {"message": "why"}),
-        (deepl_errors.NotServedError("why"), 404, {"message": "why"}),
+        (errors.UnknownPathError("why"), 404, {"message": "why"}),
         (errors.BodyTooLargeError("why"), 413, {"message": "why"}),
         (errors.TextTooLongError("why"), 413, {"message": "why"}),
         (deepl_errors.UriTooLongError("why"), 414, {"message": "why"}),
@@ -76,10 +60,9 @@ def test_the_model_and_the_tags_are_told_where_they_were_asked_for() -> None:
 def test_errors_have_deepls_status_and_shape(
     error: errors.RequestError, status: int, body: dict[str, Any]
 ) -> None:
-    refused = deepl_errors.refuse(error)
-    assert (refused.status_code, json.loads(bytes(refused.body))) == (status, body)
-    asked_back = isinstance(error, errors.CapacityError)
-    assert ("retry-after" in refused.headers) is asked_back
+    refused = deepl_errors.API.error(error, Request("POST", "/v2/translate", b"", []))
+    assert (refused.status, json.loads(refused.body)) == (status, body)
+    assert ("Retry-After" in dict(refused.headers)) is isinstance(error, errors.CapacityError)
 
 
 def test_a_glossary_of_one_pair_is_described_for_both_versions() -> None:
@@ -93,6 +76,38 @@ def test_a_glossary_of_one_pair_is_described_for_both_versions() -> None:
     ]
 
 
+def respond(path: str, query: bytes = b"", usage: Usage = NOTHING_USED) -> Any:
+    offer = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
+    request = Request("GET", path, query, [])
+    endpoint = recognise(request)
+    assert endpoint is not None
+    assert endpoint.respond is not None
+    site = Site(offer, (), ("m",), Limits(None, 1000), usage=usage)
+    return json.loads(endpoint.respond(request, site).body)
+
+
+def test_languages_usage_and_pairs_are_listed() -> None:
+    assert respond("/v2/languages") == [
+        {"language": "DE", "name": "German"},
+        {"language": "EN", "name": "English"},
+    ]
+    targets = respond("/v2/languages", b"type=target")
+    assert [each["language"] for each in targets] == ["DE", "EN-GB", "EN-US", "ZH-HANS"]
+    assert respond("/v2/usage", usage=Usage(6, 10)) == {"character_count": 6, "character_limit": 10}
+    assert respond("/v2/usage") == {"character_count": 0, "character_limit": UNLIMITED}
+    assert respond("/v2/glossary-language-pairs")["supported_languages"] == [
+        {"source_lang": "de", "target_lang": "en"},
+        {"source_lang": "en", "target_lang": "de"},
+        {"source_lang": "en", "target_lang": "zh"},
+    ]
+
+
+@pytest.mark.parametrize("path", ["/v2/write/rephrase", "/v3/style_rules", "/v2/glossariesx"])
+def test_other_paths_are_not_served(path: str) -> None:
+    with pytest.raises(errors.UnknownPathError, match=f"GET {path} is not served here"):
+        respond(path)
+
+
 @pytest.mark.parametrize("dictionaries", [(), (CAT, DOG)])
 def test_v2_knows_only_glossaries_of_one_pair(dictionaries: tuple[Dictionary, ...]) -> None:
     glossary = make_glossary(*dictionaries)
@@ -101,24 +116,3 @@ def test_v2_knows_only_glossaries_of_one_pair(dictionaries: tuple[Dictionary, ..
     ]
     with pytest.raises(errors.UnknownGlossaryError, match="v3 has it"):
         glossaries.monolingual_json(glossary.outline)
-
-
-def test_usage_is_bounded_by_its_limit() -> None:
-    usage = Usage(10)
-    with usage.reserve(10):
-        usage.add(6)
-    with usage.reserve(3):
-        with usage.reserve(1):
-            pass
-        with pytest.raises(errors.QuotaError, match="9 of 10 characters are used, 2 more"), usage.reserve(2):
-            pass
-    with usage.reserve(4):
-        pass
-    assert usage.answer() == {"character_count": 6, "character_limit": 10}
-
-
-def test_usage_without_a_limit_has_a_large_one() -> None:
-    usage = Usage()
-    with usage.reserve(UNLIMITED):
-        pass
-    assert usage.answer() == {"character_count": 0, "character_limit": UNLIMITED}

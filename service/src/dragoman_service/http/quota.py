@@ -1,4 +1,4 @@
-"""How much was translated, as `/v2/usage` tells and a limit bounds it."""
+"""The pod's own quota of characters, `--deepl-character-limit`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from dragoman_protocols.api import Usage
 from dragoman_protocols.errors import QuotaError
 
-UNLIMITED = 1_000_000_000_000
-"""What DeepL itself names as the limit of those who have none."""
 
-
-class Usage:
-    """Characters translated since the pod began; may be used from any thread.
+class Quota:
+    """Characters translated since the pod started; may be used from any thread.
 
     Args:
-        limit_chars: After how many no more is translated; None is never.
+        limit_chars: Maximum; None is without limit.
     """
 
     def __init__(self, limit_chars: int | None = None) -> None:
@@ -24,9 +22,14 @@ class Usage:
         self._used_chars = self._reserved_chars = 0
         self._adding = Lock()
 
+    @property
+    def usage(self) -> Usage:
+        """What was used, and the limit."""
+        return Usage(self._used_chars, self._limit_chars)
+
     @contextmanager
     def reserve(self, chars: int) -> Iterator[None]:
-        """Hold so many characters while they are translated: requests at the same time share what is left.
+        """Reserve characters while they are translated: concurrent requests share what is left.
 
         Raises:
             QuotaError: There are not so many left.
@@ -34,7 +37,7 @@ class Usage:
         used_chars = self._used_chars + self._reserved_chars
         if self._limit_chars is not None and used_chars + chars > self._limit_chars:
             raise QuotaError(
-                f"{used_chars} of {self._limit_chars} characters are used, {chars} more were asked for"
+                f"{used_chars} of {self._limit_chars} characters are used, {chars} more were requested"
             )
         self._reserved_chars += chars
         try:
@@ -43,13 +46,6 @@ class Usage:
             self._reserved_chars -= chars
 
     def add(self, chars: int) -> None:
-        """So many were translated."""
+        """Count characters that were translated."""
         with self._adding:
             self._used_chars += chars
-
-    def answer(self) -> dict[str, int]:
-        """The body of `/v2/usage`."""
-        return {
-            "character_count": self._used_chars,
-            "character_limit": UNLIMITED if self._limit_chars is None else self._limit_chars,
-        }

@@ -7,63 +7,72 @@ Source: https://developers.deepl.com/docs/getting-started/supported-languages
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from dragoman_contract.languages import Languages
+from dragoman_protocols.deepl.errors import unsupported
 from dragoman_protocols.errors import UnknownLanguageError
-from dragoman_protocols.languages import Language, language, primary
-from dragoman_protocols.offer import offer_of
-from dragoman_service.dialects.deepl.errors import unsupported
+from dragoman_protocols.languages import canonical, language, primary
+from dragoman_protocols.offer import Offer
 
 FORMAL = frozenset({"de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru"})
 """Primary subtags of the targets that have a formality at DeepL."""
 
 VARIANTS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT"), "zh": ("zh", "zh-Hans", "zh-Hant")}
-"""How a target is listed that is served without saying which variant."""
+"""How a target is listed that is served without a variant."""
 
 CODES = {"no": "NB", "cmn": "ZH"}
 """Primary subtags that DeepL calls otherwise."""
 
 
 def source_tag(code: str) -> str:
-    """The tag of a source language.
+    """The tag of a source language; whether it names a language is left to `check_known`.
 
     Args:
-        code: As DeepL writes it, in any casing; a variant is none of its sources.
+        code: As DeepL writes it, in any casing; sources have no variants.
 
     Raises:
         InvalidFieldError: It is no such code.
     """
-    known = _language(code, "source_lang")
-    if known.code != known.tag:
+    tag = _canonical(code, "source_lang")
+    if "-" in tag:
         raise unsupported("source_lang")
-    return known.tag
+    return tag
 
 
-def target_tag(code: str, served: tuple[Languages, ...]) -> str:
-    """The tag that the core is asked for.
+def target_tag(code: str, offer: Offer) -> str:
+    """The tag of a target language; whether it names a language is left to `check_known`.
 
-    A variant of English is asked for as English where a deployment lists `en` and not the variant: DeepL's
-    clients have to name one, whether they care or not, and a model of which no more is said than that it
-    writes English may know the language by no other name.
+    A variant of English becomes English where `en` is listed and the variant is not: DeepL's clients have to name a
+    variant, and a model that is said to write English may not know the language by another name.
 
     Args:
         code: As DeepL writes it, in any casing.
-        served: The deployment's pairs; empty means every pair.
+        offer: The languages that are served.
 
     Raises:
         InvalidFieldError: It is no such code.
     """
-    known = _language(code, "target_lang")
-    listed = {tag.lower() for entry in served for tag in entry.targets}
-    if known.code == "en" and known.tag.lower() not in listed and "en" in listed:
+    tag = _canonical(code, "target_lang")
+    listed = offer.named_targets
+    if tag.startswith("en-") and tag.lower() not in listed and "en" in listed:
         return "en"
-    return known.tag
+    return tag
+
+
+def check_known(tag: str, field: str) -> None:
+    """Refuse a tag that names no language; looks up names, which a router need not load.
+
+    Raises:
+        InvalidFieldError: It names none.
+    """
+    try:
+        language(tag)
+    except UnknownLanguageError:
+        raise unsupported(field) from None
 
 
 def has_formality(tag: str) -> bool:
-    """Whether a target can be asked for a tone."""
+    """Whether a target has a formality."""
     return language(tag).code in FORMAL
 
 
@@ -85,42 +94,35 @@ def glossary_language(code: str) -> str:
     return known
 
 
-def sources(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
+def sources(offer: Offer) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as sources."""
-    return [_listed(code, code) for code in _bases(offer_of([served]).sources)]
+    return [_listed(code, code) for code in sorted({language(tag).code for tag in offer.sources})]
 
 
-def targets(served: tuple[Languages, ...]) -> list[dict[str, Any]]:
+def targets(offer: Offer) -> list[dict[str, Any]]:
     """What `/v2/languages` lists as targets."""
-    tags = (variant for tag in offer_of([served]).all_targets for variant in VARIANTS.get(tag, (tag,)))
+    tags = (variant for tag in offer.all_targets for variant in VARIANTS.get(tag, (tag,)))
     return [
-        {**_listed(_target_code(tag), tag), "supports_formality": has_formality(tag)}
+        {**_listed(tag, tag), "supports_formality": has_formality(tag)}
         for tag in sorted(set(tags), key=str.lower)
     ]
 
 
-def glossary_pairs(served: tuple[Languages, ...]) -> list[dict[str, str]]:
+def glossary_pairs(offer: Offer) -> list[dict[str, str]]:
     """What `/v2/glossary-language-pairs` lists."""
-    can = offer_of([served])
-    pairs = {(primary(source), primary(target)) for source in can.sources for target in can.targets[source]}
+    pairs = {
+        (primary(source), primary(target)) for source in offer.sources for target in offer.targets[source]
+    }
     return [
         {"source_lang": source, "target_lang": target} for source, target in sorted(pairs) if source != target
     ]
 
 
-def _language(code: str, field: str) -> Language:
+def _canonical(code: str, field: str) -> str:
     try:
-        return language(code)
+        return canonical(code)
     except UnknownLanguageError:
         raise unsupported(field) from None
-
-
-def _bases(tags: Iterable[str]) -> list[str]:
-    return sorted({language(tag).code for tag in tags})
-
-
-def _target_code(tag: str) -> str:
-    return CODES.get(tag, tag.upper())
 
 
 def _listed(code: str, tag: str) -> dict[str, Any]:

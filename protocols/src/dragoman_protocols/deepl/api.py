@@ -1,0 +1,164 @@
+"""The endpoints of DeepL's API.
+
+Source: https://github.com/DeepLcom/openapi
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from dragoman_protocols.api import (
+    FORM_TYPE,
+    JSON_TYPE,
+    Answer,
+    Endpoint,
+    Handler,
+    Kind,
+    Operation,
+    Request,
+    Site,
+    json_answer,
+)
+from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
+from dragoman_protocols.deepl.errors import API, STATUSES
+from dragoman_protocols.deepl.fields import bounded_fields
+from dragoman_protocols.errors import UnknownPathError
+
+MAX_BODY_BYTES = 128 * 1024
+"""DeepL's own maximum for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""
+
+UNLIMITED = 1_000_000_000_000
+"""DeepL's limit for keys without one; clients divide by it."""
+
+KEY_FIELD = "auth_key"
+
+_GET, _POST, _BOTH = frozenset({"GET"}), frozenset({"POST"}), frozenset({"GET", "POST"})
+_ANY = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+_FORM = FORM_TYPE.decode()
+
+
+def respond_languages(request: Request, site: Site) -> Answer:
+    """Source or target languages; the Python client names the type in a form body on GET."""
+    kind = bounded_fields(request).choice("type", ("source", "target"))
+    listed = codes.targets if kind == "target" else codes.sources
+    return json_answer(listed(site.offer))
+
+
+def respond_usage(request: Request, site: Site) -> Answer:
+    """The characters that the key used, or the pod translated since it started."""
+    bounded_fields(request)
+    limit = UNLIMITED if site.usage.limit is None else site.usage.limit
+    return json_answer({"character_count": site.usage.characters, "character_limit": limit})
+
+
+def respond_glossary_pairs(request: Request, site: Site) -> Answer:
+    """The pairs that glossaries can be created for."""
+    bounded_fields(request)
+    return json_answer({"supported_languages": codes.glossary_pairs(site.offer)})
+
+
+def refuse(request: Request, _: Site) -> NoReturn:
+    """What DeepL has, or may have, and is not served."""
+    raise UnknownPathError(f"{request.method} {request.path[:100]} is not served here")
+
+
+def _operation(
+    summary: str,
+    answer: Any,
+    shape: type | None = None,
+    media: tuple[str, ...] = (),
+) -> Operation:
+    """Of an endpoint whose body, in each of some media types, or query is of one type."""
+    bodies = {} if shape is None else dict.fromkeys(media, shape)
+    query = None if bodies else shape
+    return Operation(summary, answer, STATUSES, types.DeepLError, bodies, query)
+
+
+def _information(
+    path: str, methods: frozenset[str], respond: Callable[[Request, Site], Answer], operation: Operation
+) -> Endpoint:
+    return Endpoint(
+        API, Kind.RESPOND, path, methods, respond=respond, key_field=KEY_FIELD, operation=operation
+    )
+
+
+def _document(path: str, handle: Handler, summary: str, answer: Any) -> Endpoint:
+    operation = _operation(summary, answer, types.DocumentKeyShape, (JSON_TYPE, _FORM))
+    return Endpoint(
+        API,
+        Kind.DOCUMENT,
+        path,
+        _POST,
+        handle=handle,
+        key_field=KEY_FIELD,
+        in_background=True,
+        operation=operation,
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        "/v2/translate",
+        _POST,
+        peek=translate.peek,
+        read=translate.read,
+        key_field=KEY_FIELD,
+        max_body_bytes=MAX_BODY_BYTES,
+        operation=_operation(
+            "Translate texts.", types.DeepLTranslations, types.TranslateShape, (JSON_TYPE, _FORM)
+        ),
+    ),
+    _information(
+        "/v2/languages",
+        _BOTH,
+        respond_languages,
+        _operation(
+            "List the source or the target languages.", list[types.DeepLLanguage], types.LanguagesShape
+        ),
+    ),
+    _information(
+        "/v2/usage",
+        _BOTH,
+        respond_usage,
+        _operation("Count the characters that were translated.", types.UsageShape),
+    ),
+    _information(
+        "/v2/glossary-language-pairs",
+        _GET,
+        respond_glossary_pairs,
+        _operation("List the pairs that glossaries can be created for.", types.GlossaryPairs),
+    ),
+    *glossary_handlers.ENDPOINTS,
+    Endpoint(
+        API,
+        Kind.FILE,
+        "/v2/document",
+        _POST,
+        peek=documents.peek,
+        read=documents.read,
+        key_field=KEY_FIELD,
+        in_background=True,
+        operation=_operation(
+            "Translate a document.", types.UploadedShape, types.DocumentShape, ("multipart/form-data",)
+        ),
+    ),
+    _document(
+        "/v2/document/{document_id}",
+        documents.handle_state,
+        "Describe a document's state.",
+        types.DocumentStateShape,
+    ),
+    _document(
+        "/v2/document/{document_id}/result",
+        documents.handle_result,
+        "Fetch a translated document, once.",
+        None,
+    ),
+    *(
+        Endpoint(API, Kind.RESPOND, path, _ANY, respond=refuse, needs_key=False)
+        for path in ("/v2/{rest}", "/v3/{rest}")
+    ),
+)

@@ -1,0 +1,153 @@
+"""`/v2/document`: uploads, and documents that are fetched once they are translated."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePath
+from typing import Any, Protocol
+
+from dragoman_contract.routing import CHARACTERS_HEADER
+from dragoman_protocols.api import Answer, Peek, Request, Site, TranslateFile, json_answer
+from dragoman_protocols.deepl.errors import missing, unsupported
+from dragoman_protocols.deepl.fields import Fields, bounded_fields
+from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
+from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
+from dragoman_protocols.multipart import Upload
+from dragoman_protocols.offer import Offer
+
+
+class State(StrEnum):
+    """The state of a document, in DeepL's words."""
+
+    TRANSLATING = "translating"
+    DONE = "done"
+    ERROR = "error"
+
+
+@dataclass
+class Document:
+    """One document.
+
+    Args:
+        document_id: Its id.
+        document_key: Required to fetch it.
+        name: Of its file.
+        characters: What it is charged for, and what counts as usage once it is done.
+        state: Its state.
+        error: Why it was not translated.
+        charged: Characters that answers so far have charged for it.
+    """
+
+    document_id: str
+    document_key: str
+    name: str
+    characters: int
+    state: State = State.TRANSLATING
+    error: str = ""
+    charged: int = 0
+
+
+class Documents(Protocol):
+    """Documents of a pod."""
+
+    def find(self, document_id: str, document_key: str) -> Document:
+        """A document.
+
+        Raises:
+            UnknownDocumentError: There is none of this id, or no longer, or the key is another's.
+        """
+        ...
+
+    def take(self, document_id: str, document_key: str) -> bytes:
+        """A document's translation, which is deleted.
+
+        Raises:
+            UnknownDocumentError: See `find`; or it was kept for too long.
+            DocumentNotDoneError: It is not done.
+        """
+        ...
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The pair and the glossaries of an upload, and a sample of its text."""
+    upload, fields = _form(request)
+    need = need_of(fields, offer)
+    return Peek((need,), 0, glossary_ids=glossary_ids(fields, need.source), sample=upload.sample)
+
+
+def read(request: Request, site: Site) -> TranslateFile:
+    """A file, and the options of its translation."""
+    upload, fields = _form(request)
+    if upload.file_name is None:
+        raise missing("file")
+    name = fields.text("filename") or upload.file_name
+    if not name:
+        raise InvalidFieldError("Invalid file data.")
+    output_format = fields.text("output_format")
+    if output_format is not None and f".{output_format.lower()}" != PurePath(name).suffix.lower():
+        raise unsupported("output_format")
+    need = need_of(fields, site.offer)
+    named = glossary_ids(fields, need.source)
+    return TranslateFile(
+        name, upload.content, options(fields, need, named), (need,), uploaded, upload.sample, named
+    )
+
+
+def uploaded(document: Document) -> Answer:
+    """The answer of an upload."""
+    return json_answer(
+        {"document_id": document.document_id, "document_key": document.document_key},
+        headers=charge(document),
+    )
+
+
+def handle_state(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
+    """Describe a document's state."""
+    key = bounded_fields(request).required("document_key")
+
+    async def act(documents: Documents) -> Answer:
+        found = documents.find(_id(request), key)
+        return json_answer(state_json(found), headers=charge(found))
+
+    return act
+
+
+def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
+    """Answer a translated document, once."""
+    key = bounded_fields(request).required("document_key")
+
+    async def act(documents: Documents) -> Answer:
+        content = documents.take(_id(request), key)
+        return Answer(200, content, (("Content-Type", "application/octet-stream"),))
+
+    return act
+
+
+def charge(document: Document) -> tuple[tuple[str, str], ...]:
+    """What an answer charges for a document: its upload for all characters; a failure takes them back once."""
+    due = 0 if document.state is State.ERROR else document.characters
+    change, document.charged = due - document.charged, due
+    return ((CHARACTERS_HEADER, str(change)),) if change else ()
+
+
+def state_json(document: Document) -> dict[str, Any]:
+    """The body of `/v2/document/{document_id}`."""
+    described: dict[str, Any] = {"document_id": document.document_id, "status": document.state}
+    if document.state is State.DONE:
+        described["billed_characters"] = document.characters
+    if document.state is State.ERROR:
+        described["message"] = described["error_message"] = document.error
+    return described
+
+
+def _form(request: Request) -> tuple[Upload, Fields]:
+    if request.upload is None:
+        raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
+    return request.upload, Fields(request.upload.fields, is_form=True)
+
+
+def _id(request: Request) -> str:
+    assert request.variables is not None
+    return request.variables["document_id"]

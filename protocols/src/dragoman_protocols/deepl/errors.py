@@ -1,0 +1,104 @@
+"""Errors in DeepL's words, statuses and shape: `{"message"[, "detail"]}`.
+
+Source: https://developers.deepl.com/docs/best-practices/error-handling, and answers that its clients received.
+"""
+
+from __future__ import annotations
+
+from dragoman_protocols import errors
+from dragoman_protocols.api import Answer, Request, error_answer
+from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, NotReadyError, RequestError
+
+
+class UriTooLongError(CallerError):
+    """The query is longer than is read."""
+
+    code = "uri_too_long"
+
+
+class MediaTypeError(CallerError):
+    """The answer cannot be written in a media type that the client accepts."""
+
+    code = "media_type"
+
+
+class DocumentNotDoneError(NotReadyError):
+    """A document is still being translated; its pod is the one to send the request to again."""
+
+    begun = True
+
+
+ERRORS: ErrorTable[int] = ErrorTable(
+    (errors.UnknownGlossaryError, 404),
+    (errors.UnknownDictionaryError, 404),
+    (errors.UnknownPathError, 404),
+    (errors.UnknownDeploymentError, 404),
+    (errors.UnknownDocumentError, 404),
+    (errors.BodyTooLargeError, 413),
+    (errors.TextTooLongError, 413),
+    (UriTooLongError, 414),
+    (MediaTypeError, 415),
+    (errors.KeyMissingError, 403),
+    (errors.KeyRefusedError, 403),
+    (errors.QuotaError, 456),
+    (CallerError, 400),
+    (errors.UnavailableError, 503),
+    (errors.CapacityError, 429),
+    (errors.EngineDeadError, 503),
+    (errors.DeadlineExceededError, 504),
+    (errors.UpstreamError, 502),
+    (RequestError, 500),
+)
+"""Status of each class; DeepL has no 405."""
+
+STATUSES = {
+    400: "a field is missing or not supported",
+    403: "an API key is required, or is unknown",
+    404: "there is no such glossary, document, deployment or path",
+    413: "the body, or a text, is too long",
+    414: "the query is too long",
+    415: "glossaries are written as tab-separated text only",
+    429: "overloaded; with Retry-After",
+    456: "a quota is used up",
+    500: "the engine failed",
+    502: "the replicas failed",
+    503: "loading or draining, or a document is not done; with Retry-After",
+    504: "not finished in time",
+}
+
+
+class DeepL:
+    """The API."""
+
+    name = "deepl"
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """`{"message": "…"}`, with `detail` where `message` has words that clients search for."""
+        status = ERRORS[error]
+        return error_answer(error, status, _body(error, status))
+
+
+API = DeepL()
+
+
+def unsupported(field: str) -> InvalidFieldError:
+    """DeepL's sentence for a value that is not supported; clients search for these words."""
+    return InvalidFieldError(f"Value for '{field}' not supported.")
+
+
+def missing(field: str) -> InvalidFieldError:
+    """DeepL's sentence for a field that is required and missing."""
+    return InvalidFieldError(f"Parameter '{field}' not specified.")
+
+
+def _body(error: RequestError, status: int) -> dict[str, str]:
+    match error:
+        case errors.InvalidGlossaryError():
+            return {"message": "Invalid glossary entries provided", "detail": str(error)}
+        case errors.UnsupportedPairError() | errors.UnknownLanguageError():
+            return {"message": "Value for 'target_lang' not supported.", "detail": str(error)}
+        case errors.QuotaError():
+            return {"message": "Quota Exceeded", "detail": str(error)}
+        case errors.CapacityError() if status == 429:
+            return {"message": "Too many requests", "detail": str(error)}
+    return {"message": str(error)}

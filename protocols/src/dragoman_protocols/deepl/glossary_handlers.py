@@ -1,0 +1,178 @@
+"""The requests at the paths of DeepL's glossaries, v2 and v3, over any store: one table for pod and router."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+from dragoman_protocols.api import JSON_TYPE, Answer, Endpoint, Kind, Operation, Request, json_answer
+from dragoman_protocols.deepl import glossaries, types
+from dragoman_protocols.deepl.errors import API, STATUSES, MediaTypeError
+from dragoman_protocols.deepl.fields import Fields, bounded_fields
+from dragoman_protocols.glossaries.entries import to_tsv
+from dragoman_protocols.glossaries.store import Change, GlossaryStore
+from dragoman_protocols.glossaries.values import Dictionary, StoredGlossary
+
+TSV = "text/tab-separated-values"
+
+NO_CONTENT = Answer(204, b"")
+
+Value = TypeVar("Value")
+Pair = tuple[str, str]
+
+
+async def create_v2(store: GlossaryStore, _: Request, new: StoredGlossary) -> Answer:
+    """Create a glossary of one pair of languages."""
+    await store.add(new)
+    return json_answer(glossaries.monolingual_json(new.outline), 201)
+
+
+async def list_v2(store: GlossaryStore, *_: object) -> Answer:
+    """List the glossaries of one pair of languages."""
+    found = glossaries.monolingual(await store.all())
+    return json_answer({"glossaries": [glossaries.monolingual_json(each) for each in found]})
+
+
+async def describe_v2(store: GlossaryStore, request: Request, _: None) -> Answer:
+    """Describe a glossary of one pair of languages."""
+    return json_answer(glossaries.monolingual_json((await store.get(_id(request))).outline))
+
+
+async def entries_v2(store: GlossaryStore, request: Request, _: None) -> Answer:
+    """Answer a glossary's entries as tab-separated text."""
+    accepted = request.header(b"accept") or b"*/*"
+    if not any(kind in accepted for kind in (TSV.encode(), b"text/*", b"*/*")):
+        raise MediaTypeError("No supported media type specified in Accept header")
+    dictionary = glossaries.only_dictionary((await store.get(_id(request))).dictionaries)
+    return Answer(200, to_tsv(dictionary.entries).encode(), (("Content-Type", f"{TSV}; charset=utf-8"),))
+
+
+async def delete(store: GlossaryStore, request: Request, _: None) -> Answer:
+    """Delete a glossary."""
+    await store.remove(_id(request))
+    return NO_CONTENT
+
+
+async def create_v3(store: GlossaryStore, _: Request, new: StoredGlossary) -> Answer:
+    """Create a glossary with dictionaries for several pairs of languages."""
+    await store.add(new)
+    return json_answer(glossaries.multilingual_json(new.outline), 201)
+
+
+async def list_v3(store: GlossaryStore, *_: object) -> Answer:
+    """List all glossaries."""
+    return json_answer({"glossaries": [glossaries.multilingual_json(each) for each in await store.all()]})
+
+
+async def describe_v3(store: GlossaryStore, request: Request, _: None) -> Answer:
+    """Describe a glossary."""
+    return json_answer(glossaries.multilingual_json((await store.get(_id(request))).outline))
+
+
+async def change_v3(store: GlossaryStore, request: Request, change: Change) -> Answer:
+    """Rename a glossary, or add entries to one of its dictionaries."""
+    return json_answer(glossaries.multilingual_json((await store.change(_id(request), change)).outline))
+
+
+async def entries_v3(store: GlossaryStore, request: Request, pair: Pair) -> Answer:
+    """Answer the entries of a glossary's dictionary."""
+    return json_answer(glossaries.entries_json((await store.get(_id(request))).dictionary(*pair)))
+
+
+async def replace_dictionary(store: GlossaryStore, request: Request, new: Dictionary) -> Answer:
+    """Replace the dictionary of a pair, or add one."""
+    await store.change(_id(request), lambda glossary: glossary.with_dictionary(new))
+    return json_answer(glossaries.dictionary_json(new.outline))
+
+
+async def delete_dictionary(store: GlossaryStore, request: Request, pair: Pair) -> Answer:
+    """Delete a glossary's dictionary."""
+    await store.change(_id(request), lambda glossary: glossary.without_dictionary(*pair))
+    return NO_CONTENT
+
+
+def _id(request: Request) -> str:
+    assert request.variables is not None
+    return request.variables["glossary_id"]
+
+
+def _nothing(_: Fields) -> None:
+    """Of a request whose path has all that counts."""
+
+
+def _endpoint(
+    method: str,
+    path: str,
+    read: Callable[[Fields], Value],
+    act: Callable[[GlossaryStore, Request, Value], Awaitable[Answer]],
+    answer: type | None,
+    shape: type | None = None,
+    status: int = 200,
+) -> Endpoint:
+    """One row of the table.
+
+    Args:
+        method: HTTP method.
+        path: See `Endpoint`.
+        read: Reads the fields, which takes long where they have many entries.
+        act: Answers over a store.
+        answer: Type of the answer.
+        shape: Type of the body, or of the query where there is none.
+        status: Of the answer.
+    """
+
+    def handle(request: Request) -> Callable[[GlossaryStore], Awaitable[Answer]]:
+        value = read(bounded_fields(request))
+        return lambda store: act(store, request, value)
+
+    has_body = method in ("POST", "PUT", "PATCH")
+    operation = Operation(
+        (act.__doc__ or "").partition("\n")[0],
+        answer,
+        STATUSES,
+        types.DeepLError,
+        {JSON_TYPE: shape} if has_body and shape is not None else {},
+        None if has_body else shape,
+        status=status,
+    )
+    return Endpoint(
+        API,
+        Kind.GLOSSARIES,
+        path,
+        frozenset({method}),
+        handle=handle,
+        key_field="auth_key",
+        operation=operation,
+    )
+
+
+def _endpoints() -> Iterator[Endpoint]:
+    v2, v3 = types.GlossaryOutlineShape, types.MultilingualOutlineShape
+    all_of_v2, one_of_v2 = "/v2/glossaries", "/v2/glossaries/{glossary_id}"
+    all_of_v3, one_of_v3 = "/v3/glossaries", "/v3/glossaries/{glossary_id}"
+    dictionaries = f"{one_of_v3}/dictionaries"
+    new_v2, new_v3 = glossaries.read_monolingual, glossaries.read_multilingual
+    pair, dictionary = glossaries.read_pair, glossaries.read_dictionary
+    yield _endpoint("POST", all_of_v2, new_v2, create_v2, v2, types.GlossaryShape, 201)
+    yield _endpoint("GET", all_of_v2, _nothing, list_v2, types.GlossaryOutlinesShape)
+    yield _endpoint("GET", one_of_v2, _nothing, describe_v2, v2)
+    yield _endpoint("GET", f"{one_of_v2}/entries", _nothing, entries_v2, None)
+    yield _endpoint("DELETE", one_of_v2, _nothing, delete, None, status=204)
+    yield _endpoint("POST", all_of_v3, new_v3, create_v3, v3, types.MultilingualShape, 201)
+    yield _endpoint("GET", all_of_v3, _nothing, list_v3, types.MultilingualOutlinesShape)
+    yield _endpoint("GET", one_of_v3, _nothing, describe_v3, v3)
+    yield _endpoint("PATCH", one_of_v3, glossaries.read_change, change_v3, v3, types.ChangeShape)
+    yield _endpoint("DELETE", one_of_v3, _nothing, delete, None, status=204)
+    yield _endpoint("GET", f"{one_of_v3}/entries", pair, entries_v3, types.DictionariesShape, types.PairShape)
+    yield _endpoint(
+        "PUT",
+        dictionaries,
+        dictionary,
+        replace_dictionary,
+        types.DictionaryOutlineShape,
+        types.DictionaryShape,
+    )
+    yield _endpoint("DELETE", dictionaries, pair, delete_dictionary, None, types.PairShape, 204)
+
+
+ENDPOINTS = tuple(_endpoints())

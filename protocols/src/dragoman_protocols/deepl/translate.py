@@ -1,0 +1,210 @@
+"""`/v2/translate`: its fields, read into the core's values, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dragoman_protocols.api import Answer, Need, Peek, Request, Results, Site, Translate, json_answer
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.deepl.codes import check_known, has_formality, source_code, source_tag, target_tag
+from dragoman_protocols.deepl.errors import missing, unsupported
+from dragoman_protocols.deepl.fields import Fields, fields_of
+from dragoman_protocols.deepl.types import MAX_GLOSSARIES, MAX_INSTRUCTION_CHARS, MAX_INSTRUCTIONS
+from dragoman_protocols.errors import InvalidFieldError
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, TranslationResult
+
+SPLITS = {"0": Split.NONE, "1": None, "nonewlines": Split.NO_LINES}
+"""`1` is DeepL's default, and stands for the deployment's setting."""
+
+MODEL_TYPES = {
+    "quality_optimized": "quality_optimized",
+    "prefer_quality_optimized": "quality_optimized",
+    "latency_optimized": "latency_optimized",
+}
+"""There is one model; the answer names the type that was requested."""
+
+STRICT = (Formality.MORE, Formality.LESS)
+
+NOT_SERVED = ("style_id", "translation_memory_id")
+"""Objects that a client created at DeepL; without them the translation would be another."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the answer repeats of the request.
+
+    Args:
+        model_type: Type of the model, where one was requested.
+        tag_handling_version: Version of the tag handling, where tags are handled.
+    """
+
+    model_type: str | None = None
+    tag_handling_version: str | None = None
+
+
+def peek(request: Request, offer: Offer) -> Peek:
+    """The pair, the texts and the glossaries of a translation."""
+    fields = fields_of(request)
+    need = need_of(fields, offer, _texts(fields))
+    return Peek((need,), sum(map(len, need.texts)), glossary_ids=glossary_ids(fields, need.source))
+
+
+def read(request: Request, site: Site) -> Translate:
+    """Texts of one pair; unknown fields are ignored, as DeepL does."""
+    fields = fields_of(request)
+    texts = _texts(fields)
+    most = site.limits.max_texts
+    if most is not None and len(texts) > most:
+        raise InvalidFieldError(f"Too many texts in this request: {len(texts)}; at most {most} are accepted.")
+    need = need_of(fields, site.offer, texts)
+    named = glossary_ids(fields, need.source)
+    call = options(fields, need, named)
+    labels = _labels(fields)
+
+    def render(results: Results) -> Answer:
+        return json_answer({"translations": list(translations(need, results[0] if results else (), labels))})
+
+    return Translate(
+        (call,) if call.texts else (),
+        sum(map(len, texts)),
+        render,
+        (need,),
+        glossary_ids=named,
+        uses_quota=True,
+    )
+
+
+def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
+    """The pair that is requested; the same for pod and router.
+
+    Raises:
+        InvalidFieldError: A code is missing or not supported.
+    """
+    target = target_tag(fields.required("target_lang"), offer)
+    code = fields.text("source_lang")
+    return Need(None if code is None else source_tag(code), (target,), texts)
+
+
+def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
+    """The glossaries that are requested, in their order; the same for pod and router.
+
+    Raises:
+        InvalidFieldError: There are too many, or they require a source language.
+    """
+    one, several = fields.text("glossary_id"), fields.names("glossary_ids")
+    if one is not None and several:
+        raise InvalidFieldError("glossary_id and glossary_ids cannot be used together")
+    if len(several) > MAX_GLOSSARIES:
+        raise InvalidFieldError(f"glossary_ids: at most {MAX_GLOSSARIES} glossaries")
+    found = tuple(several) if one is None else (one,)
+    if found and source is None:
+        raise InvalidFieldError("Use of a glossary requires the source_lang parameter to be specified")
+    return found
+
+
+def options(fields: Fields, need: Need, named: tuple[str, ...]) -> TranslationRequest:
+    """What the core has to do with the texts of `need` that are not blank.
+
+    Args:
+        fields: Of the request.
+        need: Its pair and its texts.
+        named: Its glossaries.
+
+    Raises:
+        InvalidFieldError: A field is not supported.
+    """
+    (target,) = need.targets
+    check_known(target, "target_lang")
+    if need.source is not None:
+        check_known(need.source, "source_lang")
+    for name in NOT_SERVED:
+        if fields.text(name) is not None:
+            raise unsupported(name)
+    formality = _formality(fields, target)
+    instructions = _instructions(fields)
+    tag_handling = _tag_handling(fields)
+    fields.flag("outline_detection")
+    fields.flag("preserve_formatting")  # Layout and casing are always kept.
+    fields.flag("show_billed_characters")
+    return TranslationRequest(
+        texts=not_blank(need.texts),
+        target_lang=target,
+        source_lang=need.source,
+        format=Format.PLAIN if tag_handling is None else Format(tag_handling),
+        split=SPLITS[fields.choice("split_sentences", SPLITS) or "1"],
+        formality=formality,
+        context=fields.text("context") or "",
+        instructions=instructions,
+        ignore_tags=frozenset(fields.names("ignore_tags")),
+        splitting_tags=frozenset(fields.names("splitting_tags")),
+        non_splitting_tags=frozenset(fields.names("non_splitting_tags")),
+        # A context is a hint; explicit options are applied or refused.
+        ignore_unsupported=not (named or instructions or formality in STRICT),
+    )
+
+
+def translations(
+    need: Need, results: Sequence[TranslationResult], labels: Labels
+) -> Iterable[dict[str, Any]]:
+    """The answer's items, in the order of the texts.
+
+    Args:
+        need: Whose blank texts have no results.
+        results: Of the others.
+        labels: What each item repeats.
+    """
+    for text, result in zip(need.texts, put_back(need.texts, results, need.source), strict=True):
+        item: dict[str, Any] = {
+            "detected_source_language": source_code(result.source_lang),
+            "text": result.text,
+            # Always, though DeepL sends it on request alone: its own Python client fails without.
+            "billed_characters": len(text),
+        }
+        if labels.model_type is not None:
+            item["model_type_used"] = labels.model_type
+        if labels.tag_handling_version is not None:
+            item["tag_handling_version"] = labels.tag_handling_version
+        yield item
+
+
+def _texts(fields: Fields) -> tuple[str, ...]:
+    texts = tuple(fields.texts("text"))
+    if not texts:
+        raise missing("text")
+    return texts
+
+
+def _labels(fields: Fields) -> Labels:
+    model_type = fields.choice("model_type", MODEL_TYPES)
+    version = fields.choice("tag_handling_version", ("v1", "v2"))
+    return Labels(
+        None if model_type is None else MODEL_TYPES[model_type],
+        None if _tag_handling(fields) is None else version or "v2",
+    )
+
+
+def _tag_handling(fields: Fields) -> str | None:
+    return fields.choice("tag_handling", ("xml", "html"))
+
+
+def _formality(fields: Fields, target: str) -> Formality:
+    formality = Formality(fields.choice("formality", [each.value for each in Formality]) or "default")
+    if has_formality(target) or formality is Formality.DEFAULT:
+        return formality
+    if formality in STRICT:
+        raise InvalidFieldError(f"Target language '{target}' doesn't support formality.")
+    return Formality.DEFAULT
+
+
+def _instructions(fields: Fields) -> tuple[str, ...]:
+    instructions = tuple(text for text in fields.texts("custom_instructions") if text.strip())
+    if len(instructions) > MAX_INSTRUCTIONS:
+        raise InvalidFieldError(f"custom_instructions: at most {MAX_INSTRUCTIONS} instructions")
+    if any(len(text) > MAX_INSTRUCTION_CHARS for text in instructions):
+        raise InvalidFieldError(
+            f"custom_instructions: an instruction has at most {MAX_INSTRUCTION_CHARS} characters"
+        )
+    return instructions

@@ -1,0 +1,222 @@
+"""Bodies, queries and answers of DeepL's API, for the OpenAPI document; requests are read with `Fields`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+MAX_INSTRUCTIONS = 10
+MAX_INSTRUCTION_CHARS = 300
+MAX_GLOSSARIES = 5
+
+Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
+Instruction = Annotated[str, Meta(max_length=MAX_INSTRUCTION_CHARS)]
+SourceCode = Annotated[
+    str | None, Meta(description='DeepL code of the texts, such as "EN"; default: detected')
+]
+
+
+class TranslateShape(Struct):
+    """The body of `POST /v2/translate`."""
+
+    text: Annotated[list[str], Meta(min_length=1, description="texts, each translated by itself")]
+    target_lang: Annotated[str, Meta(description='DeepL code of the translations, such as "DE" or "PT-BR"')]
+    source_lang: SourceCode = None
+    context: Annotated[
+        str | None, Meta(description="text that helps to understand and is not translated")
+    ] = None
+    split_sentences: Literal["0", "1", "nonewlines"] | None = None
+    preserve_formatting: bool | None = None
+    formality: Formality | None = None
+    glossary_id: Annotated[str | None, Meta(description="requires source_lang")] = None
+    glossary_ids: Annotated[list[str], Meta(max_length=MAX_GLOSSARIES)] | None = None
+    tag_handling: Literal["xml", "html"] | None = None
+    tag_handling_version: Literal["v1", "v2"] | None = None
+    outline_detection: Annotated[bool | None, Meta(description="accepted and without effect")] = None
+    ignore_tags: list[str] | None = None
+    splitting_tags: list[str] | None = None
+    non_splitting_tags: list[str] | None = None
+    model_type: Literal["quality_optimized", "prefer_quality_optimized", "latency_optimized"] | None = None
+    custom_instructions: Annotated[list[Instruction], Meta(max_length=MAX_INSTRUCTIONS)] | None = None
+    show_billed_characters: Annotated[
+        bool | None, Meta(description="without effect: they are always in the answer")
+    ] = None
+
+
+class DeepLTranslation(Struct):
+    """One text's translation."""
+
+    detected_source_language: str
+    text: str
+    billed_characters: int
+    model_type_used: Annotated[str, Meta(description="where model_type was given")] = ""
+    tag_handling_version: Annotated[str, Meta(description="where tag_handling was given")] = ""
+
+
+class DeepLTranslations(Struct):
+    """The answer of a translation."""
+
+    translations: list[DeepLTranslation]
+
+
+class LanguagesShape(Struct):
+    """The query of `/v2/languages`."""
+
+    type: Annotated[
+        Literal["source", "target"] | None, Meta(description="which languages are listed; default: source")
+    ] = None
+
+
+class DeepLLanguage(Struct):
+    """One language."""
+
+    language: str
+    name: str
+    supports_formality: Annotated[bool, Meta(description="of targets")] = False
+
+
+class UsageShape(Struct):
+    """The answer of `/v2/usage`."""
+
+    character_count: int
+    character_limit: int
+
+
+class GlossaryPair(Struct):
+    """A pair that glossaries can be created for."""
+
+    source_lang: str
+    target_lang: str
+
+
+class GlossaryPairs(Struct):
+    """The answer of `/v2/glossary-language-pairs`."""
+
+    supported_languages: list[GlossaryPair]
+
+
+class PairShape(Struct):
+    """The query that names a dictionary."""
+
+    source_lang: Annotated[str, Meta(description="language without a region")]
+    target_lang: Annotated[str, Meta(description="language without a region")]
+
+
+class DictionaryShape(Struct):
+    """One dictionary of a glossary."""
+
+    source_lang: Annotated[str, Meta(description='language without a region, such as "en"')]
+    target_lang: str
+    entries: Annotated[str, Meta(description="one entry a line, source and target")]
+    entries_format: Literal["tsv", "csv"]
+
+
+class DictionariesShape(Struct):
+    """The answer with a dictionary's entries."""
+
+    dictionaries: list[DictionaryShape]
+
+
+class GlossaryShape(DictionaryShape):
+    """The body of `POST /v2/glossaries`."""
+
+    name: str
+
+
+class MultilingualShape(Struct):
+    """The body of `POST /v3/glossaries`."""
+
+    name: str
+    dictionaries: Annotated[list[DictionaryShape], Meta(min_length=1)]
+
+
+class ChangeShape(Struct):
+    """The body of `PATCH /v3/glossaries/{glossary_id}`."""
+
+    name: str | None = None
+    dictionaries: Annotated[list[DictionaryShape], Meta(max_length=1)] | None = None
+
+
+class DictionaryOutlineShape(Struct):
+    """A dictionary without its entries."""
+
+    source_lang: str
+    target_lang: str
+    entry_count: int
+
+
+class GlossaryOutlineShape(DictionaryOutlineShape):
+    """A glossary of v2."""
+
+    glossary_id: str
+    name: str
+    ready: bool
+    creation_time: str
+
+
+class GlossaryOutlinesShape(Struct):
+    """All glossaries of v2."""
+
+    glossaries: list[GlossaryOutlineShape]
+
+
+class MultilingualOutlineShape(Struct):
+    """A glossary of v3."""
+
+    glossary_id: str
+    name: str
+    dictionaries: list[DictionaryOutlineShape]
+    creation_time: str
+
+
+class MultilingualOutlinesShape(Struct):
+    """All glossaries of v3."""
+
+    glossaries: list[MultilingualOutlineShape]
+
+
+class DocumentShape(Struct):
+    """The form of `POST /v2/document`; options of `/v2/translate` are fields of it too."""
+
+    file: Annotated[
+        str, Meta(description="the document, with its name", extra_json_schema={"format": "binary"})
+    ]
+    target_lang: str
+    source_lang: SourceCode = None
+    filename: Annotated[str | None, Meta(description="the file's name, where its part has none")] = None
+    output_format: Annotated[
+        str | None, Meta(description="the ending of the file's name; others are refused")
+    ] = None
+    formality: Formality | None = None
+    glossary_id: str | None = None
+
+
+class UploadedShape(Struct):
+    """The answer of an upload."""
+
+    document_id: str
+    document_key: str
+
+
+class DocumentKeyShape(Struct):
+    """The body of `POST /v2/document/{document_id}` and of its result."""
+
+    document_key: Annotated[str, Meta(description="from the answer of the upload")]
+
+
+class DocumentStateShape(Struct):
+    """The state of a document."""
+
+    document_id: str
+    status: Literal["translating", "done", "error"]
+    billed_characters: Annotated[int, Meta(description="once it is done")] = 0
+    message: Annotated[str, Meta(description="of an error")] = ""
+    error_message: Annotated[str, Meta(description="of an error")] = ""
+
+
+class DeepLError(Struct):
+    """Every answer that is no success."""
+
+    message: str
+    detail: str | None = None

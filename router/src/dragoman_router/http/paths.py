@@ -1,0 +1,77 @@
+"""Which endpoint a request is for: of an API, or of a deployment that it names."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from dragoman_contract.routing import HELD_GLOSSARIES_PATH
+from dragoman_protocols import routes
+from dragoman_protocols.api import Api, Endpoint, Kind
+from dragoman_protocols.azure.api import API as AZURE
+from dragoman_protocols.azure.head import is_azure
+from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.google.api import API as GOOGLE
+from dragoman_protocols.libretranslate.api import API as LIBRETRANSLATE
+from dragoman_protocols.native import API as NATIVE
+from dragoman_protocols.openai.api import API as OPENAI
+from dragoman_router.request import Request
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_DOCUMENTS = (
+    re.compile(r"/v2/document/([0-9A-Fa-f]{32})(?:/result)?"),
+    re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
+)
+"""Paths of documents that pods have."""
+
+FAMILIES: tuple[tuple[str, Api], ...] = (
+    ("/translate_file", LIBRETRANSLATE),
+    ("/download_file", LIBRETRANSLATE),
+    ("/v1/", OPENAI),
+    ("/language/", GOOGLE),
+)
+"""Whose errors an unknown path gets."""
+
+PRIVATE = frozenset({"/livez", "/readyz", "/startupz", "/metrics", "/drained"})
+"""Paths of a pod that are for the cluster."""
+
+
+def recognise(request: Request) -> Endpoint:
+    """The endpoint of a request, by method, path and query.
+
+    Raises:
+        UnknownPathError: No API has this path.
+        MethodNotAllowedError: One has, with other methods.
+    """
+    found = routes.recognise(request)
+    if found is not None:
+        return found
+    if request.deployment is not None and not _is_private(request.path):
+        return Endpoint(family(request), Kind.DETECT, request.path, frozenset())
+    raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
+
+
+def document_of(request: Request) -> str | None:
+    """The id of the document that a request is for; None where it has not the shape of one."""
+    for pattern in _DOCUMENTS:
+        found = pattern.fullmatch(request.path)
+        if found is not None:
+            return found[1]
+    return None
+
+
+def family(request: Request) -> Api:
+    """The API whose errors a request gets that could not be recognised."""
+    known = routes.api_of(request)
+    if known is not None:
+        return known
+    other = AZURE if is_azure(request) else NATIVE
+    return next((api for prefix, api in FAMILIES if request.path.startswith(prefix)), other)
+
+
+def _is_private(path: str) -> bool:
+    """Whether a path is for the cluster, or might become one where dots are resolved."""
+    normal = posixpath.normpath(path)
+    if "//" in path or normal != (path.rstrip("/") or "/"):
+        return True
+    return normal in PRIVATE or f"{normal}/".startswith(HELD_GLOSSARIES_PATH)

@@ -1,0 +1,24 @@
+"""A client's request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dragoman_protocols import api
+
+
+@dataclass(slots=True)
+class Request(api.Request):
+    """One request, its body read.
+
+    Args:
+        client: Address of the caller.
+        raw_path: The path as it came, without the prefix that names a deployment.
+        deployment: `NAMESPACE/NAME` where the request names one.
+        key_name: Name of the API key, once it was found.
+    """
+
+    client: str = ""
+    raw_path: bytes = b""
+    deployment: str | None = None
+    key_name: str | None = None

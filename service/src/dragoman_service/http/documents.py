@@ -1,0 +1,159 @@
+"""Documents that are translated after their upload was answered, and kept until they are fetched."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import secrets
+from collections import OrderedDict
+from contextlib import ExitStack
+
+from starlette.datastructures import Headers
+
+from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_protocols.deepl.documents import Document, State
+from dragoman_protocols.deepl.errors import DocumentNotDoneError
+from dragoman_protocols.errors import RequestError, UnknownDocumentError
+from dragoman_service.http.answering import Answering, check_left
+from dragoman_service.http.quota import Quota
+from dragoman_service.http.shelf import Shelf
+from dragoman_service.http.uploads import ReadFile
+
+log = logging.getLogger(__name__)
+
+MAX_DOCUMENTS = 1000
+"""States that are kept; the oldest are dropped."""
+
+MAX_CONCURRENT = 8
+"""Bounds the memory that files take while they are read, translated and written."""
+
+UPLOAD_WAIT_S = 2.0
+"""How long an upload waits for the translation: the official clients request the state immediately, and then every five
+seconds, which is long for a short letter."""
+
+
+class Documents:
+    """All documents of a pod; used from the event loop alone.
+
+    Args:
+        answering: Admits and counts their translation as it does requests.
+        quota: The pod's own.
+    """
+
+    def __init__(self, answering: Answering, quota: Quota) -> None:
+        self._answering = answering
+        self._quota = quota
+        self._shelf = Shelf()
+        self._known: OrderedDict[str, Document] = OrderedDict()
+        self._working: set[asyncio.Task[None]] = set()
+
+    @property
+    def full(self) -> bool:
+        """Whether as many are being translated as may be."""
+        return len(self._working) >= MAX_CONCURRENT
+
+    async def begin(self, api: str, name: str, file: ReadFile, headers: Headers) -> Document:
+        """Begin to translate a document; its slot is held until that is done.
+
+        Args:
+            api: Name of the API, for metrics.
+            name: Of its file.
+            file: Its texts.
+            headers: Of the upload.
+
+        Raises:
+            RequestError: It is not admitted.
+        """
+        document_id = new_document_id(headers.get(REPLICA_HEADER)).hex.upper()
+        document = Document(document_id, secrets.token_hex(32).upper(), name, file.characters)
+        admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._translate(api, document, file, headers, admitted))
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        self._end_with_the_drain(task)
+        await admitted
+        self._known[document.document_id] = document
+        while len(self._known) > MAX_DOCUMENTS:
+            self._known.popitem(last=False)
+        await asyncio.wait((task,), timeout=UPLOAD_WAIT_S)
+        return document
+
+    def find(self, document_id: str, document_key: str) -> Document:
+        """A document.
+
+        Raises:
+            UnknownDocumentError: There is none of this id, or no longer, or the key is another's.
+        """
+        found = self._known.get(document_id)
+        if found is None or not hmac.compare_digest(found.document_key.encode(), document_key.encode()):
+            raise UnknownDocumentError("Document not found")
+        return found
+
+    def take(self, document_id: str, document_key: str) -> bytes:
+        """A document's translation, which is deleted.
+
+        Raises:
+            UnknownDocumentError: See `find`; or it was kept for too long.
+            DocumentNotDoneError: It is not done.
+        """
+        document = self.find(document_id, document_key)
+        if document.state is not State.DONE:
+            raise DocumentNotDoneError("Document translation is not done")
+        del self._known[document_id]
+        content = self._shelf.take(document_id)
+        self._answering.lifecycle.unfetched.fetched(document_id)
+        if content is None:
+            raise UnknownDocumentError("Document not found: it was kept for too long")
+        return content.content
+
+    def _end_with_the_drain(self, task: asyncio.Task[None]) -> None:
+        given_up = self._answering.lifecycle.given_up
+
+        def end(_: asyncio.Future[None]) -> None:
+            task.cancel()
+
+        given_up.add_done_callback(end)
+        task.add_done_callback(lambda _: given_up.remove_done_callback(end))
+
+    async def _translate(
+        self,
+        api: str,
+        document: Document,
+        file: ReadFile,
+        headers: Headers,
+        admitted: asyncio.Future[None],
+    ) -> None:
+        answering, request = self._answering, file.request
+        with ExitStack() as held:
+            account = held.enter_context(answering.accounting.request(api, headers))
+            try:
+                # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
+                held.enter_context(answering.lifecycle.admit())
+                check_left(headers, document.characters)
+                held.enter_context(self._quota.reserve(document.characters))
+                limit_s = answering.admission.time_limit_s(None, document.characters)
+                cost = await asyncio.to_thread(lambda: file.cost)
+                slot = held.enter_context(answering.admission.admit(cost, limit_s))
+                account.admitted(slot, 0 if request is None else len(request.texts))
+                if request is not None:
+                    account.pair = await asyncio.to_thread(answering.translator.check, request)
+                admitted.set_result(None)
+                translator = answering.translator.on_behalf_of(account.origin, limit_s)
+                content = await file.translated(translator)
+            except RequestError as error:
+                account.refused(error)
+                if not admitted.done():
+                    admitted.set_exception(error)
+                document.state, document.error = State.ERROR, str(error)
+            except Exception as error:
+                if not admitted.done():
+                    admitted.set_exception(error)
+                document.state, document.error = State.ERROR, "an unexpected error; the pod's log has more"
+                log.exception("a document was not translated")
+            else:
+                self._shelf.put(document.document_id, document.name, content)
+                answering.lifecycle.unfetched.put(document.document_id)
+                document.state = State.DONE
+                self._quota.add(document.characters)
+                account.translated()

@@ -1,0 +1,83 @@
+"""Reads the texts of uploaded files."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from dragoman_protocols.api import TranslateFile
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import TranslationRequest
+from dragoman_service.core.costs import Cost, cost_of, demands_of
+from dragoman_service.core.translator import Translator
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.kinds import reader_for
+
+SAMPLED_TEXTS = 200
+"""A file's language is detected from its first texts: each alone may be too short."""
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read.
+
+    Args:
+        file: The file.
+        texts: All of its texts, blank ones too.
+        words: Its texts without their markup, which is what it is charged for.
+        request: What the core has to do; None where all texts are blank.
+    """
+
+    file: FileDocument
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+    request: TranslationRequest | None
+
+    @property
+    def characters(self) -> int:
+        """What it is charged for."""
+        return sum(map(len, self.words))
+
+    @property
+    def cost(self) -> Cost:
+        """Of the translation, for the engine."""
+        if self.request is None:
+            return cost_of(())
+        return cost_of(demands_of(replace(self.request, texts=self.words)))
+
+    async def translated(self, translator: Translator) -> bytes:
+        """The file with its texts translated."""
+        results = [] if self.request is None else await translator.translate(self.request)
+
+        def rebuilt() -> bytes:
+            return self.file.rebuild([result.text for result in put_back(self.texts, results, None)])
+
+        return await asyncio.to_thread(rebuilt)
+
+
+def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
+    """The texts of a file, and what has to be done with them. Takes long: call it in a thread.
+
+    Raises:
+        CallerError: The file cannot be read.
+    """
+    file = reader_for(call.name)(call.content)
+    texts, words = not_blank(file.texts), tuple(file.words())
+    request = replace(
+        call.request,
+        texts=texts,
+        format=file.format,
+        ignore_tags=file.ignore_tags,
+        splitting_tags=file.splitting_tags,
+        non_splitting_tags=file.non_splitting_tags,
+        source_lang=call.request.source_lang or _detected(words, offer),
+    )
+    return ReadFile(file, tuple(file.texts), words, request if texts else None)
+
+
+def _detected(words: tuple[str, ...], offer: Offer) -> str | None:
+    """One language for the file; None where it is not clear, which leaves it to the core, text by text."""
+    found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
+    return None if found == NOTHING else found.tag

@@ -1,0 +1,114 @@
+"""Uploads, and the states of documents."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dragoman_protocols.api import Limits, Need, Peek, Request, Site, TranslateFile
+from dragoman_protocols.deepl import documents
+from dragoman_protocols.deepl.documents import Document, State, charge, state_json
+from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedRequestError
+from dragoman_protocols.multipart import Upload, read_form
+from dragoman_protocols.offer import offer_of
+
+SITE = Site(offer_of([()]), (), ("m",), Limits(3, 1_000_000))
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+def part(name: str, content: str, filename: str | None = None) -> str:
+    ending = "" if filename is None else f'; filename="{filename}"'
+    return f'--x\r\nContent-Disposition: form-data; name="{name}"{ending}\r\n\r\n{content}\r\n'
+
+
+def form(*parts: str) -> bytes:
+    return "".join([*parts, "--x--\r\n"]).encode(errors="surrogatepass")
+
+
+def read(body: bytes, content_type: str = MULTIPART) -> TranslateFile:
+    headers = [(b"content-type", content_type.encode("latin-1", "replace"))] if content_type else []
+    request = Request("POST", "/v2/document", b"", headers)
+    request.upload = read_form(request.header(b"content-type"), body, keep_file=True)
+    return documents.read(request, SITE)
+
+
+def test_a_file_comes_with_its_fields() -> None:
+    call = read(form(part("target_lang", "DE"), part("file", "The weather is nice.", "a.html")))
+    assert (call.name, call.content) == ("a.html", b"The weather is nice.")
+    assert (call.request.texts, call.request.target_lang, call.needs) == ((), "de", (Need(None, ("de",)),))
+
+
+def test_a_router_peeks_the_pair_the_glossaries_and_a_sample() -> None:
+    fields = {"target_lang": ["DE"], "source_lang": ["EN"], "glossary_id": ["a"]}
+    upload = Upload(fields, "Hello", "a.txt", b"Hello")
+    request = Request("POST", "/v2/document", b"", [], upload=upload)
+    peeked = documents.peek(request, SITE.offer)
+    assert peeked == Peek((Need("en", ("de",)),), 0, glossary_ids=("a",), sample="Hello")
+    assert documents.read(request, SITE).peek() == peeked
+
+
+def test_a_name_of_its_own_wins() -> None:
+    call = read(form(part("target_lang", "DE"), part("filename", "b.txt"), part("file", "Hello", "a")))
+    assert call.name == "b.txt"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "said"),
+    [
+        (form(), MULTIPART, "Parameter 'file' not specified"),
+        (form(part("file", "no name means no file")), MULTIPART, "Parameter 'file' not specified"),
+        (form(part("file", "x", "")), MULTIPART, "Invalid file data"),
+        (form(part("file", "x", "a.txt")), MULTIPART, "Parameter 'target_lang' not specified"),
+        (form(part("file", "x", "a.txt"), part("output_format", "pdf")), MULTIPART, "'output_format' not"),
+        (b"x", MULTIPART, "the form cannot be read"),
+        (form(part("file", "x", "a.txt")), "multipart/form-data", "no form with a file"),
+        (b"{}", "application/json", "no form with a file"),
+        (b"", "", "no form with a file"),
+        (form(*[part("f", "x")] * 101), MULTIPART, "more than 100 parts"),
+    ],
+)
+def test_what_is_no_upload_is_refused(body: bytes, content_type: str, said: str) -> None:
+    with pytest.raises((MalformedRequestError, InvalidFieldError), match=said):
+        read(body, content_type)
+
+
+@given(
+    st.binary()
+    | st.lists(
+        st.tuples(
+            st.sampled_from(["file", "target_lang", "filename", "output_format"]),
+            st.text(),
+            st.none() | st.sampled_from(["a.txt", "a.html", "a.srt", "a.docx", "a.epub"]) | st.text(),
+        ).map(lambda each: part(*each))
+    ).map(lambda parts: form(part("target_lang", "DE"), *parts)),
+    st.sampled_from(
+        [MULTIPART, f"{MULTIPART}; charset=utf-16", "multipart/form-data; boundary=", "", "text/plain"]
+    ),
+)
+@example(b"--x\r\nContent-Disposition: form-data\r\n\r\nx\r\n--x--\r\n", MULTIPART)
+@example(form(part("file", "\ud800", "a.txt")), MULTIPART)
+def test_any_upload_is_read_or_refused_as_the_callers_error(body: bytes, content_type: str) -> None:
+    with suppress(CallerError):
+        read(body, content_type)
+
+
+def test_a_document_is_charged_once_and_a_failure_takes_it_back_once() -> None:
+    document = Document("id", "key", "a.txt", 7)
+    assert [value for _, value in charge(document)] == ["7"]
+    assert charge(document) == ()
+    document.state = State.ERROR
+    assert [value for _, value in charge(document)] == ["-7"]
+    assert charge(document) == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "described"),
+    [
+        (State.TRANSLATING, {"status": "translating"}),
+        (State.DONE, {"status": "done", "billed_characters": 7}),
+        (State.ERROR, {"status": "error", "message": "why", "error_message": "why"}),
+    ],
+)
+def test_the_state_has_deepls_shape(state: State, described: dict[str, object]) -> None:
+    assert state_json(Document("id", "key", "a.txt", 7, state, "why")) == {"document_id": "id", **described}

@@ -1,0 +1,78 @@
+"""The table of requests for glossaries, over a store in memory."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman_protocols.api import Answer, Kind, Request
+from dragoman_protocols.errors import InvalidFieldError, MethodNotAllowedError, UnknownGlossaryError
+from dragoman_protocols.glossaries.store import MemoryStore
+from dragoman_protocols.routes import recognise
+
+PAIR = {"source_lang": "en", "target_lang": "de"}
+ENTRIES = PAIR | {"entries": "cat\tKatze", "entries_format": "tsv"}
+
+
+async def send(
+    store: MemoryStore, method: str, path: str, body: Any = None, query: bytes = b"", accept: bytes = b""
+) -> Answer:
+    headers = [(b"content-type", b"application/json")] + ([(b"accept", accept)] if accept else [])
+    content = b"" if body is None else json.dumps(body).encode()
+    request = Request(method, path, query, headers, content)
+    endpoint = recognise(request)
+    assert endpoint is not None
+    assert endpoint.kind is Kind.GLOSSARIES
+    assert endpoint.handle is not None
+    return await endpoint.handle(request)(store)
+
+
+async def test_a_glossary_of_one_pair_from_creation_to_deletion() -> None:
+    store = MemoryStore()
+    created = await send(store, "POST", "/v2/glossaries", {"name": "Animals", **ENTRIES})
+    described = json.loads(created.body)
+    assert (created.status, described["name"], described["entry_count"]) == (201, "Animals", 1)
+    path = f"/v2/glossaries/{described['glossary_id']}"
+    assert json.loads((await send(store, "GET", path)).body) == described
+    assert json.loads((await send(store, "GET", "/v2/glossaries/")).body) == {"glossaries": [described]}
+    entries = await send(store, "GET", f"{path}/entries")
+    assert (entries.body, dict(entries.headers)["Content-Type"]) == (
+        b"cat\tKatze",
+        "text/tab-separated-values; charset=utf-8",
+    )
+    with pytest.raises(Exception, match="No supported media type"):
+        await send(store, "GET", f"{path}/entries", accept=b"application/json")
+    assert await send(store, "DELETE", path) == Answer(204, b"")
+    with pytest.raises(UnknownGlossaryError):
+        await send(store, "GET", path)
+
+
+async def test_a_glossary_of_several_pairs_is_changed() -> None:
+    store = MemoryStore()
+    other = ENTRIES | {"target_lang": "fr", "entries": "cat\tchat"}
+    created = await send(store, "POST", "/v3/glossaries", {"name": "A", "dictionaries": [ENTRIES, other]})
+    path = f"/v3/glossaries/{json.loads(created.body)['glossary_id']}"
+    renamed = json.loads((await send(store, "PATCH", path, {"name": "B"})).body)
+    assert (renamed["name"], len(renamed["dictionaries"])) == ("B", 2)
+    replaced = await send(store, "PUT", f"{path}/dictionaries", other | {"entries": "a\tb\nc\td"})
+    assert json.loads(replaced.body)["entry_count"] == 2
+    query = b"source_lang=EN&target_lang=FR"
+    found = json.loads((await send(store, "GET", f"{path}/entries", query=query)).body)
+    assert found["dictionaries"][0]["entries"] == "a\tb\nc\td"
+    assert (await send(store, "DELETE", f"{path}/dictionaries", query=query)).status == 204
+    (left,) = json.loads((await send(store, "GET", "/v3/glossaries")).body)["glossaries"]
+    assert left["dictionaries"] == [{**PAIR, "entry_count": 1}]
+    assert (await send(store, "DELETE", path)).status == 204
+
+
+async def test_wrong_requests_are_refused() -> None:
+    store = MemoryStore()
+    with pytest.raises(InvalidFieldError, match="invalid argument: glossary_id"):
+        await send(store, "GET", "/v2/glossaries/x")
+    with pytest.raises(InvalidFieldError, match="Parameter 'name' not specified"):
+        await send(store, "POST", "/v2/glossaries", ENTRIES | {"name": ""})
+    with pytest.raises(InvalidFieldError, match="dictionaries must be provided"):
+        await send(store, "POST", "/v3/glossaries", {"name": "A"})
+    with pytest.raises(MethodNotAllowedError) as refused:
+        await send(store, "PUT", "/v2/glossaries")
+    assert refused.value.allowed == ("GET", "POST")
