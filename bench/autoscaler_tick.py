@@ -27,6 +27,7 @@ from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.controller.ticker import Ticker
 
 TICK_S = 5.0
 TIMEOUT_S = 2.0
@@ -135,14 +136,14 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
             routers,
             marked.append,
             TICK_S,
-            lambda *_: None,
         )
+        ticker = Ticker("autoscaler", autoscaler.evaluations, TICK_S, lambda _: None)
         for number in range(deployments):
             autoscaler.view(parse(deployment(number)), {}, None, {f"rs-{number}"})
         cpu_s, wall_s = [], []
         for _ in range(ticks):
             before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-            await autoscaler.tick()
+            await ticker.tick()
             after = resource.getrusage(resource.RUSAGE_SELF)
             cpu_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             wall_s.append(time.perf_counter() - began)

@@ -8,9 +8,8 @@ import os
 import sys
 
 import kopf
-from pydantic import ValidationError
-from pydantic_settings import CliApp
 
+from dragoman_contract.command_line import CommandLineError, read_command_line
 from dragoman_contract.kubernetes import FIELD_MANAGER
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
@@ -20,22 +19,19 @@ from dragoman_operator.controller import handlers
 from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics
-from dragoman_operator.settings import Settings, unknown_variables
+from dragoman_operator.settings import RENAMED, Settings, unknown_variables
 
 log = logging.getLogger(__name__)
 
 
 def main(argv: list[str]) -> int:
     """Run the operator until SIGTERM or SIGINT; 0, or 1 or 2 with the reason on standard error."""
-    if unknown := unknown_variables(os.environ):
-        sys.stderr.write(f"dragoman operator: unknown environment: {', '.join(unknown)}\n")
-        return 2
     try:
-        settings = CliApp.run(Settings, cli_args=argv)
-    except ValidationError as error:
-        for problem in error.errors():
-            where = ".".join(map(str, problem["loc"]))
-            sys.stderr.write(f"dragoman operator: {where}: {problem['msg']}\n")
+        settings = read_command_line(Settings, argv, RENAMED)
+        if unknown := unknown_variables(os.environ):
+            raise CommandLineError(f"unknown environment: {', '.join(unknown)}")
+    except CommandLineError as error:
+        sys.stderr.write(f"dragoman operator: {error}\n")
         return 2
     logs.set_up(settings.log_format, settings.log_level)
     try:

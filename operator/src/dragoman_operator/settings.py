@@ -17,6 +17,9 @@ from dragoman_contract.http import OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT
 
 ENV_PREFIX = "DRAGOMAN_OPERATOR_"
 
+RENAMED = {"tick_s": "autoscaling_interval_s"}
+"""Settings of earlier versions."""
+
 _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)$")
 """Variables that Kubernetes puts into every pod for a Service of a like name (enableServiceLinks)."""
 
@@ -77,7 +80,9 @@ class Settings(BaseSettings):
         300, gt=0, le=86400, description="seconds after which an object is reconciled without a change"
     )
     workers: int = Field(8, ge=1, le=64, description="objects reconciled at once")
-    tick_s: float = Field(5, ge=1, le=60, description="seconds between evaluations of the autoscaler")
+    autoscaling_interval_s: float = Field(
+        5, ge=1, le=60, description="seconds between evaluations of autoscaling and tuning"
+    )
     router_namespace: str = Field("", description="namespace of the routers; default: the operator's")
     prometheus_url: str = Field(
         "",

@@ -71,7 +71,7 @@ async def keep_busy(urls: list[str], in_flight: int) -> None:
 
 
 async def test_prometheus_and_pods_lead_to_the_same_replicas_and_its_end_to_none_less(world, prometheus):
-    world.operator(**{"tick-s": TICK_S})
+    world.operator(**{"autoscaling-interval-s": TICK_S})
     scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}
     await world.create("direct", engine=SLOW, autoscaling=scaling)
     await world.create("asked", engine=SLOW, autoscaling=scaling | {"prometheus": {"url": prometheus.url}})

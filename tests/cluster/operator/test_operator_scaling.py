@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 SLOW = {"device": "cpu", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 1.0}}
 """Two requests at once, each a second long."""
-FAST = {"tick-s": 1}
+FAST = {"autoscaling-interval-s": 1}
 PUBLISHED_S = 90.0
 """Figures that change no decision go to the status once a minute."""
 QUICK = {"maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}

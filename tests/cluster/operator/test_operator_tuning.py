@@ -11,7 +11,7 @@ from dragoman_operator.tuning.sizes import size_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-FAST = {"tick-s": 1}
+FAST = {"autoscaling-interval-s": 1}
 WINDOW = "10s"
 LONG_S = 120.0
 PACE = {"token_s": 0.01}

@@ -16,6 +16,7 @@ from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
+from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.observed.engine_pods import EnginePod
 
 DEMO = Key("default", "demo")
@@ -46,8 +47,10 @@ class World:
             self,  # type: ignore[arg-type]
             self.marked.append,
             TICK_S,
-            self.failures.append,
             lambda: self.now,
+        )
+        self.ticker = Ticker(
+            "autoscaler", self.autoscaler.evaluations, TICK_S, self.failures.append, lambda: self.now
         )
 
     def view(
@@ -101,7 +104,7 @@ class World:
     async def ticks(self, times: int = 1) -> ScalingView:
         for _ in range(times):
             self.now += TICK_S
-            await self.autoscaler.tick()
+            await self.ticker.tick()
         return self.autoscaler.latest()[DEMO]
 
 
@@ -218,12 +221,12 @@ async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_
     await world.ticks()
     world.marked.clear()
     world.load_ = TotalLoad(queued=1, routers=1)
-    world.autoscaler.wake(DEMO)
+    world.autoscaler.scale_from_zero(DEMO)
     scaled = world.autoscaler.latest()[DEMO]
     assert (scaled.replicas, scaled.rule) == (1, "ScaleFromZero")
     assert world.marked == [DEMO]
-    world.autoscaler.wake(DEMO)
-    world.autoscaler.wake(Key("default", "unknown"))
+    world.autoscaler.scale_from_zero(DEMO)
+    world.autoscaler.scale_from_zero(Key("default", "unknown"))
     assert world.autoscaler.latest()[DEMO] is scaled
 
 
@@ -253,7 +256,7 @@ async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd
 async def test_other_modes_are_not_its_business(world: World, make_td: MakeTd, mode: str) -> None:
     world.view(internal(make_td), {}, None)
     assert world.view(internal(make_td, mode=mode), {}, None) is None
-    await world.autoscaler.tick()
+    await world.ticker.tick()
     assert world.autoscaler.latest() == {}
     # KEDA reads from our metrics what routers hold.
     assert world.autoscaler.loads() == {DEMO: TotalLoad()}
@@ -353,7 +356,7 @@ async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: M
     world.broken = True
     for _ in range(40):
         world.now += 5.0
-        await world.autoscaler.tick()
+        await world.ticker.tick()
     assert world.failures == [DEMO] * len(world.failures)
     assert 4 <= len(world.failures) <= 12
     world.broken = False
@@ -365,7 +368,8 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
     world = Crowd()
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.load_ = "no load"  # type: ignore[assignment]
-    world.autoscaler.wake(DEMO)
+    with world.ticker.guarded(DEMO):
+        world.autoscaler.scale_from_zero(DEMO)
     assert world.failures == [DEMO]
 
 

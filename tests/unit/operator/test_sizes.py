@@ -12,6 +12,7 @@ from dragoman_kube.kinds import DEPLOYMENT, HPA
 from dragoman_kube.objects import Key
 from dragoman_operator.api.tuning import MAX_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import Observed
@@ -214,9 +215,12 @@ class World:
             self,  # type: ignore[arg-type]
             self.marked.append,
             TICK_S,
-            self.failures.append,
             lambda: self.now,
         )
+
+    def ticker(self, tuner: Tuner) -> Ticker:
+        """The loop of one operator."""
+        return Ticker("tuner", tuner.evaluations, TICK_S, self.failures.append, lambda: self.now)
 
     def pods(self) -> list[dict[str, Any]]:
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
@@ -255,10 +259,11 @@ class World:
         return understand("\n".join(f"{name} {value}" for name, value in lines.items()))
 
     async def ticks(self, number: int, tuner: Tuner | None = None) -> None:
+        ticker = self.ticker(tuner or self.tuner)
         for _ in range(number):
             self.now += TICK_S
             self.counted += TICK_S
-            await (tuner or self.tuner).tick()
+            await ticker.tick()
 
 
 @pytest.fixture

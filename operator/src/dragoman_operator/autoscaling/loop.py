@@ -1,22 +1,20 @@
-"""The autoscaler at work: at every tick it reads, decides, and has changed what has to change.
+"""The autoscaler: scrapes pods, decides, and enqueues objects whose number of replicas changes.
 
-What is decided is the pure function `recommend`; who carries it out is the reconciler, which asks `view`. History
-is kept here and written to the status with the decision, so that the next operator goes on where this one stopped.
+The decision is the pure function `recommend`; the reconciler reads it with `view` and applies it. The history is
+written to the status with the decision, so that the next operator continues from it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import random
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dragoman_kube.objects import Key
-from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision import TotalLoad, recommend
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
@@ -46,35 +44,30 @@ class _Deployment:
 
     td: TranslationDeployment
     shown: ScalingView
-    """What the status says, or is about to."""
+    """The decision that is in the status, or will be after the next reconciliation."""
     latest: ScalingView
     requested_at_s: float
     """When the number of replicas last changed."""
     starts: Starts
     replica_sets: Collection[str] = ()
     """The uids of the ReplicaSets whose pods are its replicas."""
-    interval_s: float = 0.0
+    scrape_interval_s: float = 0.0
     failure: str | None = None
     failing_since: float | None = None
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Changes of the number of replicas, by direction and rule."""
-    failures: int = 0
-    """Decisions in a row that failed unexpectedly."""
-    retry_s: float = 0.0
-    """When the next one is due after that, Unix seconds."""
 
 
 class Autoscaler:
     """Decides for all objects in mode Internal.
 
     Args:
-        pods: The pods with the label of an object, whoever owns them; None where they may not be read.
-        router_pods: The pods of the routers that are trusted.
-        sources: Where metrics come from.
-        routers: Where held requests are told.
-        mark: Has the reconciler look at an object.
-        tick_s: Seconds between two decisions.
-        on_failure: Called for each object whose decision failed unexpectedly.
+        pods: The pods with the label of an object, whatever their owner; None if they may not be read.
+        router_pods: The pods of the trusted routers.
+        sources: Sources of metrics.
+        routers: The routers' load reports.
+        enqueue: Has an object reconciled.
+        interval_s: Seconds between two decisions.
         clock: Unix seconds.
     """
 
@@ -84,22 +77,19 @@ class Autoscaler:
         router_pods: Callable[[], Iterable[Manifest]],
         sources: MetricSources,
         routers: Routers,
-        mark: Callable[[Key], None],
-        tick_s: float,
-        on_failure: Callable[[Key], None],
+        enqueue: Callable[[Key], None],
+        interval_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._pods = pods
         self._router_pods = router_pods
         self._sources = sources
         self._routers = routers
-        self._mark = mark
-        self._tick_s = tick_s
-        self._on_failure = on_failure
+        self._enqueue = enqueue
+        self._interval_s = interval_s
         self._clock = clock
         self._deployments: dict[Key, _Deployment] = {}
         self._delegated: set[Key] = set()
-        self.last_tick_s = 0.0
 
     def view(
         self,
@@ -108,13 +98,13 @@ class Autoscaler:
         deployment: Manifest | None,
         replica_sets: Collection[str],
     ) -> ScalingView | None:
-        """What there is to say of one object; None where it is not ours to decide. Remembers the object.
+        """The last decision for one object; None in other modes. Registers the object.
 
         Args:
             td: The object as it is now.
-            status: Its status as stored, for the start.
-            deployment: Its Deployment, where there is one.
-            replica_sets: The uids of that one's ReplicaSets.
+            status: Its stored status, read before the first decision.
+            deployment: Its Deployment; None if absent.
+            replica_sets: The uids of the Deployment's ReplicaSets.
         """
         key = Key(td.namespace, td.name)
         if mode_of(td.spec) != "Internal":
@@ -129,19 +119,15 @@ class Autoscaler:
         return known.shown
 
     def forget(self, key: Key) -> None:
-        """The object is gone, or somebody else's to scale."""
+        """The object was deleted, or is in another mode."""
         self._deployments.pop(key, None)
         self._delegated.discard(key)
 
-    def wake(self, key: Key) -> None:
-        """Decide at once where a router holds requests and there are no replicas."""
+    def scale_from_zero(self, key: Key) -> None:
+        """Decide at once for an object without replicas: a router has a queued request for it."""
         deployment = self._deployments.get(key)
-        if deployment is None or deployment.latest.replicas > 0:
-            return
-        try:
+        if deployment is not None and deployment.latest.replicas == 0:
             self._decide(key, deployment, [], SamplesResult(failure=deployment.failure))
-        except Exception:
-            self._failed(key, deployment)
 
     def follow_routers(self) -> None:
         """Follow the routers that run now; called when a router's pod changes."""
@@ -156,81 +142,48 @@ class Autoscaler:
         return {key: deployment.changes for key, deployment in self._deployments.items()}
 
     def loads(self) -> dict[Key, TotalLoad]:
-        """What the routers say of each object that is known, in whatever mode."""
+        """The routers' load of each registered object, in every mode."""
         return {key: self._routers.load(key) for key in (*self._deployments, *self._delegated)}
 
-    async def run(self) -> None:
-        """Tick until cancelled."""
-        loop = asyncio.get_running_loop()
-        try:
-            while True:
-                began = loop.time()
-                try:
-                    await self.tick()
-                except Exception:
-                    log.exception("unexpected failure of a tick")
-                self.last_tick_s = loop.time() - began
-                await asyncio.sleep(max(0.0, self._tick_s - self.last_tick_s))
-        finally:
-            await self._routers.aclose()
-
-    async def tick(self) -> None:
-        """Decide once for every object: each as soon as its own pods have answered.
-
-        Where pods may not be read, nothing is decided: they are not gone, they are not known.
-        """
+    def evaluations(self) -> dict[Key, Callable[[], Awaitable[None]]]:
+        """One evaluation of each object. Where pods may not be read there is none: their number is not known."""
         self.follow_routers()
-        if not self._deployments:
-            self._sources.begin((), ())
-            return
         replicas = {
             key: engine_pods(own_pods(found, deployment.replica_sets))
             for key, deployment in self._deployments.items()
             if (found := self._pods(key)) is not None
         }
         self._sources.begin(self._deployments, {pod.uid for pods in replicas.values() for pod in pods})
-        # In another order each time: where not all can be read in time, it is not always the same ones.
-        deployments = random.sample(list(replicas.items()), len(replicas))
-        await asyncio.gather(*(self._look(key, self._deployments[key], pods) for key, pods in deployments))
+        return {
+            key: partial(self._evaluate, key, self._deployments[key], pods) for key, pods in replicas.items()
+        }
 
-    async def _look(self, key: Key, deployment: _Deployment, pods: list[EnginePod]) -> None:
-        if deployment.failures and self._clock() < deployment.retry_s:
-            return
-        try:
-            deployment.starts = deployment.starts.seen(pods, max_start_s(deployment.td.spec))
-            heard = await self._sources.read(deployment.td, pods)
-            if self._deployments.get(key) is deployment:
-                self._decide(key, deployment, pods, heard)
-        except Exception:
-            self._failed(key, deployment)
-        else:
-            deployment.failures = 0
+    async def _evaluate(self, key: Key, deployment: _Deployment, pods: list[EnginePod]) -> None:
+        deployment.starts = deployment.starts.seen(pods, max_start_s(deployment.td.spec))
+        scraped = await self._sources.read(deployment.td, pods)
+        if self._deployments.get(key) is deployment:
+            self._decide(key, deployment, pods, scraped)
 
-    def _failed(self, key: Key, deployment: _Deployment) -> None:
-        """Log and count the exception that is being handled; the other objects go on."""
-        deployment.failures += 1
-        deployment.retry_s = self._clock() + BACKOFF.delay_s(deployment.failures)
-        log.exception("unexpected failure of a decision", extra={"key": str(key)})
-        self._on_failure(key)
-
-    def _decide(self, key: Key, deployment: _Deployment, pods: list[EnginePod], heard: SamplesResult) -> None:
+    def _decide(
+        self, key: Key, deployment: _Deployment, pods: list[EnginePod], scraped: SamplesResult
+    ) -> None:
         before = deployment.latest
         now = max(self._clock(), before.at)
         load = self._routers.load(key)
-        deployment.interval_s = heard.interval_s or deployment.interval_s
-        policy = policy_of(deployment.td.spec, self._tick_s, deployment.interval_s)
+        deployment.scrape_interval_s = scraped.interval_s or deployment.scrape_interval_s
+        policy = policy_of(deployment.td.spec, self._interval_s, deployment.scrape_interval_s)
         samples = samples_of(
             before.replicas,
             deployment.requested_at_s,
             pods,
-            heard.samples,
+            scraped.samples,
             load,
             deployment.starts.time_to_ready_s,
             now,
         )
         decision = recommend(policy, samples, before.history, now)
-        deployment.failure = heard.failure
-        if heard.failure is None:
+        deployment.failure = scraped.failure
+        if scraped.failure is None:
             deployment.failing_since = None
         elif deployment.failing_since is None:
             deployment.failing_since = now
@@ -242,7 +195,7 @@ class Autoscaler:
             reason=decision.reason,
             at=now,
             source=self._sources.named(deployment.td),
-            metrics=metrics_state(pods, decision, heard.problems, heard.failure, failing),
+            metrics=metrics_state(pods, decision, scraped.problems, scraped.failure, failing),
             signals=decision.signals,
             load=load,
             ready=samples.ready,
@@ -259,7 +212,7 @@ class Autoscaler:
             )
         if worth_publishing(deployment.latest, deployment.shown):
             deployment.shown = deployment.latest
-            self._mark(key)
+            self._enqueue(key)
 
     def _resumed(
         self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -33,6 +33,7 @@ from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.preflight import readable
 from dragoman_operator.controller.probes import health_app, metrics_app, served
 from dragoman_operator.controller.reconcile import Reconciler
+from dragoman_operator.controller.ticker import Evaluation, Ticker
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
@@ -135,35 +136,27 @@ class Runtime:
                 self.stopping.set()
 
     async def _work(self, kube: KubeClient) -> None:
-        settings, metrics = self._settings, self._metrics
-        timeout_s = min(LONGEST_READING_S, settings.tick_s * READING_SHARE)
+        settings, metrics, interval_s = self._settings, self._metrics, self._settings.autoscaling_interval_s
+        timeout_s = min(LONGEST_READING_S, interval_s * READING_SHARE)
         # Limits are the sources' own; connections to thousands of pods may stay open.
         connector = aiohttp.TCPConnector(limit=0)
         http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
-        router_pods = ObjectCache()
-        autoscaler = Autoscaler(
-            self.cache.readable_pods,
-            router_pods.items.values,
-            MetricSources(
-                kube,
-                http,
-                PodMetrics(http, timeout_s),
-                settings.prometheus_url,
-                settings.prometheus_token,
-                timeout_s,
-            ),
-            Routers(http, lambda key: autoscaler.wake(key)),
-            self.enqueue,
-            settings.tick_s,
-            lambda _: metrics.failures.labels("autoscaler").inc(),
+
+        def scale_from_zero(key: Key) -> None:
+            with scaling.guarded(key):
+                autoscaler.scale_from_zero(key)
+
+        load = Routers(http, scale_from_zero)
+        self._opened.push_async_callback(load.aclose)
+        token = settings.prometheus_token
+        sources = MetricSources(
+            kube, http, PodMetrics(http, timeout_s), settings.prometheus_url, token, timeout_s
         )
-        tuner = Tuner(
-            self.cache.readable_pods,
-            PodPages(http, timeout_s),
-            self.enqueue,
-            settings.tick_s,
-            lambda _: metrics.failures.labels("tuner").inc(),
-        )
+        pods, router_pods = self.cache.readable_pods, ObjectCache()
+        autoscaler = Autoscaler(pods, router_pods.items.values, sources, load, self.enqueue, interval_s)
+        scaling = self._ticker("autoscaler", autoscaler.evaluations)
+        tuner = Tuner(pods, PodPages(http, timeout_s), self.enqueue, interval_s)
+        tuning = self._ticker("tuner", tuner.evaluations)
         events = EventWriter(kube)
         reconciler = Reconciler(
             kube,
@@ -177,7 +170,7 @@ class Runtime:
             settings.prometheus_url,
         )
         metrics.depth.set_function(lambda: float(self._queue.depth))
-        metrics.tick.set_function(lambda: autoscaler.last_tick_s)
+        metrics.tick.set_function(lambda: scaling.last_tick_s)
         collector = ScalingCollector(autoscaler.latest, autoscaler.loads, autoscaler.changes)
         metrics.registry.register(collector)
         self._opened.callback(metrics.registry.unregister, collector)
@@ -195,8 +188,13 @@ class Runtime:
         router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
         self._background(routers.run())
         self._background(self._check.run())
-        self._background(autoscaler.run())
-        self._background(tuner.run())
+        self._background(scaling.run())
+        self._background(tuning.run())
+
+    def _ticker(self, name: str, evaluations: Callable[[], Mapping[Key, Evaluation]]) -> Ticker:
+        failures = self._metrics.failures.labels(name)
+        interval_s = self._settings.autoscaling_interval_s
+        return Ticker(name, evaluations, interval_s, lambda _: failures.inc())
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run it until `stop`; its failure ends the process."""

@@ -1,8 +1,8 @@
-"""Tuning at work: at every tick it reads the pods of each object that asks for it, and goes a step on.
+"""Tuning: scrapes the pods of each object with tuning, and takes the next step of its measurement or trial.
 
-What is decided are the pure functions of `core.tuning`; who carries it out is the reconciler, which asks `view`. The
-state is kept here and written to the status with every step, so that the next operator goes on where this one
-stopped; all that is lost is one look.
+The decisions are pure functions in `tuning.decision`; the reconciler reads them with `view` and applies them. The
+state is written to the status with every step, so that the next operator continues from it; a restart loses one
+sample.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
-from dragoman_kube.work_queue import BACKOFF
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.pods import PodPages
 from dragoman_operator.errors import MetricsError
@@ -41,7 +41,7 @@ from dragoman_operator.tuning.sizes import (
 log = logging.getLogger(__name__)
 
 GAP_TICKS = 3.0
-"""Two readings further apart are not compared: what happened between them is not known."""
+"""Two scrapes further apart than this many intervals are not compared."""
 
 
 @dataclass
@@ -49,15 +49,13 @@ class _Deployment:
     """One object that is tuned.
 
     Attributes:
-        td: The object, as its spec has it.
-        shown: What the status says, or is about to.
-        state: What was seen and decided.
-        desired: Replicas that there should be.
-        resting: Whether no former version had to be put back.
+        td: The object, with the spec's sizes.
+        shown: The state that is in the status, or will be after the next reconciliation.
+        state: Measurements and decisions.
+        desired: Desired replicas.
+        resting: Whether no rollback is in force.
         replica_sets: The uids of the ReplicaSets whose pods are its replicas.
-        last: The last reading of each pod, by uid.
-        failures: Ticks in a row that failed unexpectedly.
-        retry_s: When the next one is due after that, Unix seconds.
+        last: The last scrape of each pod, by uid.
     """
 
     td: TranslationDeployment
@@ -67,19 +65,16 @@ class _Deployment:
     resting: bool = True
     replica_sets: Collection[str] = ()
     last: dict[str, Counters] = field(default_factory=dict)
-    failures: int = 0
-    retry_s: float = 0.0
 
 
 class Tuner:
-    """Watches, recommends and tries sizes for all objects whose spec asks for it.
+    """Measures, recommends and tries sizes for all objects with tuning.
 
     Args:
-        pods: The pods with the label of an object, whoever owns them; None where they may not be read.
+        pods: The pods with the label of an object, whatever their owner; None if they may not be read.
         pages: Reads pods' metrics.
-        mark: Has the reconciler look at an object.
-        tick_s: Seconds between two looks.
-        on_failure: Called for each object whose tuning failed unexpectedly.
+        enqueue: Has an object reconciled.
+        interval_s: Seconds between two scrapes.
         clock: Unix seconds.
     """
 
@@ -87,27 +82,25 @@ class Tuner:
         self,
         pods: Callable[[Key], Sequence[Manifest] | None],
         pages: PodPages,
-        mark: Callable[[Key], None],
-        tick_s: float,
-        on_failure: Callable[[Key], None],
+        enqueue: Callable[[Key], None],
+        interval_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._pods = pods
         self._pages = pages
-        self._mark = mark
-        self._tick_s = tick_s
-        self._on_failure = on_failure
+        self._enqueue = enqueue
+        self._interval_s = interval_s
         self._clock = clock
         self._deployments: dict[Key, _Deployment] = {}
 
     def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
-        """What there is to say of one object; None where tuning is off. Remembers the object.
+        """The state of tuning of one object; None if tuning is off. Registers the object.
 
-        A trial whose pods will not start ends here, before anybody else takes it for the spec's fault.
+        A trial whose pods fail to start ends here, before the rollout counts it as a failure of the spec.
 
         Args:
             td: The object as it is now.
-            observed: What was found, with the status as stored.
+            observed: The snapshot, with the stored status.
         """
         key, mode, now = Key(td.namespace, td.name), td.spec.tuning.mode, self._clock()
         if mode == "Off":
@@ -137,55 +130,33 @@ class Tuner:
         return known.shown
 
     def forget(self, key: Key) -> None:
-        """The object is gone, or no longer tuned."""
+        """The object was deleted, or its tuning is off."""
         self._deployments.pop(key, None)
 
-    async def run(self) -> None:
-        """Tick until cancelled."""
-        loop = asyncio.get_running_loop()
-        while True:
-            began = loop.time()
-            try:
-                await self.tick()
-            except Exception:
-                log.exception("unexpected failure of a tick")
-            await asyncio.sleep(max(0.0, self._tick_s - (loop.time() - began)))
-
-    async def tick(self) -> None:
-        """Take one step for every object, but for those whose pods may not be read."""
-        if not self._deployments:
-            return
+    def evaluations(self) -> dict[Key, Callable[[], Awaitable[None]]]:
+        """One evaluation of each object whose pods may be read."""
         replicas = {
             key: own_pods(found, known.replica_sets)
             for key, known in self._deployments.items()
             if (found := self._pods(key)) is not None
         }
-        self._pages.keep({pod["metadata"]["uid"] for pods in replicas.values() for pod in pods})
-        await asyncio.gather(
-            *(self._look(key, self._deployments[key], pods) for key, pods in replicas.items())
-        )
+        if self._deployments:
+            self._pages.keep({pod["metadata"]["uid"] for pods in replicas.values() for pod in pods})
+        return {
+            key: partial(self._evaluate, key, self._deployments[key], pods) for key, pods in replicas.items()
+        }
 
-    async def _look(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
-        if known.failures and self._clock() < known.retry_s:
+    async def _evaluate(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
+        scraped = await self._scrape(pods)
+        if self._deployments.get(key) is not known:
             return
-        try:
-            heard = await self._heard(pods)
-            if self._deployments.get(key) is not known:
-                return
-            known.state = observe(known.state, self._looks(known, pods, heard))
-            known.last = heard
-            self._step(known, pods, self._clock())
-            if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
-                self._mark(key)
-            known.failures = 0
-        except Exception:
-            # The other objects go on.
-            known.failures += 1
-            known.retry_s = self._clock() + BACKOFF.delay_s(known.failures)
-            log.exception("unexpected failure of tuning", extra={"key": str(key)})
-            self._on_failure(key)
+        known.state = observe(known.state, self._observations(known, pods, scraped))
+        known.last = scraped
+        self._step(known, pods, self._clock())
+        if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
+            self._enqueue(key)
 
-    async def _heard(self, pods: list[Manifest]) -> dict[str, Counters]:
+    async def _scrape(self, pods: list[Manifest]) -> dict[str, Counters]:
         ready = [pod for pod in engine_pods(pods) if pod.ready and pod.address]
 
         async def read(uid: str, address: str) -> Counters | None:
@@ -195,17 +166,18 @@ class Tuner:
                 log.debug("no metrics of pod %s: %s", uid, error)
                 return None
 
-        read_now = await asyncio.gather(*(read(pod.uid, pod.address) for pod in ready))
-        return {pod.uid: now for pod, now in zip(ready, read_now, strict=True) if now is not None}
+        found = await asyncio.gather(*(read(pod.uid, pod.address) for pod in ready))
+        return {pod.uid: now for pod, now in zip(ready, found, strict=True) if now is not None}
 
-    def _looks(
-        self, known: _Deployment, pods: list[Manifest], heard: dict[str, Counters]
+    def _observations(
+        self, known: _Deployment, pods: list[Manifest], scraped: dict[str, Counters]
     ) -> list[Observation]:
         sizes = {pod["metadata"]["uid"]: size_of(pod) for pod in pods}
         return [
             Observation(sizes[uid], before, now)
-            for uid, now in heard.items()
-            if (before := known.last.get(uid)) is not None and now.at - before.at <= GAP_TICKS * self._tick_s
+            for uid, now in scraped.items()
+            if (before := known.last.get(uid)) is not None
+            and now.at - before.at <= GAP_TICKS * self._interval_s
         ]
 
     def _step(
