@@ -9,9 +9,10 @@ APPLY = {"create", "patch"}  # server-side apply needs both where the object may
 REASONS = {
     ("dragoman.io", TD): (
         {"list", "watch"},
-        "watched; its spec belongs to its users, and no finalizer is set",
+        "watched; its spec is written through the scale subresource alone, and no finalizer is set",
     ),
     ("dragoman.io", f"{TD}/status"): ({"patch"}, "conditions, counts, url"),
+    ("dragoman.io", f"{TD}/scale"): ({"patch"}, "autoscaling.mode Internal writes spec.replicas"),
     ("dragoman.io", f"{TD}/finalizers"): (
         {"update"},
         "children block their owner's deletion; the admission plugin OwnerReferencesPermissionEnforcement, on by "

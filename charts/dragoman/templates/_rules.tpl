@@ -4,7 +4,7 @@
   resources: [translationdeployments]
   verbs: [list, watch]
 - apiGroups: [dragoman.io]
-  resources: [translationdeployments/status]
+  resources: [translationdeployments/status, translationdeployments/scale]
   verbs: [patch]
 - apiGroups: [dragoman.io]
   resources: [translationdeployments/finalizers]

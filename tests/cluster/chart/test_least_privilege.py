@@ -262,6 +262,8 @@ def play_autoscaling(fresh: Any, namespace: str, until: Any) -> None:
         lambda: "127.0.0.1:9" in condition(fresh, namespace, "MetricsAvailable"),
         "the token was read, and the Prometheus asked",
     )
+    fresh.edit(namespace, "scaled", replicas=3)
+    until(lambda: fresh.read(namespace, "scaled")["spec"]["replicas"] == 2, "spec.replicas is maxReplicas")
     fresh.edit(namespace, "scaled", autoscaling={"mode": "HPA", "minReplicas": 1}, replicas=1)
     until(lambda: fresh.deployment(namespace, "scaled").spec.replicas == 1, "one pod was chosen to leave")
     hpas = client.AutoscalingV2Api(fresh.api)

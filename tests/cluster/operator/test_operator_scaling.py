@@ -14,6 +14,8 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
 
+from dragoman_kube.client import APPLY
+from dragoman_kube.errors import ConflictError
 from dragoman_kube.kinds import DEPLOYMENT, HPA, POD, SCALED_OBJECT
 from dragoman_operator.autoscaling.deletion_cost import DELETION_COST
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
@@ -32,6 +34,10 @@ async def replicas(world: Any) -> int:
     return int((await world.get(DEPLOYMENT))["spec"]["replicas"])
 
 
+async def spec_replicas(world: Any) -> int:
+    return int((await world.get(TRANSLATION_DEPLOYMENT))["spec"]["replicas"])
+
+
 def scaling(**fields: Any) -> dict[str, Any]:
     return {"autoscaling": {"minReplicas": 1, **QUICK, **fields}}
 
@@ -44,6 +50,7 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
     async with load.kept_up(12):
         await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
         await load.more(8)  # the new pod gets its share
+        assert await spec_replicas(world) == 2
     status = await world.status()
     (up,) = status["scaling"]["changes"]
     assert (up["from"], up["to"]) == (1, 2)
@@ -121,6 +128,7 @@ async def test_next_operator_goes_on_with_the_replicas_and_the_memory(world):
         before["scaling"]["timeToReadySeconds"], abs=1.0
     )
     assert after["scaling"]["changes"] == []
+    assert await spec_replicas(world) == 2
     assert (await world.get(DEPLOYMENT))["metadata"]["generation"] == generation
 
 
@@ -195,9 +203,11 @@ async def test_first_held_request_wakes_a_deployment(world, held: Path):
     print(f"woken after {woken_s:.2f} s")
     assert woken_s < 3  # a tick is 5 s: it was the stream
     await world.until(world.status, lambda status: last_rule(status) == "ScaleFromZero")
+    assert await spec_replicas(world) == 1
     hold(held, 0)
     await world.until(lambda: replicas(world), lambda number: number == 0, timeout_s=60)
     await world.until(world.status, lambda status: last_rule(status) == "Idle")
+    assert await spec_replicas(world) == 0
 
 
 async def ticks(world: Any, operator: Any, number: int = 3) -> None:
@@ -211,19 +221,73 @@ async def ticks(world: Any, operator: Any, number: int = 3) -> None:
         last = await operator.metric("dragoman_scaling_evaluation_duration_seconds")
 
 
-async def test_writers_of_the_scale_subresource_do_not_fight_the_autoscaler(world):
-    operator = world.operator(**FAST)
+async def test_number_that_others_write_is_kept_for_a_window(world):
+    world.operator(**FAST)
     await world.create(**scaling())
     await world.until_complete()
-    generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
-    await world.scale(2)  # kubectl scale, or somebody's HPA on the object
-    await ticks(world, operator)
-    found = await world.get(DEPLOYMENT)
-    assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (1, generation)
-    assert (await world.get(TRANSLATION_DEPLOYMENT))["spec"]["replicas"] == 2
-    # Whoever scales the Deployment itself takes what is the operator's, which takes it back once.
+    await world.scale(2)  # kubectl scale, or an HPA of a user's
+    await world.until(lambda: replicas(world), lambda number: number == 2)
+    await world.until(world.status, lambda status: last_rule(status) == "Requested")
+    await world.until(lambda: replicas(world), lambda number: number == 1)
+    await world.until(lambda: spec_replicas(world), lambda number: number == 1)
+    status = await world.until(
+        world.status, lambda status: status["scaling"].get("observedSpecReplicas") == 1
+    )
+    assert [(change["from"], change["to"]) for change in status["scaling"]["changes"]] == [(2, 1), (1, 2)]
+    # A client that scales the Deployment itself changes a field of the operator, which restores it.
     await world.change(DEPLOYMENT, {"spec": {"replicas": 2}})
     await world.until(lambda: replicas(world), lambda number: number == 1)
+
+
+async def test_number_above_the_maximum_is_written_back(world):
+    world.operator(**FAST)
+    await world.create(**scaling(minReplicas=2))
+    await world.until(lambda: spec_replicas(world), lambda number: number == 2)
+    generation = (await world.get(TRANSLATION_DEPLOYMENT))["metadata"]["generation"]
+    await world.until(world.status, lambda status: status.get("observedGeneration") == generation)
+    await world.scale(9)
+    await world.until(world.events, lambda found: ("Normal", "RequestLimited", 1) in found)
+    # The same number was written less than a minute ago.
+    assert await spec_replicas(world) == 9
+    assert await replicas(world) == 2
+
+
+async def test_another_mode_begins_with_the_replicas_that_run(world):
+    world.operator(**FAST)
+    await world.create(**scaling(minReplicas=2))
+    await world.until(lambda: spec_replicas(world), lambda number: number == 2)
+    await world.edit(autoscaling=None)
+    await world.until(world.status, lambda status: status["scaling"].get("mode") == "Off")
+    assert (await replicas(world), (await world.status())["desiredReplicas"]) == (2, 2)
+
+
+async def test_minimum_can_be_raised_from_zero_at_zero_replicas(world):
+    world.operator(**FAST)
+    await world.create(replicas=0, **scaling(minReplicas=0))
+    await world.until(world.status, lambda status: status.get("desiredReplicas") == 0)
+    await world.edit(autoscaling={"minReplicas": 1})
+    await world.until(lambda: spec_replicas(world), lambda number: number == 1)
+
+
+async def test_server_side_apply_with_replicas_names_the_operator(world):
+    world.operator(**FAST)
+    await world.create(**scaling(minReplicas=2))
+    await world.until(lambda: spec_replicas(world), lambda number: number == 2)
+    kind = TRANSLATION_DEPLOYMENT
+    manifest = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": "demo"},
+        "spec": {"replicas": 1},
+    }
+    with pytest.raises(ConflictError, match=r'conflict with "dragoman" with subresource "scale".*replicas'):
+        await world.kube.request(
+            "PATCH",
+            kind.path(world.namespace, "demo"),
+            query=[("fieldManager", "kubectl")],
+            body=manifest,
+            content_type=APPLY,
+        )
 
 
 @pytest.mark.parametrize("mode", ["External", "HPA"])

@@ -21,7 +21,10 @@ CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")
         ({"model": {"uri": "org/model", "promptFamily": "hy-mt2"}}, "model.uri must be hf://"),
         ({"model": {"uri": "hf://a/b", "promptFamily": "custom"}}, "promptTemplate is required"),
         ({"autoscaling": {"minReplicas": 3, "maxReplicas": 2}}, "minReplicas must not be above maxReplicas"),
-        ({"replicas": 0, "autoscaling": {"maxReplicas": 2}}, "replicas 0 needs autoscaling.minReplicas 0"),
+        (
+            {"replicas": 0, "autoscaling": {"mode": "HPA", "maxReplicas": 2}},
+            "replicas 0 disables a HorizontalPodAutoscaler",
+        ),
         ({"languages": [{"source": "english", "targets": ["de"]}]}, "languages"),
     ],
 )

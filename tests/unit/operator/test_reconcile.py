@@ -15,6 +15,8 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, EVENT, HPA, POD, REPLICA_SET, SERVICE, Kind
 from dragoman_kube.objects import Key
+from dragoman_operator.autoscaling.spec_replicas import REWRITE_EVERY_S, SpecReplicas
+from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
@@ -54,6 +56,7 @@ class Api:
         self.events: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.refused: dict[str, str] = {}
+        self.now = 0.0
 
     async def get(self, kind: Kind, key: Key) -> dict[str, Any] | None:
         if f"get {kind.name}" in self.refused:
@@ -79,9 +82,25 @@ class Api:
         self.objects[kind.name] = stored
         return stored
 
-    async def merge(self, kind: Kind, key: Key, fields: dict[str, Any]) -> dict[str, Any]:
+    async def merge(
+        self, kind: Kind, key: Key, fields: dict[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        if subresource:
+            return self._scale(self.objects[kind.name], fields)
         self.calls.append(f"merge {kind.name}")
         return self.objects[kind.name]
+
+    def _scale(self, stored: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append(f"scale {fields['spec']['replicas']}")
+        if "scale" in self.refused:
+            raise RefusedError("scale", self.refused["scale"])
+        metadata = stored["metadata"]
+        if fields["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
+            raise ConflictError("scale", "changed")
+        stored["spec"]["replicas"] = fields["spec"]["replicas"]
+        metadata["generation"] += 1
+        metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+        return {"kind": "Scale", "metadata": {"resourceVersion": metadata["resourceVersion"]}}
 
     async def delete(self, kind: Kind, key: Key, uid: str) -> None:
         self.calls.append(f"delete {kind.name} {uid}")
@@ -117,7 +136,9 @@ def _reconciler(
     api: Api, images: Images, scaler: Any = None, sizer: Any = None, leaving: Any = None
 ) -> Reconciler:
     scaler, sizer = scaler or NoScaler(), sizer or NoScaler()
-    return Reconciler(api, api.cache, images, scaler, sizer, leaving, _events(api), RESYNC_S)  # type: ignore[arg-type]
+    kube: Any = api
+    spec_replicas = SpecReplicas(kube, lambda: api.now)
+    return Reconciler(kube, api.cache, images, scaler, spec_replicas, sizer, leaving, _events(api), RESYNC_S)
 
 
 def _events(api: Api) -> EventRecorder:
@@ -359,8 +380,10 @@ class Mutating(Api):
     async def apply(self, kind: Kind, manifest: dict[str, Any], subresource: str = "") -> dict[str, Any]:
         return copy.deepcopy(self.mutated(await super().apply(kind, manifest, subresource)))
 
-    async def merge(self, kind: Kind, key: Key, fields: dict[str, Any]) -> dict[str, Any]:
-        return copy.deepcopy(self.mutated(await super().merge(kind, key, fields)))
+    async def merge(
+        self, kind: Kind, key: Key, fields: dict[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        return copy.deepcopy(self.mutated(await super().merge(kind, key, fields, subresource)))
 
     def mutated(self, stored: dict[str, Any]) -> dict[str, Any]:
         if stored.get("kind") == DEPLOYMENT.name:
@@ -512,3 +535,112 @@ async def test_child_of_somebody_else_is_an_obstacle_though_the_cache_has_it_not
     assert "Service demo exists and is owned by something else" in str(
         api.objects["TranslationDeployment"]["status"]
     )
+
+
+class Decided(NoScaler):
+    """Mode Internal with a fixed decision."""
+
+    def __init__(self, replicas: int) -> None:
+        self.replicas = replicas
+        self.acknowledged: list[int] = []
+
+    def view(self, *seen: object) -> Any:
+        return ScalingView(self.replicas, "Load", "measured", at=0.0)
+
+    def acknowledge(self, key: Key, replicas: int) -> None:
+        self.acknowledged.append(replicas)
+
+
+@pytest.fixture
+def scaling(images: Images) -> Callable[[Api, Decided], Reconciler]:
+    async def leaving(pods: object) -> None:
+        return None
+
+    return lambda api, scaler: _reconciler(api, images, scaler, leaving=leaving)
+
+
+INTERNAL = {"autoscaling": {"minReplicas": 1, "maxReplicas": 5}}
+Scaling = Callable[[Api, Decided], Reconciler]
+
+
+async def test_decision_is_written_to_spec_replicas_before_the_children(
+    make_body: MakeBody, scaling: Scaling
+) -> None:
+    api, scaler = Api(make_body(**INTERNAL)), Decided(4)
+    await scaling(api, scaler)(KEY)
+    td = api.objects["TranslationDeployment"]
+    assert api.calls[0] == "scale 4"
+    assert api.calls.count("status") == 1
+    assert scaler.acknowledged == [4]
+    assert (td["spec"]["replicas"], api.objects["Deployment"]["spec"]["replicas"]) == (4, 4)
+    assert td["status"]["observedGeneration"] == td["metadata"]["generation"]
+    api.calls.clear()
+    await scaling(api, scaler)(KEY)
+    assert not [call for call in api.calls if call.startswith("scale")]
+
+
+async def test_same_decision_is_written_back_once_a_minute(make_body: MakeBody, scaling: Scaling) -> None:
+    api, scaler = Api(make_body(**INTERNAL)), Decided(4)
+    reconcile = scaling(api, scaler)
+    await reconcile(KEY)
+    td = api.objects["TranslationDeployment"]
+
+    def put_back() -> None:
+        td["spec"]["replicas"] = 1
+        td["metadata"]["resourceVersion"] = str(int(td["metadata"]["resourceVersion"]) + 1)
+        api.calls.clear()
+
+    put_back()
+    api.now += REWRITE_EVERY_S - 20
+    assert await reconcile(KEY) == 20
+    assert "scale 4" not in api.calls
+    assert api.objects["Deployment"]["spec"]["replicas"] == 4
+    api.now += 20
+    await reconcile(KEY)
+    assert "scale 4" in api.calls
+    # Another decision is written at once.
+    scaler.replicas = 5
+    await reconcile(KEY)
+    assert td["spec"]["replicas"] == 5
+
+
+async def test_refused_write_of_spec_replicas_is_logged_once_and_the_deployment_follows(
+    make_body: MakeBody, scaling: Scaling, caplog: pytest.LogCaptureFixture
+) -> None:
+    api, scaler = Api(make_body(**INTERNAL)), Decided(4)
+    api.refused["scale"] = "denied by policy (403)"
+    reconcile = scaling(api, scaler)
+    for _ in range(3):
+        assert await reconcile(KEY) <= REWRITE_EVERY_S  # type: ignore[operator]
+        api.now += REWRITE_EVERY_S
+    assert api.calls.count("scale 4") == 3
+    assert scaler.acknowledged == []
+    assert [record.message for record in caplog.records].count(
+        "spec.replicas stays at 2: scale: denied by policy (403)"
+    ) == 1
+    assert api.objects["Deployment"]["spec"]["replicas"] == 4
+
+
+async def test_object_that_changed_meanwhile_is_not_overwritten(
+    make_body: MakeBody, scaling: Scaling
+) -> None:
+    api, scaler = Stale(make_body(**INTERNAL)), Decided(4)
+    reconcile = scaling(api, scaler)
+    api.objects["TranslationDeployment"]["spec"]["replicas"] = 3
+    api._numbered(api.objects["TranslationDeployment"])
+    with pytest.raises(ConflictError):
+        await reconcile(KEY)
+    assert api.calls == ["scale 4"]
+    assert scaler.acknowledged == []
+    api.catch_up()
+    await reconcile(KEY)
+    assert api.objects["TranslationDeployment"]["spec"]["replicas"] == 4
+
+
+async def test_own_write_is_known_before_the_index_has_it(make_body: MakeBody, scaling: Scaling) -> None:
+    api, scaler = Stale(make_body(**INTERNAL)), Decided(4)
+    reconcile = scaling(api, scaler)
+    await reconcile(KEY)
+    api.calls.clear()
+    await reconcile(KEY)
+    assert "scale 4" not in api.calls

@@ -34,6 +34,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "a whole GPU": {**GPU, "engine": {"device": "cuda", "gpuMemoryUtilization": 1}},
     "cache in bytes": {"engine": {"kvCacheMemory": 1073741824}},
     "custom prompt": {"model": CUSTOM},
+    "from zero to one": {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}, "replicas": 0},
     "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
@@ -139,8 +140,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "autoscaling.scaleDownStabilizationWindow must be between 5s and 30m",
     ),
     "zero against the autoscaler": (
-        {"replicas": 0, "autoscaling": {"maxReplicas": 2}},
-        "replicas 0 needs autoscaling.minReplicas 0",
+        {"replicas": 0, "autoscaling": {"mode": "HPA", "maxReplicas": 2}},
+        "replicas 0 disables a HorizontalPodAutoscaler",
     ),
     "no drain": ({"rollout": {"drainTimeout": "0s"}}, "rollout.drainTimeout must be between 1s and 1h"),
     "a day's drain": ({"rollout": {"drainTimeout": "24h"}}, "rollout.drainTimeout must be between 1s and 1h"),

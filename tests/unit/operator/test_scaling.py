@@ -388,3 +388,55 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
 )
 def test_memory_with_absurd_figures_is_an_empty_one(memory: str) -> None:
     assert decode(encode_state(memory), T0)[0] == History()
+
+
+async def test_requests_in_spec_replicas_are_decided_at_once(world: World, make_td: MakeTd) -> None:
+    world.view(internal(make_td), {}, None)
+    await world.ticks(70)
+    four = replace_replicas(internal(make_td), 4)
+    scaled = world.view(four, {}, None)
+    assert scaled is not None
+    assert (scaled.replicas, scaled.rule, scaled.observed_spec_replicas) == (4, "Requested", 4)
+    assert world.autoscaler.changes() == {DEMO: {("up", "Requested"): 1}}
+    world.ready = 4
+    assert (await world.ticks(5)).replicas == 4
+    scaled = world.view(replace_replicas(four, 1), {}, None)
+    assert scaled is not None
+    assert (scaled.replicas, scaled.observed_spec_replicas) == (1, 1)
+
+
+async def test_own_write_is_no_request(world: World, make_td: MakeTd) -> None:
+    td = internal(make_td)
+    world.view(td, {}, None)
+    world.each = ReplicaSample(None, 8.0, 12.0)
+    await world.ticks()
+    world.autoscaler.acknowledge(DEMO, 4)
+    world.ready, world.each = 4, ReplicaSample(None, 0.0, 0.0)
+    decided = await world.ticks(100)
+    assert decided.replicas == 1
+    scaled = world.view(replace_replicas(td, 4), {}, None)
+    assert scaled is not None
+    assert (scaled.replicas, scaled.rule) == (1, decided.rule)
+
+
+@pytest.mark.parametrize(
+    ("stored", "spec", "replicas", "rule"),
+    [
+        ({}, 1, 3, "Resumed"),
+        ({"observedSpecReplicas": 3}, 3, 3, "Resumed"),
+        ({"observedSpecReplicas": 1}, 4, 4, "Requested"),
+        ({"observedSpecReplicas": 3}, 1, 3, "Requested"),
+    ],
+    ids=["stored by an earlier operator", "written", "higher", "lower, without a window"],
+)
+async def test_request_while_no_operator_ran(
+    stored: dict[str, int], spec: int, replicas: int, rule: str, world: World, make_td: MakeTd
+) -> None:
+    status = {"desiredReplicas": 3, "scaling": {"mode": "Internal", **stored}}
+    scaled = world.view(replace_replicas(internal(make_td), spec), status, {"spec": {"replicas": 3}})
+    assert scaled is not None
+    assert (scaled.replicas, scaled.rule, scaled.observed_spec_replicas) == (replicas, rule, spec)
+
+
+def replace_replicas(td: TranslationDeployment, replicas: int) -> TranslationDeployment:
+    return replace(td, spec=td.spec.model_copy(update={"replicas": replicas}))

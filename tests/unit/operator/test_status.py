@@ -270,3 +270,19 @@ def test_changes_and_conditions_that_cannot_be_read_are_left_out(
     old = {"scaling": {"changes": [{"from": -1}, "odd"]}, "conditions": ["odd", {}], "desiredReplicas": 7}
     status = status_of(td, observed, plan(td, images, observed), old)
     assert [change["from"] for change in status["scaling"]["changes"]] == [7]
+
+
+@pytest.mark.parametrize(
+    ("after", "events"),
+    [
+        ({"rule": "Requested", "reason": "kept at 2: 1 requested"}, ["kept at 2: 1 requested"]),
+        ({"rule": "Load", "reason": "kept at 2"}, []),
+        ({"rule": "Steady", "reason": "2 replicas"}, []),
+    ],
+)
+def test_request_that_changes_nothing_is_an_event(after: dict[str, str], events: list[str]) -> None:
+    old = {"desiredReplicas": 2, "scaling": {"rule": "Steady", "reason": "2 replicas"}}
+    new = {"desiredReplicas": 2, "scaling": after}
+    assert [change.message for change in transitions(old, new)] == events
+    assert transitions(new, new) == []
+    assert transitions(old, {**new, "desiredReplicas": 3}) == []

@@ -46,7 +46,8 @@ class Autoscaling(SpecModel):
 
     mode: Literal["Off", "Internal", "External", "HPA", "KEDA"] = Field(
         "Internal",
-        description="Internal: the operator scales by queue length and load. External: another controller "
+        description="Internal: the operator scales by queue length and load, and writes spec.replicas. External: "
+        "another controller "
         "or user writes the scale subresource. HPA, KEDA: the operator creates an autoscaler of that "
         "kind. Off: spec.replicas is fixed.",
     )

@@ -101,6 +101,11 @@ class Scaling(StatusModel):
     reason: str = Field(max_length=1024, description="Reason, with measurements.")
     desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")
     current_replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
+    observed_spec_replicas: int | None = Field(
+        None,
+        ge=0,
+        description="The spec.replicas that the decision has taken into account. Another number is a request.",
+    )
     evaluation_time: str | None = Field(
         None, json_schema_extra={"format": "date-time"}, description="Time of the measurements below."
     )

@@ -67,8 +67,8 @@ class TranslationDeploymentSpec(SpecModel):
         1,
         ge=0,
         le=MAX_REPLICAS,
-        description="Number of engine pods when autoscaling is off or external. Written by the scale "
-        "subresource.",
+        description="Number of engine pods. Written through the scale subresource by you, or by the autoscaler "
+        "of spec.autoscaling.mode.",
     )
     autoscaling: Autoscaling | None = Field(
         None, description="How the number of replicas is chosen. Default: spec.replicas."
@@ -108,15 +108,9 @@ class TranslationDeploymentSpec(SpecModel):
             lambda spec: spec.engine.device != "cpu" or spec.engine.tensor_parallel_size == 1,
         ),
         Rule(
-            "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode == 'Off' || "
-            "self.autoscaling.minReplicas == 0",
-            "replicas 0 needs autoscaling.minReplicas 0: otherwise the autoscaler would start pods again",
-            lambda spec: (
-                spec.replicas > 0
-                or spec.autoscaling is None
-                or spec.autoscaling.mode == "Off"
-                or spec.autoscaling.min_replicas == 0
-            ),
+            "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode != 'HPA'",
+            "replicas 0 disables a HorizontalPodAutoscaler: set replicas to 1 or more, or another mode",
+            lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
         ),
     )
 

@@ -10,13 +10,13 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision import TotalLoad, recommend
+from dragoman_operator.autoscaling.decision import TotalLoad, recommend, request
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.replicas import mode_of, resumed
 from dragoman_operator.autoscaling.sources.choice import MetricSources
@@ -116,7 +116,15 @@ class Autoscaler:
             known = self._deployments[key] = self._resumed(td, status, deployment)
             self._delegated.discard(key)
         known.td, known.replica_sets = td, replica_sets
+        if td.spec.replicas != known.latest.observed_spec_replicas:
+            self._request(key, known, td.spec.replicas)
         return known.shown
+
+    def acknowledge(self, key: Key, replicas: int) -> None:
+        """The operator itself wrote this number to `spec.replicas`: it is no request."""
+        if (deployment := self._deployments.get(key)) is not None:
+            deployment.latest = replace(deployment.latest, observed_spec_replicas=replicas)
+            deployment.shown = replace(deployment.shown, observed_spec_replicas=replicas)
 
     def forget(self, key: Key) -> None:
         """The object was deleted, or is in another mode."""
@@ -202,17 +210,30 @@ class Autoscaler:
             time_to_ready_s=samples.time_to_ready_s,
             history=decision.history,
             starts=deployment.starts,
+            observed_spec_replicas=before.observed_spec_replicas,
         )
-        if decision.replicas != before.replicas:
-            deployment.requested_at_s = now
-            direction = "up" if decision.replicas > before.replicas else "down"
-            deployment.changes[direction, decision.rule.value] += 1
-            log.info(
-                "%d → %d: %s", before.replicas, decision.replicas, decision.reason, extra={"key": str(key)}
-            )
+        _count_change(key, deployment, before)
         if worth_publishing(deployment.latest, deployment.shown):
             deployment.shown = deployment.latest
             self._enqueue(key)
+
+    def _request(self, key: Key, deployment: _Deployment, replicas: int) -> None:
+        """Decide at once about a number that another client wrote to `spec.replicas`."""
+        before = latest = deployment.latest
+        if replicas != before.replicas:
+            now = max(self._clock(), before.at)
+            policy = policy_of(deployment.td.spec, self._interval_s, deployment.scrape_interval_s)
+            proposal, history = request(policy, before.history, before.replicas, replicas, now)
+            latest = replace(
+                before,
+                replicas=proposal.replicas,
+                rule=proposal.rule.value,
+                reason=proposal.reason,
+                at=now,
+                history=history,
+            )
+        deployment.latest = deployment.shown = replace(latest, observed_spec_replicas=replicas)
+        _count_change(key, deployment, before)
 
     def _resumed(
         self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
@@ -220,7 +241,9 @@ class Autoscaler:
         sized = resumed(td.spec, status, deployment)
         stored = status.get("scaling") or {}
         now = self._clock()
-        memory = stored.get("state") if stored.get("mode") == "Internal" else None
+        internal = stored.get("mode") == "Internal"
+        memory = stored.get("state") if internal else None
+        observed = stored.get("observedSpecReplicas") if internal else None
         history, measured = decode(memory, now)
         before = stored.get("timeToReadySeconds")
         starts = Starts.from_fields(measured, before, max_start_s(td.spec), now)
@@ -233,8 +256,20 @@ class Autoscaler:
             time_to_ready_s=starts.time_to_ready_s,
             history=history,
             starts=starts,
+            # Without one, spec.replicas is from before the mode or from an earlier operator, and no request.
+            observed_spec_replicas=td.spec.replicas if observed is None else int(observed),
         )
         return _Deployment(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
+
+
+def _count_change(key: Key, deployment: _Deployment, before: ScalingView) -> None:
+    """Count and log a change of the number of replicas."""
+    after = deployment.latest
+    if after.replicas == before.replicas:
+        return
+    deployment.requested_at_s = after.at
+    deployment.changes["up" if after.replicas > before.replicas else "down", after.rule] += 1
+    log.info("%d → %d: %s", before.replicas, after.replicas, after.reason, extra={"key": str(key)})
 
 
 def engine_addresses(pods: Iterable[Manifest]) -> dict[str, str]:

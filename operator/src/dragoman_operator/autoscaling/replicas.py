@@ -18,8 +18,9 @@ def mode_of(spec: TranslationDeploymentSpec) -> str:
 def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizing:
     """The autoscaler's decision in mode Internal, else `spec.replicas`.
 
-    In modes External, HPA and KEDA another controller writes `spec.replicas` through the scale subresource. Mode
-    Internal reads it only before its first decision.
+    In every mode `spec.replicas` is the number of engine pods. In modes External, HPA and KEDA another controller
+    writes it through the scale subresource, in mode Internal the operator: there a decision is ahead of it until it
+    is written.
 
     Args:
         spec: The object's spec.

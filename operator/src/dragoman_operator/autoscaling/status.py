@@ -68,6 +68,7 @@ class ScalingView:
         time_to_ready_s: Startup time of a replica; None before the first.
         history: For the next decision.
         starts: Measured startup times, for the next operator.
+        observed_spec_replicas: The `spec.replicas` that the decision has taken into account.
     """
 
     replicas: int
@@ -82,6 +83,7 @@ class ScalingView:
     time_to_ready_s: float | None = None
     history: History = field(default_factory=History)
     starts: Starts = field(default_factory=Starts)
+    observed_spec_replicas: int | None = None
 
 
 def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
@@ -181,6 +183,7 @@ def status_fields(scaled: ScalingView) -> Scaling:
             stabilization_window_seconds=_rounded(signals.window_s),
         ),
         state=encode(scaled.history, scaled.starts),
+        observed_spec_replicas=scaled.observed_spec_replicas,
     )
 
 

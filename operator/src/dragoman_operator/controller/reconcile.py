@@ -17,6 +17,7 @@ from dragoman_kube.kinds import DEPLOYMENT, EVENT, SCALED_OBJECT, Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
+from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.errors import SpecError
@@ -61,6 +62,9 @@ class Scaler(Protocol):
     ) -> ScalingView | None:
         """What it says of one object; None where it does not decide."""
 
+    def acknowledge(self, key: Key, replicas: int) -> None:
+        """Its decision was written to `spec.replicas`."""
+
     def forget(self, key: Key) -> None:
         """The object is gone."""
 
@@ -83,6 +87,7 @@ class Reconciler:
         cache: The objects, their children and pods.
         images: Engine images where a spec names none.
         scaler: Decides by the load, where a spec asks for it.
+        spec_replicas: Writes its decisions.
         sizer: Says how many sequences an engine runs, where a spec asks for it.
         leaving: Called with all pods of an object before it is scaled down, so that the least busy are deleted first.
         events: Reports what changed in the status.
@@ -97,6 +102,7 @@ class Reconciler:
         cache: Cache,
         images: Images,
         scaler: Scaler,
+        spec_replicas: SpecReplicas,
         sizer: Sizer,
         leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
         events: EventRecorder,
@@ -108,6 +114,7 @@ class Reconciler:
         self._cache = cache
         self._images = images
         self._scaler = scaler
+        self._spec_replicas = spec_replicas
         self._sizer = sizer
         self._leaving = leaving
         self._events = events
@@ -129,6 +136,7 @@ class Reconciler:
         body = self._cache.get(TRANSLATION_DEPLOYMENT, key)
         if body is None or "deletionTimestamp" in body["metadata"]:
             self._scaler.forget(key)
+            self._spec_replicas.forget(key)
             self._sizer.forget(key)
             self._applied.pop(key, None)
             return None
@@ -141,6 +149,14 @@ class Reconciler:
             scaled = self._scaler.view(
                 in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
             )
+            if scaled is not None:
+                replicas = scaled.replicas
+                written, pause_s = await self._spec_replicas.write(body, td.spec.replicas, replicas)
+                if written is not None:
+                    self._cache.learn(TRANSLATION_DEPLOYMENT, written)
+                    self._scaler.acknowledge(key, replicas)
+                    return await self(key)
+                pause_s = min(pause_s, self._resync_s)
             decisions = Decisions(scaled, tuned)
             observed, planned = await self._planned(key, td, observed, decisions)
             planned = _traceable(planned, old)

@@ -27,6 +27,7 @@ from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
 from dragoman_operator.autoscaling.sources.routers import Routers
+from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.controller.cache_check import CacheCheck
 from dragoman_operator.controller.leadership import Leadership
@@ -163,6 +164,7 @@ class Runtime:
             self.cache,
             Images(cuda=settings.cuda_image, cpu=settings.cpu_image),
             autoscaler,
+            SpecReplicas(kube),
             tuner,
             DeletionCosts(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
             EventRecorder(events, MANAGED_BY, settings.identity),

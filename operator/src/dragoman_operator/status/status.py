@@ -164,7 +164,7 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
         reported = bool(was) or condition["status"] == "True" or (warning and not _is_pending(condition))
         if differs and reported:
             changed.append(Transition(warning, condition["reason"], condition["message"]))
-    return changed + _resizings(old, new)
+    return changed + _resizings(old, new) + _limited_requests(old, new)
 
 
 def _is_pending(condition: Mapping[str, Any]) -> bool:
@@ -183,6 +183,15 @@ def _resizings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transitio
         )
         for change in reversed(added)
     ]
+
+
+def _limited_requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transition]:
+    """A number requested in `spec.replicas` that changed nothing."""
+    before, after = old.get("scaling") or {}, new.get("scaling") or {}
+    same = old.get("desiredReplicas") == new.get("desiredReplicas")
+    if not same or after.get("rule") != "Requested" or before.get("reason") == after["reason"]:
+        return []
+    return [Transition(False, "RequestLimited", after["reason"])]
 
 
 def url_of(td: TranslationDeployment, observed: Observed) -> str:

@@ -7,6 +7,7 @@ traffic against it. `docs/autoscaling.md` describes the rules and their effect.
 from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.request import request
 from dragoman_operator.autoscaling.decision.samples import (
     Decision,
     ReplicaSample,
@@ -26,4 +27,5 @@ __all__ = [
     "Signals",
     "TotalLoad",
     "recommend",
+    "request",
 ]

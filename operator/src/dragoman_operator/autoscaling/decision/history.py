@@ -79,6 +79,7 @@ class History:
         last_scale_down: Time of the last scale-down.
         last_request_at: Time of the last request.
         service_s: Last service time of a request in seconds.
+        requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
     """
 
     observed_since: float | None = None
@@ -91,6 +92,7 @@ class History:
     last_scale_down: float | None = None
     last_request_at: float | None = None
     service_s: float | None = None
+    requested: Peak | None = None
 
     def with_point(self, point: Point) -> History:
         """With one more tick, and without those that are too old."""
@@ -131,6 +133,9 @@ class History:
                 last_scale_down=_optional(fields.get("last_scale_down")),
                 last_request_at=_optional(fields.get("last_request_at")),
                 service_s=_optional(fields.get("service_s")),
+                requested=None
+                if fields.get("requested") is None
+                else Peak(*map(_finite, fields["requested"])),
             )
         except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError):
             return cls()
@@ -140,7 +145,13 @@ class History:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
         times = [self.observed_since, self.scaled_down_at, self.last_scale_down, self.last_request_at]
         times += [
-            each[0] for each in (*self.points, *self.peaks, *self.scale_ups, *filter(None, [self.seen]))
+            each[0]
+            for each in (
+                *self.points,
+                *self.peaks,
+                *self.scale_ups,
+                *filter(None, [self.seen, self.requested]),
+            )
         ]
         return any(time is not None and time > now for time in times)
 
@@ -148,7 +159,7 @@ class History:
         """Whether all numbers are in the range that the autoscaler writes."""
         numbers = [self.window_s, self.service_s or 0.0, *(count for _, count in self.scale_ups)]
         numbers += [number for each in (*self.points, *self.peaks) for number in each[1:]]
-        numbers += self.seen[1:] if self.seen else ()
+        numbers += [*(self.seen or ())[1:], *(self.requested or ())[1:]]
         return min(numbers) >= 0 and all(point.span_s > 0 for point in self.points)
 
 

@@ -99,6 +99,7 @@ class Rule(StrEnum):
     STABILIZED = "ScaleDownStabilized"
     SCALE_DOWN = "ScaleDown"
     IDLE = "Idle"
+    REQUESTED = "Requested"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,19 @@ def scale_down_or_keep(context: Context) -> Proposal:
         return Proposal(kept, Rule.METRICS, reason)
     if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
         return Proposal(kept, Rule.STARTING, f"kept at {kept}: {samples.pending} of them are starting")
-    return _idle(context) or _scale_down(context, kept)
+    return _keep_requested(context, _idle(context) or _scale_down(context, kept))
+
+
+def _keep_requested(context: Context, proposal: Proposal) -> Proposal:
+    """Not below a number that was requested in `spec.replicas` within the window."""
+    history, requested = context.history, context.history.requested
+    if requested is None or requested.at < context.now - history.window_s:
+        return proposal
+    kept = min(context.samples.desired, context.policy.bounded(int(requested.replicas)))
+    if proposal.replicas >= kept:
+        return proposal
+    reason = f"kept at {kept}: requested in spec.replicas {duration(context.now - requested.at)} ago"
+    return Proposal(kept, Rule.STABILIZED if kept == context.samples.desired else proposal.rule, reason)
 
 
 def _idle(context: Context) -> Proposal | None:
@@ -55,13 +67,13 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     window_s = history.window_s
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
-    required = f"the load required at most {peak:.1f} in the last {_duration(window_s)}"
+    required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
     needed = policy.bounded(max(1, round_up(peak), _required_soon(context, max(1, round_up(peak)))))
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
         return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
     observed_s = 0.0 if history.observed_since is None else now - history.observed_since
     if observed_s < window_s - slack_s:
-        of = f"{_duration(observed_s)} of the {_duration(window_s)} stabilization window"
+        of = f"{duration(observed_s)} of the {duration(window_s)} stabilization window"
         reason = f"kept at {kept}: observed for {of}"
         return Proposal(kept, Rule.STABILIZED, reason)
     if history.last_scale_down is not None and now - history.last_scale_down < MIN_INTERVAL_S:
@@ -69,7 +81,8 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     return Proposal(needed, Rule.SCALE_DOWN, f"{needed} replicas: {required}")
 
 
-def _duration(time_s: float) -> str:
+def duration(time_s: float) -> str:
+    """A time for a reason."""
     return f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
 
 
