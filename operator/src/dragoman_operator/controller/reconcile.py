@@ -51,7 +51,7 @@ MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 
 
 class Scaler(Protocol):
-    """Who decides by the load."""
+    """Decides the number of replicas by the load."""
 
     def view(
         self,
@@ -60,23 +60,23 @@ class Scaler(Protocol):
         deployment: Manifest | None,
         replica_sets: Collection[str],
     ) -> ScalingView | None:
-        """What it says of one object; None where it does not decide."""
+        """The decision for one object; None in other modes."""
 
     def acknowledge(self, key: Key, replicas: int) -> None:
         """Its decision was written to `spec.replicas`."""
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
+        """The object was deleted."""
 
 
 class Sizer(Protocol):
-    """Who says how many sequences an engine runs at once."""
+    """Decides how many sequences an engine runs at once."""
 
     def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
-        """What it says of one object; None where the spec alone says it."""
+        """The decision for one object; None if tuning is off."""
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
+        """The object was deleted."""
 
 
 class Reconciler:
@@ -86,9 +86,9 @@ class Reconciler:
         kube: The API server.
         cache: The objects, their children and pods.
         images: Engine images where a spec names none.
-        scaler: Decides by the load, where a spec asks for it.
+        scaler: Decides the number of replicas in mode Internal.
         spec_replicas: Writes its decisions.
-        sizer: Says how many sequences an engine runs, where a spec asks for it.
+        sizer: Decides how many sequences an engine runs, if tuning is on.
         leaving: Called with all pods of an object before it is scaled down, so that the least busy are deleted first.
         events: Reports what changed in the status.
         resync_s: Seconds until the next reconciliation where nothing changes.
@@ -289,7 +289,7 @@ def _patience_s(observed: Observed) -> float:
 
 
 def _concerns_keda(body: Mapping[str, Any]) -> bool:
-    """Whether a ScaledObject is asked for, or may be left from before."""
+    """Whether the mode is KEDA, or was when the status was written."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     modes = ((spec.get("autoscaling") or {}).get("mode"), (status.get("scaling") or {}).get("mode"))
     return "KEDA" in modes
