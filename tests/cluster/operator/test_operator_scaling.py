@@ -14,8 +14,6 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
 
-from dragoman_kube.client import APPLY
-from dragoman_kube.errors import ConflictError
 from dragoman_kube.kinds import DEPLOYMENT, HPA, POD, SCALED_OBJECT
 from dragoman_operator.autoscaling.deletion_cost import DELETION_COST
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
@@ -267,27 +265,6 @@ async def test_minimum_can_be_raised_from_zero_at_zero_replicas(world):
     await world.until(world.status, lambda status: status.get("desiredReplicas") == 0)
     await world.edit(autoscaling={"minReplicas": 1})
     await world.until(lambda: spec_replicas(world), lambda number: number == 1)
-
-
-async def test_server_side_apply_with_replicas_names_the_operator(world):
-    world.operator(**FAST)
-    await world.create(**scaling(minReplicas=2))
-    await world.until(lambda: spec_replicas(world), lambda number: number == 2)
-    kind = TRANSLATION_DEPLOYMENT
-    manifest = {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": {"name": "demo"},
-        "spec": {"replicas": 1},
-    }
-    with pytest.raises(ConflictError, match=r'conflict with "dragoman" with subresource "scale".*replicas'):
-        await world.kube.request(
-            "PATCH",
-            kind.path(world.namespace, "demo"),
-            query=[("fieldManager", "kubectl")],
-            body=manifest,
-            content_type=APPLY,
-        )
 
 
 @pytest.mark.parametrize("mode", ["External", "HPA"])
