@@ -72,7 +72,6 @@ async def test_decision_is_written_unless_the_object_changed(
 
     server.call("APPLY", f"{objects}/demo", manifest(), fieldManager="kubectl")
     assert server.call("GET", f"{objects}/demo")["spec"]["replicas"] == 3
-    refused = server.refused(409, "APPLY", f"{objects}/demo", manifest(replicas=1), fieldManager="kubectl")
-    assert refused["message"].endswith(
-        'conflict with "dragoman" with subresource "scale" using dragoman.io/v1alpha1: .spec.replicas'
-    )
+    # The API server does not record the owner of a custom resource's scale, so that there is no conflict.
+    changed = server.call("APPLY", f"{objects}/demo", manifest(replicas=1), fieldManager="kubectl")
+    assert changed["spec"]["replicas"] == 1

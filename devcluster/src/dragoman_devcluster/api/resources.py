@@ -112,7 +112,9 @@ class Resources:
         """Replace an object, or its status through the subresource; `written_through` names another one."""
         live = self.read(target)
         obj, warnings = self._admission.decode(target.kind, sent, options.field_validation)
-        owner = Manager(manager, "Update", written_through or target.subresource)
+        # A real server does not record who wrote the scale of a custom resource.
+        untracked = target.kind.custom and written_through
+        owner = None if untracked else Manager(manager, "Update", written_through or target.subresource)
         return self._replace(target, live, obj, options, warnings, owner)
 
     def rewrite(self, target: Target, obj: Object, options: Options) -> None:
