@@ -39,7 +39,8 @@ check-tests: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check tests/unit
+	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
+	    --cpu-limit-s=1 tests/unit
 
 test: $(VENV)/.test  ## all tests but those of the images; most of them wait, so WORKERS=3 run at a time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/images

@@ -1,10 +1,11 @@
-"""Which examples property tests try, and which tests share a worker of pytest-xdist.
+"""Which examples property tests try, which tests share a worker of pytest-xdist, and how much CPU a fast test may use.
 
 Profiles of hypothesis: `check` and `test` try the same examples in every run; `search` draws new ones.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, A
         item.add_marker(pytest.mark.xdist_group(group))
     # xdist's hook reads the groups, and it is called first: only a wrapper precedes it.
     return (yield)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--cpu-limit-s`, which `make check` sets."""
+    parser.addoption("--cpu-limit-s", type=float, default=None, help="CPU seconds of a test that is not slow")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Fail a test that uses more CPU than a fast one may; fixtures are not counted, as others may share them."""
+    limit_s = item.config.getoption("cpu_limit_s")
+    began_s = time.process_time()
+    yield
+    used_s = time.process_time() - began_s
+    if limit_s is not None and used_s > limit_s and item.get_closest_marker("slow") is None:
+        pytest.fail(
+            f"{item.nodeid} used {used_s:.2f} s of CPU: make it cheaper, or mark it slow", pytrace=False
+        )

@@ -58,7 +58,8 @@ def closure(folder: str) -> set[str]:
     return {folder}.union(*map(closure, required))
 
 
-def imported(folder: str) -> set[str]:
+@cache
+def imported(folder: str) -> frozenset[str]:
     """Top-level packages that a folder's code imports, in functions too."""
     found: set[str] = set()
     for file in (ROOT / folder / "src").rglob("*.py"):
@@ -67,7 +68,11 @@ def imported(folder: str) -> set[str]:
                 found |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names
+    return frozenset(found - sys.stdlib_module_names)
+
+
+packages = cache(importlib.metadata.packages_distributions)
+"""By top-level package, the distributions that have it."""
 
 
 def named(file: Path) -> set[str]:
@@ -127,7 +132,7 @@ def test_a_part_requires_the_parts_that_it_imports_and_no_others(folder: str) ->
 
 @pytest.mark.parametrize("folder", PARTS)
 def test_a_part_requires_the_packages_that_it_imports(folder: str) -> None:
-    distributions = importlib.metadata.packages_distributions()
+    distributions = packages()
     required = requirements(folder, extras=True)
     unnamed = {
         package

@@ -198,6 +198,7 @@ def test_work_is_counted_by_text_and_pod(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_some_texts_are_doubted():
     first = list(islice(numbered(), 2000))
     found = [question for question in first if doubted(question.text)]

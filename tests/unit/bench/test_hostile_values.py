@@ -19,6 +19,7 @@ def test_a_value_has_about_the_size_asked_for_and_is_the_same_each_time(kind: st
         assert 1.5 < len(make(4000).text) / len(make(2000).text) < 2.6
 
 
+@pytest.mark.slow
 def test_every_field_takes_every_value() -> None:
     names = [(field.api, field.name) for field in FIELDS]
     assert len(set(names)) == len(names)

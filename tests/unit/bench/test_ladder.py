@@ -75,6 +75,7 @@ def kept(bench: Bench) -> list[dict[str, Any]]:
     return list(document["arms"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 async def test_every_arm_has_all_its_points(bench: Bench, together: bool) -> None:
     await climb([stub("a"), stub("b")], bench, together=together)
@@ -92,6 +93,7 @@ async def test_every_arm_has_all_its_points(bench: Bench, together: bool) -> Non
         assert sys.executable not in entry["command"]
 
 
+@pytest.mark.slow
 async def test_an_arm_that_does_not_start_is_noted_and_the_next_is_measured(bench: Bench) -> None:
     await climb([stub("never", program="raise ValueError('no GPU')"), stub("lives")], bench, together=False)
     never, lives = kept(bench)
@@ -99,6 +101,7 @@ async def test_an_arm_that_does_not_start_is_noted_and_the_next_is_measured(benc
     assert len(lives["points"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_ends_amid_its_load_is_noted_with_its_reason(bench: Bench) -> None:
     await climb([stub("dies", dies_after=3), stub("lives")], bench, together=False)
     dies, lives = kept(bench)
@@ -107,6 +110,7 @@ async def test_a_server_that_ends_amid_its_load_is_noted_with_its_reason(bench: 
     assert len(lives["points"]) == 2
 
 
+@pytest.mark.slow
 async def test_repetitions_are_interleaved(bench: Bench) -> None:
     said: list[str] = []
     told = Bench(bench.plan, bench.scope, bench.prompting, bench.results, None, said.append)
@@ -116,6 +120,7 @@ async def test_repetitions_are_interleaved(bench: Bench) -> None:
     assert [point["seed"] for point in kept(bench)[0]["points"]] == [7, 7, 8, 8]
 
 
+@pytest.mark.slow
 async def test_stopping_ends_the_servers(bench: Bench) -> None:
     patient = Bench(
         bench.plan, Scope([("real", 2)], Pace(60, 60, 60), 7), bench.prompting, bench.results, None, bench.say

@@ -303,6 +303,7 @@ def unknown(value: Any, node: Mapping[str, Any], path: str = "") -> Iterator[str
             yield from unknown(inner, node["items"], f"{path}[]")
 
 
+@pytest.mark.slow
 def test_objects_from_before_the_renaming_are_accepted(make_body: Callable[..., dict[str, Any]]) -> None:
     specs = list(yaml.safe_load_all(FORMER.read_text()))
     assert len(specs) > 100

@@ -87,7 +87,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
         ),
     ),
     "terms in a translation": (8_000, lambda size: lambda: missing([Term("x", "a b c")], "a" * size)),
-    "numbers": (2_000, lambda size: lambda: changed_numbers("11 " * size, "12 " * size)),
+    "numbers": (1_000, lambda size: lambda: changed_numbers("11 " * size, "12 " * size)),
     "numbers beside roman ones": (1_000, lambda size: lambda: changed_numbers("11 " * size, "X " * size)),
     "end of a subtitle": (8_000, lambda size: lambda: read_subtitles(cue("a" + "." * size + "a"))),
     "break in a subtitle": (
@@ -108,14 +108,14 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
         ),
     ),
     "runs without text": (
-        4_000,
+        1_000,
         lambda size: lambda: read_word(word("<w:r><w:t>a</w:t></w:r>" + "<w:r><w:br/></w:r>" * size)),
     ),
     "attributes": (
         8_000,
         lambda size: lambda: Token(Kind.OPEN, "", "a", " " + "b" * size).attribute("class"),
     ),
-    "many lines": (50_000, lambda size: lambda: prepare("a\n" * size, Preparation(100))),
+    "many lines": (5_000, lambda size: lambda: prepare("a\n" * size, Preparation(100))),
     "blanks after a sentence": (8_000, lambda size: lambda: SENTENCE_END.findall("a" + " " * size + "b")),
     "line breaks before a note": (8_000, lambda size: lambda: NOTE.search("\n" * size)),
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("huggingface_hub", reason="comes with vLLM")
+pytestmark = pytest.mark.slow
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 FILES = {"config.json": b"{}", "model.safetensors": b"x" * 3_000_000, "pytorch_model.bin": b"y" * 3_000_000}

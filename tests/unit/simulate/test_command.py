@@ -74,6 +74,7 @@ def test_what_cannot_be_run_is_said_with_status_2(rush, capsys, arguments, said)
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_curves_are_drawn(rush, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "curves.png"
@@ -83,6 +84,7 @@ def test_curves_are_drawn(rush, tmp_path, capsys):
     assert "No such file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["steady", "daily", "spikes", "step", "ramp", "sawtooth", "silence", "outage"]
 )

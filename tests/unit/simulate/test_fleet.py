@@ -40,6 +40,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_agrees_with_the_exact_model(build, shape):
     """Same plan, same arrivals: hours within 2%, share over target within 2 points, high waits within a tenth or
@@ -58,6 +59,7 @@ def test_agrees_with_the_exact_model(build, shape):
     assert fluid.wait_p99_s == pytest.approx(exact.wait_p99_s, rel=slack, abs=0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dragoman", "kpa"])
 def test_policies_do_the_same_in_both(build, name):
     """Closed loop, where a gauge's noise can tip decisions: hours within 5%, share within 2 points."""

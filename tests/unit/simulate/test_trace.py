@@ -92,6 +92,7 @@ def test_a_table_of_speeds_that_cannot_be(write, text):
         read_speed_table(path)
 
 
+@pytest.mark.slow
 def test_shipped_traces_are_small_and_whole():
     folder = Path(__file__).parents[3] / "bench" / "traces"
     files = sorted(folder.glob("*.jsonl.gz"))

@@ -85,6 +85,7 @@ def test_reason_has_the_figures(build: Any) -> None:
     assert reason == "+37.5% throughput, ±0.0%; queue 0.16 → 0 s; 3.3 → 3.75 ms a token"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("side_by_side", [True, False])
 def test_equal_sizes_are_hardly_ever_called_better_or_worse(build: Any, side_by_side: bool) -> None:
     """A fifth of noise in each look: of 150 comparisons of a size with itself, chance decides a few."""

@@ -13,6 +13,7 @@ from dragoman_service.prompts import FAMILIES
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
 
 
+@pytest.mark.slow
 async def test_100_000_characters_come_back_as_they_were_laid_out(core) -> None:
     text = "".join(SENTENCE.format(number) + ("\n\n  " if number % 9 == 0 else "") for number in range(1200))
     assert len(text) > 100_000
