@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import os
 import signal
-import socket
 import ssl
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,11 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+from tests.support.servers import ForkedProcess, free_port, listens
 
 
 class Process:
@@ -35,11 +27,9 @@ class Process:
         self.log = directory / f"router-{self.port}.log"
         static = directory / "static.yaml"
         static.write_text(f"deployments: [{{name: a, replicas: {replicas}}}]")
-        command = [sys.executable, "-m", "dragoman", "router", f"--static={static}", "--host=127.0.0.1"]
+        command = ["router", f"--static={static}", "--host=127.0.0.1"]
         command += [f"--port={self.port}", f"--admin-port={self.admin_port}", *flags]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        self.process = ForkedProcess(command, self.log)
 
     async def status(self, path: str) -> int:
         """Of the admin port; 0 where nobody answers."""
@@ -54,7 +44,8 @@ class Process:
 
     async def until(self, path: str, status: int) -> None:
         async with asyncio.timeout(30):
-            while await self.status(path) != status:
+            # The client's port too: it is listened to a moment after the probe turned.
+            while await self.status(path) != status or not listens(self.port):
                 assert self.process.poll() is None, self.log.read_text()
                 await asyncio.sleep(0.05)
 

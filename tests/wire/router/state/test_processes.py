@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from tests.support.servers import ForkedProcess, bare_environment, free_port
 
 KEY = {"Authorization": "DeepL-Auth-Key a-secret-of-alice"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class Process:
@@ -28,8 +20,7 @@ class Process:
     def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
         self.port, self.admin_port, self.log = free_port(), free_port(), log
         ports = [f"--port={self.port}", f"--admin-port={self.admin_port}"]
-        with log.open("ab") as output:
-            self.process = subprocess.Popen([*command, *ports], env=environment, stdout=output, stderr=output)
+        self.process = ForkedProcess([*command, *ports], log, environment)
 
     async def ready(self) -> None:
         async with asyncio.timeout(60):
@@ -72,14 +63,13 @@ def start(replica: int, tmp_path: Path) -> Iterator[Callable[..., Process]]:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys/alice").write_text('{"key": "a-secret-of-alice", "characterLimit": 100}')
     (tmp_path / "static.yaml").write_text(f'deployments: [{{name: a, replicas: ["127.0.0.1:{replica}"]}}]')
-    command = [sys.executable, "-m", "dragoman", "router", f"--static={tmp_path}/static.yaml"]
+    command = ["router", f"--static={tmp_path}/static.yaml"]
     command += [f"--keys-dir={tmp_path}/keys", "--host=127.0.0.1", "--lame-duck-s=0"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
     started: list[Process] = []
 
     def make(name: str, url: str) -> Process:
         flags = [f"--router-id={name}", "--state-timeout-s=10"]
-        variables = environment | {"DRAGOMAN_ROUTER_STATE_URL": url}
+        variables = bare_environment() | {"DRAGOMAN_ROUTER_STATE_URL": url}
         started.append(Process([*command, *flags], variables, tmp_path / f"{name}.log"))
         return started[-1]
 

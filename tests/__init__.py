@@ -1,0 +1,1 @@
+"""The tests; a package, because some distributions install one of the same name."""
