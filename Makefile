@@ -14,7 +14,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo check check-types check-tests test test-devcluster test-images search soak up down lint format lock crd kind clean
+.PHONY: help demo check check-types check-tests test test-vllm test-devcluster test-images search soak up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,8 +42,11 @@ check-tests: $(VENV)/.check
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=1 tests/unit
 
-test: $(VENV)/.test  ## all tests but those of the images; most of them wait, so WORKERS=3 run at a time
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --ignore=tests/images
+test: $(VENV)/.test  ## all tests but those of the images and test-vllm; most of them wait, so WORKERS=3 run at a time
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not vllm_start' --ignore=tests/images
+
+test-vllm: $(VENV)/.test  ## starts of vLLM that make test leaves out: those that fail or are ended, the ladder, a second demo
+	$(BIN)/python -m pytest -m vllm_start --ignore=tests/images
 
 test-devcluster: $(VENV)/.test  ## the tests of the local cluster alone
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster

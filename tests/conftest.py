@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.support.redis"]
+from tests.support.servers import VLLM_START_S
+
+pytest_plugins = ["tests.support.demo_pod", "tests.support.redis"]
 
 TESTS = Path(__file__).parent
 SHARED = {
@@ -41,6 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, A
         path = item.path.relative_to(TESTS)
         if path.parts[0] == "unit":
             continue
+        if "demo_pod" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.vllm)
+            item.add_marker(pytest.mark.timeout(VLLM_START_S + 120))
         shared = (group for folder, group in SHARED.items() if path.as_posix().startswith(f"{folder}/"))
         group = "vllm" if item.get_closest_marker("vllm") else next(shared, path.as_posix())
         item.add_marker(pytest.mark.xdist_group(group))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.vllm_start, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 ARMS = ("b0-queues", "b2-static-batch", "final")

@@ -1,4 +1,4 @@
-"""The demo model, through vLLM on the CPU, on texts it never saw."""
+"""The demo model, through the pod that tests share, on texts it never saw."""
 
 import json
 import os
@@ -6,17 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.support.demo_pod import DemoPod
 
 MODEL = Path(__file__).parents[2] / "examples" / "demo-model"
 TEXTS = 80  # each in five directions
 LOWEST = 0.95
 
 
-@pytest.mark.vllm
-def test_held_out_texts_come_back_exactly() -> None:
+def test_held_out_texts_come_back_exactly(demo_pod: DemoPod) -> None:
     finished = subprocess.run(
-        [sys.executable, "-m", "training.evaluate", "--model", ".", "--texts", str(TEXTS), "--json"],
+        [sys.executable, "-m", "training.evaluate", "--url", demo_pod.url, "--texts", str(TEXTS), "--json"],
         cwd=MODEL,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,

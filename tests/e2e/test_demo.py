@@ -21,7 +21,9 @@ REAL = pytest.mark.skipif(
 @pytest.mark.vllm
 @pytest.mark.cluster
 @pytest.mark.timeout(620)
-@pytest.mark.parametrize("api", ["embedded", pytest.param("kube-apiserver", marks=REAL)])
+@pytest.mark.parametrize(
+    "api", ["embedded", pytest.param("kube-apiserver", marks=[REAL, pytest.mark.vllm_start])]
+)
 def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
     demo = subprocess.run(
         [sys.executable, "-m", "dragoman", "demo", "--api", api],
@@ -39,6 +41,7 @@ def test_the_demo_translates_scales_and_leaves_nothing_behind(api: str) -> None:
 
 
 @pytest.mark.vllm
+@pytest.mark.vllm_start
 @pytest.mark.cluster
 @pytest.mark.timeout(620)
 def test_the_demo_uses_the_cluster_of_a_kubeconfig_and_leaves_nothing_in_it(tmp_path: Path) -> None:

@@ -23,6 +23,9 @@ import httpx
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.support.preloaded"])
 
+VLLM_START_S = 400
+"""Thirty seconds on two idle cores; tests may run beside others."""
+
 
 def free_port() -> int:
     """A port of loopback that was free a moment ago."""
@@ -123,6 +126,21 @@ def descendants(pid: int) -> list[int]:
         found += children
         todo += children
     return found
+
+
+def wait_until_gone(processes: list[int], deadline_s: float = 15) -> None:
+    """Wait for the end of processes; the last children end when the kernel closes the pipes of their parents."""
+    end_s = time.monotonic() + deadline_s
+    while left := [pid for pid in processes if _is_alive(pid)]:
+        assert time.monotonic() < end_s, f"processes outlived their parent: {left}"
+        time.sleep(0.05)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 class PodProcess:

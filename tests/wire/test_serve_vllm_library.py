@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.servers import descendants, wait_until_gone
 
 DEMO_MODEL = Path(__file__).parents[2] / "examples" / "demo-model"
 
@@ -27,9 +28,10 @@ async def main() -> None:
             "batch": await provider.translate_batch([text, "The cat sleeps."], "en", "fr"),
             "stream": [piece async for piece in provider.stream(text, "en", "fr")],
         }
+        print(json.dumps(said), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
     finally:
         await provider.aclose()
-    print(json.dumps(said))
 
 if __name__ == "__main__":
     asyncio.run(main())
@@ -39,17 +41,23 @@ if __name__ == "__main__":
 @pytest.mark.vllm
 @pytest.mark.timeout(400)
 @pytest.mark.skipif(not (DEMO_MODEL / "model.safetensors").is_file(), reason="the demo model is not there")
-def test_a_script_translates_without_a_server(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
+def test_a_script_translates_without_a_server_and_leaves_no_process_when_killed(tmp_path: Path) -> None:
+    script, errors = tmp_path / "script.py", tmp_path / "errors"
     script.write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script), str(DEMO_MODEL), str(tmp_path / "cache")],
-        capture_output=True,
-        text=True,
-        timeout=380,
-    )
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, str(script), str(DEMO_MODEL), str(tmp_path / "cache")]
+    with (
+        errors.open("wb") as log,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        said = next((json.loads(line) for line in process.stdout if line.startswith('{"one"')), None)
+        started = descendants(process.pid)
+        process.kill()
+    assert said is not None, errors.read_text()
+    assert started
+    wait_until_gone(started)
     french = ["Le musée fermera demain.", " Où est la piscine ?"]
     assert said == {
         "one": "".join(french),

@@ -1,21 +1,28 @@
 """Measure the demo model through vLLM: exact matches on texts it never saw.
 
 `python -m training.evaluate --model . --texts 400` prints the share of exact matches per direction
-and some failures; `--json` prints the shares alone, as one JSON object, for programs.
+and some failures; `--json` prints the shares alone, as one JSON object, for programs. `--url` instead of
+`--model` asks an engine pod that serves the model.
 """
 
 import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
+
+import httpx
 
 from .generate import DIRECTIONS, held_out_texts
 from .prompt import user_turn
 
 SEED = 2024
 LONGEST_ANSWER = 256  # tokens
+TEXTS_PER_REQUEST = 40
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,12 @@ class Result:
         return self.answer == self.expected
 
 
-def translate(model: Path, questions: list[tuple[str, str, str]]) -> list[str]:
-    """Greedy answers to (source, target, text) questions, from vLLM on whatever device it finds."""
+Question = tuple[str, str, str]
+"""Source, target, text."""
+
+
+def translate(model: Path, questions: list[Question]) -> list[str]:
+    """Greedy answers to questions, from vLLM on whatever device it finds."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     from vllm import LLM, SamplingParams
@@ -46,11 +57,24 @@ def translate(model: Path, questions: list[tuple[str, str, str]]) -> list[str]:
     return [output.outputs[0].text for output in engine.chat(turns, greedy, use_tqdm=False)]
 
 
-def evaluate(model: Path, count: int, seed: int = SEED) -> list[Result]:
+def translate_through(url: str, questions: list[Question]) -> list[str]:
+    """Answers of a pod that runs."""
+    answers = []
+    with httpx.Client(base_url=url, timeout=600) as pod:
+        for (source, target), asked in groupby(questions, lambda question: question[:2]):
+            texts = [text for _, _, text in asked]
+            for first in range(0, len(texts), TEXTS_PER_REQUEST):
+                some = texts[first : first + TEXTS_PER_REQUEST]
+                body = {"text": some, "source_lang": source, "target_lang": target}
+                answers += pod.post("/translate", json=body).raise_for_status().json()["translation"]
+    return answers
+
+
+def evaluate(translated: Callable[[list[Question]], list[str]], count: int, seed: int = SEED) -> list[Result]:
     """Translate `count` held-out texts in every direction."""
     texts = held_out_texts(count, seed)
     asked = [(source, target, text) for source, target in DIRECTIONS for text in texts]
-    answers = translate(model, [(source, target, text.texts[source]) for source, target, text in asked])
+    answers = translated([(source, target, text.texts[source]) for source, target, text in asked])
     return [
         Result(source, target, text.texts[source], text.texts[target], answer)
         for (source, target, text), answer in zip(asked, answers, strict=True)
@@ -68,13 +92,16 @@ def shares(results: list[Result]) -> dict[str, float]:
 def main() -> None:
     """Evaluate and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, required=True, help="the model's folder")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--model", type=Path, help="the model's folder")
+    where.add_argument("--url", help="of an engine pod that serves the model")
     parser.add_argument("--texts", type=int, default=400, help="held-out texts, each in five directions")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the held-out texts (default {SEED})")
     parser.add_argument("--failures", type=int, default=8, help="failures to show per direction (default 8)")
     parser.add_argument("--json", action="store_true", help="print the shares as JSON and nothing else")
     options = parser.parse_args()
-    results = evaluate(options.model, options.texts, options.seed)
+    translated = partial(translate_through, options.url) if options.url else partial(translate, options.model)
+    results = evaluate(translated, options.texts, options.seed)
     if options.json:
         print(json.dumps(shares(results)))
         return
