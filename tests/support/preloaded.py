@@ -2,11 +2,11 @@
 
 import dragoman.__main__
 import dragoman_router.__main__
-import dragoman_router.dialects.names
 import dragoman_service.__main__
 from dragoman_protocols.detection import detect
+from dragoman_protocols.languages import load_names
 
 detect("The detection model is loaded once, in this process.")
-dragoman_router.dialects.names.load()
+load_names()
 
 __all__ = ["dragoman", "dragoman_router", "dragoman_service"]
