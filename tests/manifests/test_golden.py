@@ -14,7 +14,7 @@ import yaml
 
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.observed.drift import is_superset, signed
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import desired_children
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision import TotalLoad
+from dragoman_operator.autoscaling.decision.samples import TotalLoad
 from dragoman_operator.autoscaling.manifests import REQUESTS_METRIC
 from dragoman_operator.autoscaling.status import ScalingView
 

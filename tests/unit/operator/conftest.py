@@ -12,7 +12,7 @@ import pytest
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, Observed
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import desired_children
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.manifests import HPA_KV_USAGE, HPA_LOAD
-from dragoman_operator.resources.manifests import (
+from dragoman_operator.autoscaling.manifests import (
+    HPA_KV_USAGE,
+    HPA_LOAD,
     horizontal_pod_autoscaler,
     scaled_object,
     trigger_authentication,

@@ -8,8 +8,7 @@ from dragoman_kube.client import Listing
 from dragoman_kube.errors import RefusedError, UnavailableError
 from dragoman_kube.kinds import POD, SERVICE, Kind
 from dragoman_kube.objects import Key
-from dragoman_operator.controller.cache import CACHED_KINDS, Cache
-from dragoman_operator.controller.cache_check import CacheCheck
+from dragoman_operator.controller.cache import CACHED_KINDS, Cache, CacheCheck
 
 DEMO = Key("ns", "demo")
 

@@ -12,7 +12,7 @@ import yaml
 from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_operator.api.crd import structural
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
-from dragoman_operator.resources.engine_arguments import engine_arguments
+from dragoman_operator.resources.pod import engine_arguments
 
 prompts = pytest.importorskip("dragoman_service.prompts")
 settings = pytest.importorskip("dragoman_service.settings")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
-    Reading,
-    parse_exposition,
-    reading,
+    LOAD_NAMES,
+    EngineMetrics,
+    read_page,
+    read_samples,
     replica_sample,
 )
 from dragoman_operator.errors import MetricsError
@@ -34,21 +36,21 @@ vllm:gpu_cache_usage_perc{model_name="demo"} 0.5
 """
 
 
-def read(page: str, at: float = 10.0) -> Reading:
-    return reading(parse_exposition(page), at)
+def read(page: str, at: float = 10.0) -> EngineMetrics:
+    return read_page(page, LOAD_NAMES, at)
 
 
 def test_todays_names() -> None:
-    assert read(NEW) == Reading(10.0, 16.0, 41.0, 0.25, 100.0)
+    assert read(NEW) == EngineMetrics(10.0, 16.0, 41.0, 0.25, finished=100.0, lost=0.0)
 
 
 def test_names_of_before_and_what_is_absent_is_missing() -> None:
-    assert read(OLD) == Reading(10.0, 3.0, 0.0, 0.5, None)
+    assert read(OLD) == EngineMetrics(10.0, 3.0, 0.0, 0.5)
 
 
 def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
     second = NEW.replace('engine="0"', 'engine="1"').replace("0.25", "0.75")
-    assert read(NEW + second) == Reading(10.0, 32.0, 82.0, 0.5, 200.0)
+    assert read(NEW + second) == EngineMetrics(10.0, 32.0, 82.0, 0.5, finished=200.0, lost=0.0)
 
 
 @pytest.mark.parametrize("gone", ["vllm:num_requests_running", "vllm:num_requests_waiting"])
@@ -78,19 +80,22 @@ def test_not_a_number_is_missing() -> None:
     ("before", "rate"),
     [
         (None, None),
-        (Reading(5.0, 1, 1, None, 50.0), 10.0),
-        (Reading(5.0, 1, 1, None, 100.0), 0.0),
-        (Reading(5.0, 1, 1, None, 900.0), None),
-        (Reading(5.0, 1, 1, None, None), None),
-        (Reading(10.0, 1, 1, None, 50.0), None),
+        (EngineMetrics(5.0, 1, 1, finished=50.0), 10.0),
+        (EngineMetrics(5.0, 1, 1, finished=100.0), 0.0),
+        (EngineMetrics(5.0, 1, 1, finished=900.0), None),
+        (EngineMetrics(5.0, 1, 1, finished=None), None),
+        (EngineMetrics(10.0, 1, 1, finished=50.0), None),
     ],
     ids=["first", "rose", "stood", "restarted", "was missing", "same moment"],
 )
-def test_rate_of_finished_requests(before: Reading | None, rate: float | None) -> None:
+def test_rate_of_finished_requests(before: EngineMetrics | None, rate: float | None) -> None:
     assert replica_sample(read(NEW), before) == ReplicaSample(10.0, 16.0, 41.0, 0.25, rate)
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])
 def test_figures_that_no_engine_has_are_no_reading(value: float) -> None:
     with pytest.raises(MetricsError):
-        reading([("vllm:num_requests_running", value), ("vllm:num_requests_waiting", 0.0)], 0.0)
+        read_samples(
+            [Sample("vllm:num_requests_running", {}, value), Sample("vllm:num_requests_waiting", {}, 0.0)],
+            0.0,
+        )

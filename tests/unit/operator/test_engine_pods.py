@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision import ReplicaSample, TotalLoad
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_costs
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
-from dragoman_operator.observed.ownership import own_pods, own_replica_sets
+from dragoman_operator.observed.snapshot import own_pods, own_replica_sets
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
 

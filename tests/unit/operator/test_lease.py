@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.controller.lease import Sighting, claimed, may_claim, sight
+from dragoman_operator.controller.leadership import Sighting, claimed, may_claim, sight
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.observed.diagnosis import diagnose
-from dragoman_operator.observed.mount_failures import is_waiting_for_volumes, mount_failures
+from dragoman_operator.observed.diagnosis import diagnose, is_waiting_for_volumes, mount_failures
 
 NOT_FOUND = 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'
 NO_KEY = (

@@ -19,7 +19,7 @@ from dragoman_kube.kinds import (
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Plan, plan
 
 MakeTd = Callable[..., TranslationDeployment]

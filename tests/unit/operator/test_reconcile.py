@@ -20,7 +20,7 @@ from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.tuning.decision.state import Trial, fresh
 from dragoman_operator.tuning.sizes import TuningView, size_of
 

@@ -12,9 +12,9 @@ import pytest
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import Observed
-from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.manifests.pod import pod_template
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import plan
+from dragoman_operator.resources.pod import pod_template
 from dragoman_operator.rollout.rollback import STUCK_AFTER_S, digest, version_to_keep
 from dragoman_operator.rollout.strategy import (
     REPLACE,

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from dragoman_kube.objects import Key
-from dragoman_operator.api.encoding import encode_state
+from dragoman_operator.api.status import encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision import History, ReplicaSample, TotalLoad
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.samples import SamplesResult
+from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
 from dragoman_operator.controller.ticker import Ticker

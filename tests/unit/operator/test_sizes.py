@@ -10,14 +10,13 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT, HPA
 from dragoman_kube.objects import Key
-from dragoman_operator.api.tuning import MAX_WINDOW_S
+from dragoman_operator.api.scaling import MAX_WINDOW_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import Observed
-from dragoman_operator.resources.manifests import Images
-from dragoman_operator.resources.manifests.deployment import PAUSE_S
+from dragoman_operator.resources.children import PAUSE_S, Images
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.rollout.strategy import TEMPLATE_HASH
 from dragoman_operator.status.status import status_of, transitions

@@ -13,7 +13,7 @@ import pytest
 from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import Observed
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Plan, plan
 from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions
 

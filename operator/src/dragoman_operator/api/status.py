@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import base64
+import binascii
+import zlib
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -231,3 +234,24 @@ class Status(StatusModel):
         "load. MetricsAvailable: metrics for scaling decisions are available. Tuning: a trial of another "
         "maxNumSeqs is running.",
     )
+
+
+MAX_BYTES = 1 << 20
+
+
+def encode_state(text: str) -> str:
+    """The text, compressed and in Base64."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def decode_state(word: Any) -> str:
+    """The text of `encode_state`.
+
+    Raises:
+        ValueError: `word` is not encoded text.
+    """
+    try:
+        raw = base64.b64decode(str(word), validate=True)
+        return zlib.decompressobj().decompress(raw, MAX_BYTES).decode()
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError("not an encoded state") from error

@@ -14,9 +14,8 @@ from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.model import Model
 from dragoman_operator.api.pods import LocalObjectReference, NetworkPolicy, PodTemplate, Rollout, Service
 from dragoman_operator.api.renamed import current_spec
-from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling
+from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling, Tuning
 from dragoman_operator.api.serving import Admission, Glossary, Tracing, Translation
-from dragoman_operator.api.tuning import Tuning
 from dragoman_operator.errors import SpecError
 
 GPU_PREFIX = "nvidia.com/"

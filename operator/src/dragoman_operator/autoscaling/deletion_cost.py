@@ -12,7 +12,7 @@ from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
 from dragoman_operator.observed.snapshot import Manifest

@@ -11,14 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from dragoman_kube.times import timestamp
-from dragoman_operator.api.encoding import decode_state, encode_state
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME
-from dragoman_operator.api.status import Scaling, ScalingChange
+from dragoman_operator.api.status import Scaling, ScalingChange, decode_state, encode_state
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.decision import Decision, History, Policy, Signals, TotalLoad
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.policy import Policy
+from dragoman_operator.autoscaling.decision.samples import Decision, Signals, TotalLoad
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.engine_pods import EnginePod
 

@@ -21,17 +21,18 @@ from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.errors import SpecError
+from dragoman_operator.observed.diagnosis import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.drift import Applied
-from dragoman_operator.observed.mount_failures import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
-from dragoman_operator.observed.ownership import own_pods, own_replica_sets
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     KEDA_KINDS,
     TRANSLATION_DEPLOYMENT,
     Manifest,
     Observed,
+    own_pods,
+    own_replica_sets,
 )
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
 from dragoman_operator.rollout.strategy import unschedulable_time_left_s
 from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions

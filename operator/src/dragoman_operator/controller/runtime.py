@@ -28,8 +28,7 @@ from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
-from dragoman_operator.controller.cache import Cache
-from dragoman_operator.controller.cache_check import CacheCheck
+from dragoman_operator.controller.cache import Cache, CacheCheck
 from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.preflight import readable
 from dragoman_operator.controller.probes import health_app, metrics_app, served
@@ -38,7 +37,7 @@ from dragoman_operator.controller.ticker import Evaluation, Ticker
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
-from dragoman_operator.resources.manifests import Images
+from dragoman_operator.resources.children import Images
 from dragoman_operator.settings import Settings
 from dragoman_operator.tuning.loop import Tuner
 

@@ -19,23 +19,32 @@ from dragoman_kube.kinds import (
     Kind,
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.manifests import (
+    horizontal_pod_autoscaler,
+    scaled_object,
+    trigger_authentication,
+)
 from dragoman_operator.autoscaling.replicas import sizing
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
-from dragoman_operator.observed.ownership import controller, is_child
-from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed
-from dragoman_operator.resources.manifests import (
+from dragoman_operator.observed.snapshot import (
+    CHILD_KINDS,
+    KEDA_KINDS,
+    NOTHING,
+    Manifest,
+    Observed,
+    controller,
+    is_child,
+)
+from dragoman_operator.resources.children import (
     Images,
     deployment,
     disruption_budget,
-    horizontal_pod_autoscaler,
     network_policy,
-    scaled_object,
     service,
     service_account,
-    trigger_authentication,
 )
-from dragoman_operator.resources.manifests.pod import pod_template
+from dragoman_operator.resources.pod import pod_template
 from dragoman_operator.rollout.rollback import Kept, version_to_keep
 from dragoman_operator.rollout.strategy import strategy
 from dragoman_operator.tuning.sizes import TuningView, for_pods, in_force

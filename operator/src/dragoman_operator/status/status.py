@@ -23,8 +23,7 @@ from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
 from dragoman_operator.rollout.rollback import rollout_status
-from dragoman_operator.status.conditions import available, degraded, progressing
-from dragoman_operator.status.progress import progress_of
+from dragoman_operator.status.conditions import available, degraded, progress_of, progressing
 from dragoman_operator.tuning.status import recommendation_status, tuning_condition, tuning_status
 
 MESSAGE_LIMIT = 200

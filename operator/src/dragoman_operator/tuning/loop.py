@@ -17,15 +17,14 @@ from functools import partial
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, EngineMetrics, read_page
 from dragoman_operator.autoscaling.sources.pods import PodPages
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.diagnosis import Finding
 from dragoman_operator.observed.engine_pods import engine_pods
-from dragoman_operator.observed.ownership import own_pods
-from dragoman_operator.observed.snapshot import Manifest, Observed
+from dragoman_operator.observed.snapshot import Manifest, Observed, own_pods
 from dragoman_operator.rollout.rollback import permanent_failure
 from dragoman_operator.rollout.strategy import template_hash
-from dragoman_operator.tuning.decision.counters import Counters, counters
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
 from dragoman_operator.tuning.decision.step import Observation, next_step, observe
 from dragoman_operator.tuning.sizes import (
@@ -64,7 +63,7 @@ class _Deployment:
     desired: int = 0
     resting: bool = True
     replica_sets: Collection[str] = ()
-    last: dict[str, Counters] = field(default_factory=dict)
+    last: dict[str, EngineMetrics] = field(default_factory=dict)
 
 
 class Tuner:
@@ -156,12 +155,14 @@ class Tuner:
         if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
             self._enqueue(key)
 
-    async def _scrape(self, pods: list[Manifest]) -> dict[str, Counters]:
+    async def _scrape(self, pods: list[Manifest]) -> dict[str, EngineMetrics]:
         ready = [pod for pod in engine_pods(pods) if pod.ready and pod.address]
 
-        async def read(uid: str, address: str) -> Counters | None:
+        async def read(uid: str, address: str) -> EngineMetrics | None:
             try:
-                return await self._pages.read(uid, address, lambda page: counters(page, self._clock()))
+                return await self._pages.read(
+                    uid, address, lambda page: read_page(page, TUNING_NAMES, self._clock())
+                )
             except MetricsError as error:
                 log.debug("no metrics of pod %s: %s", uid, error)
                 return None
@@ -170,7 +171,7 @@ class Tuner:
         return {pod.uid: now for pod, now in zip(ready, found, strict=True) if now is not None}
 
     def _observations(
-        self, known: _Deployment, pods: list[Manifest], scraped: dict[str, Counters]
+        self, known: _Deployment, pods: list[Manifest], scraped: dict[str, EngineMetrics]
     ) -> list[Observation]:
         sizes = {pod["metadata"]["uid"]: size_of(pod) for pod in pods}
         return [

@@ -8,14 +8,10 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import (
-    Decision,
-    History,
-    Policy,
-    ReplicaSample,
-    Samples,
-    recommend,
-)
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.policy import Policy
+from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.samples import Decision, ReplicaSample, Samples
 
 START = 1_700_000_000.0
 

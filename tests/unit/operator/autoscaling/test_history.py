@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import History, Policy
-from dragoman_operator.autoscaling.decision.history import Peak
+from dragoman_operator.autoscaling.decision.history import History, Peak
+from dragoman_operator.autoscaling.decision.policy import Policy
 
 
 def test_a_day_of_ticks_stays_small(build):

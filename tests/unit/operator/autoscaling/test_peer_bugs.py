@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import ReplicaSample, Rule, Samples, recommend
+from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Rule, Samples
 
 
 def test_a_missing_metric_is_not_zero(build):

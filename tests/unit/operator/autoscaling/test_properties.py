@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.autoscaling.decision import History, Policy, ReplicaSample, Rule, Samples, recommend
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.policy import Policy
+from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Rule, Samples
 
 NOW = 1_700_000_000.0
 TICK_S = 5.0

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import History, request
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.request import request
 
 
 def observed(clock: Any, ticks: int, **load: Any) -> Any:

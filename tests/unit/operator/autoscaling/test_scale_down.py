@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dragoman_operator.autoscaling.decision import History, Rule, Samples, recommend
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.samples import Rule, Samples
 
 
 def quiet(clock, replicas):

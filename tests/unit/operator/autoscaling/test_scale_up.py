@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_operator.autoscaling.decision import History, Rule, Samples, recommend
+from dragoman_operator.autoscaling.decision.history import History
+from dragoman_operator.autoscaling.decision.recommend import recommend
+from dragoman_operator.autoscaling.decision.samples import Rule, Samples
 
 
 def test_requests_in_flight_count_where_nothing_counts_the_finished(build):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from dragoman_operator.tuning.decision.counters import Counters
+from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import Measurements
 
 T0 = 1_767_323_000.0
@@ -43,13 +43,13 @@ class Pod:
     kv_each: float = 0.0
     lost_ratio: float = 0.0
     seed: int = 0
-    now: Counters = field(init=False)
+    now: EngineMetrics = field(init=False)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
-        self.now = Counters(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self.now = EngineMetrics(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-    def look(self, in_flight: float, at: float | None = None) -> tuple[Counters, Counters]:
+    def look(self, in_flight: float, at: float | None = None) -> tuple[EngineMetrics, EngineMetrics]:
         """Serve for a tick; the counters before and after."""
         before = self.now
         at = before.at + TICK_S if at is None else at
@@ -60,7 +60,7 @@ class Pod:
         tokens = max(0.0, rate * span_s * (1 + self._random.gauss(0, self.noise)))
         usage = min(1.0, running * self.kv_each)
         ended = tokens / TOKENS_EACH
-        self.now = Counters(
+        self.now = EngineMetrics(
             at=at,
             running=running,
             waiting=waiting,
@@ -74,10 +74,10 @@ class Pod:
             lost=(before.lost or 0) + ended * self.lost_ratio,
             preemptions=(before.preemptions or 0) + (0.2 * ended if running * self.kv_each > 1 else 0.0),
         )
-        return Counters(before.at, running, waiting, *_rest(before)), self.now
+        return EngineMetrics(before.at, running, waiting, *_rest(before)), self.now
 
 
-def _rest(of: Counters) -> tuple[float | None, ...]:
+def _rest(of: EngineMetrics) -> tuple[float | None, ...]:
     return (
         *(of.kv_usage, of.tokens, of.decode_s, of.decode_n, of.queue_s, of.queue_n),
         *(of.finished, of.lost, of.preemptions),

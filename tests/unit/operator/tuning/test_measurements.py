@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, EngineMetrics, read_page
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.tuning.decision.counters import Counters, counters
 from dragoman_operator.tuning.decision.evidence import evidence
 from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
 
@@ -38,21 +38,23 @@ dragoman_admission_refusals_total{model_name="demo",reason="tokens"} 4.0
 
 
 def test_counters_of_a_page() -> None:
-    assert counters(PAGE, 9.0) == Counters(9.0, 20, 3, 0.5, 1000, 3.0, 950, 5.0, 52, 52, 6, 7)
+    assert read_page(PAGE, TUNING_NAMES, 9.0) == EngineMetrics(
+        9.0, 20, 3, 0.5, 1000, 3.0, 950, 5.0, 52, 52, 6, 7
+    )
 
 
 def test_what_a_page_does_not_say_is_missing() -> None:
     bare = "vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n"
-    assert counters(bare, 9.0) == Counters(9.0, 1, 0)
+    assert read_page(bare, TUNING_NAMES, 9.0) == EngineMetrics(9.0, 1, 0)
     # Requests that left the queue have ended or will: better than nothing.
-    assert counters(bare + "vllm:request_queue_time_seconds_count 5\n", 9.0).finished == 5
-    assert counters(bare + "vllm:request_decode_time_seconds_sum 5\n", 9.0).decode_s == 5
-    assert counters(bare + "vllm:request_generation_tokens_sum 5\n", 9.0).decode_n is None
+    assert read_page(bare + "vllm:request_queue_time_seconds_count 5\n", TUNING_NAMES, 9.0).finished == 5
+    assert read_page(bare + "vllm:request_decode_time_seconds_sum 5\n", TUNING_NAMES, 9.0).decode_s == 5
+    assert read_page(bare + "vllm:request_generation_tokens_sum 5\n", TUNING_NAMES, 9.0).decode_n is None
 
 
 def test_a_page_without_the_running_requests_is_none() -> None:
     with pytest.raises(MetricsError, match="vllm:num_requests_running"):
-        counters("vllm:num_requests_waiting 0\n", 9.0)
+        read_page("vllm:num_requests_waiting 0\n", TUNING_NAMES, 9.0)
 
 
 def test_a_look_and_its_figures(build: Any) -> None:
@@ -75,7 +77,7 @@ def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
 
 
 def test_missing_figures_stay_missing() -> None:
-    looks = [Counters(at, 4, 0) for at in (0.0, 5.0, 10.0)]
+    looks = [EngineMetrics(at, 4, 0) for at in (0.0, 5.0, 10.0)]
     tally = Measurements()
     for before, now in pairwise(looks):
         tally = tally.seen(before, now)

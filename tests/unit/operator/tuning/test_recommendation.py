@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.tuning.decision.counters import Counters
+from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.evidence import Evidence, Point, evidence
 from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
 from dragoman_operator.tuning.decision.recommendation import (
@@ -88,7 +88,7 @@ def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -
     draw, table = random.Random(seed), read_speed_table()
     limits = Limits(1, 1, max_num_seqs, max_num_seqs, 2.0, 0.0, table.kv_cache_tokens, 900.0, 5.0)
     fleet = ExactFleet(limits, table, 1, seed, spread=0.67)
-    tally, before = Measurements(), Counters(0.0, 0, 0, 0, 0, finished=0)
+    tally, before = Measurements(), EngineMetrics(0.0, 0, 0, 0, 0, finished=0)
     for second in range(span_s):
         arrived = sum(1 for _ in range(int(4 * rate)) if draw.random() < 0.25)
         fleet.step(second, arrived, 60.0, 85.0)
@@ -97,7 +97,9 @@ def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -
             assert seen is not None
             finished = seen.finished_total
             usage = seen.alike[0].kv_usage
-            now = Counters(second + 1.0, seen.running, seen.waiting, usage, 85 * finished, finished=finished)
+            now = EngineMetrics(
+                second + 1.0, seen.running, seen.waiting, usage, 85 * finished, finished=finished
+            )
             tally, before = tally.seen(before, now), now
     fleet.close(span_s)
     (p95,) = fleet.waits.percentiles((0.95,))

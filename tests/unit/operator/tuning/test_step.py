@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.api.encoding import decode_state, encode_state
+from dragoman_operator.api.status import decode_state, encode_state
 from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.state import FORMER_KEYS, State, Trial, adopted, fresh, resumed
 from dragoman_operator.tuning.decision.step import MAX_WINDOWS, Facts, Observation, next_step, observe

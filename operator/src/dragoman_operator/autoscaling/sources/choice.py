@@ -15,9 +15,8 @@ from dragoman_kube.kinds import SECRET
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import SecretKey
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
+from dragoman_operator.autoscaling.sources.pods import PodMetrics, SamplesResult
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus, redacted
-from dragoman_operator.autoscaling.sources.samples import SamplesResult
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
 

@@ -1,8 +1,8 @@
-"""vLLM's metrics of one engine, under their current and former names.
+"""vLLM's metrics of one engine pod, under their current and former names.
 
-A missing metric is treated as missing, never as zero. A page without running or waiting requests is an error.
+A missing metric is None, never zero. A page without running or waiting requests is an error.
 
-Source: https://docs.vllm.ai/en/latest/usage/metrics/
+Source: https://docs.vllm.ai/en/latest/usage/metrics/ and vllm/v1/metrics/loggers.py of vLLM 0.26 to 0.32
 """
 
 from __future__ import annotations
@@ -13,111 +13,121 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.errors import MetricsError
 
-RUNNING = ("vllm:num_requests_running",)
-WAITING = ("vllm:num_requests_waiting",)
+RUNNING = "vllm:num_requests_running"
+WAITING = "vllm:num_requests_waiting"
 KV_USAGE = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
-FINISHED = ("vllm:request_success_total",)
-"""Names of a metric, the current one first; the first that exists is used."""
+"""The current name first; the first that exists is used."""
+FINISHED = "vllm:request_success_total"
+TOKENS = "vllm:generation_tokens_total"
+DECODE = "vllm:request_decode_time_seconds"
+"""Histogram of the time from a sequence's first token to its last. The time between two tokens is not used: the
+engine process may report several tokens at once."""
+WRITTEN = "vllm:request_generation_tokens"
+"""Histogram of the number of tokens of a sequence, including the first."""
+QUEUE = "vllm:request_queue_time_seconds"
+PREEMPTIONS = "vllm:num_preemptions_total"
+REFUSED = "dragoman_admission_refusals_total"
+"""Metric of the pod: requests refused at admission."""
 
-NAMES = (*RUNNING, *WAITING, *KV_USAGE, *FINISHED)
+LOAD_NAMES = (RUNNING, WAITING, *KV_USAGE, FINISHED)
+TUNING_NAMES = (
+    *(*LOAD_NAMES, TOKENS, PREEMPTIONS, REFUSED),
+    *(f"{name}{end}" for name in (DECODE, WRITTEN, QUEUE) for end in ("_sum", "_count")),
+)
 
 MAX_COUNTER = 1e15
 """Maximum of a plausible counter; NaN, infinity and negative values are ignored."""
 
-Value = tuple[str, float]
-"""Name and value of a series, without its labels."""
-
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One engine pod's metrics at one time.
+class EngineMetrics:
+    """Metrics of one pod, summed over its engines, at one time in Unix seconds; None: not reported.
 
     Attributes:
-        at: Time of the scrape, Unix seconds.
-        running: Running sequences in its engines.
-        waiting: Requests in their queues.
-        kv_usage: Mean KV cache usage, 0 to 1; None without this metric.
-        finished: Requests finished since the pod started; None without this metric.
+        kv_usage: Mean KV cache usage, 0 to 1.
+        tokens: Output tokens.
+        decode_s: Decode time, summed over finished sequences; `decode_n` tokens are in it.
+        queue_s: Queue time, summed over `queue_n` requests.
+        finished: Finished requests, failed ones included.
+        lost: Requests that failed in the engine or were refused.
     """
 
     at: float
     running: float
     waiting: float
-    kv_usage: float | None
-    finished: float | None
+    kv_usage: float | None = None
+    tokens: float | None = None
+    decode_s: float | None = None
+    decode_n: float | None = None
+    queue_s: float | None = None
+    queue_n: float | None = None
+    finished: float | None = None
+    lost: float | None = None
+    preemptions: float | None = None
 
 
-def parse_exposition(text: str) -> list[Value]:
-    """The values of the metrics in `NAMES` from a /metrics page.
-
-    Raises:
-        MetricsError: A line is not in Prometheus' text format.
-    """
-    return [(sample.name, sample.value) for sample in series(text, NAMES)]
-
-
-def series(text: str, names: tuple[str, ...]) -> list[Sample]:
-    """The series of some metrics from a /metrics page; other lines are not parsed.
-
-    Args:
-        text: The page.
-        names: Prefixes of the lines.
+def read_page(page: str, names: tuple[str, ...], at: float) -> EngineMetrics:
+    """Read these series of a /metrics page; other lines are not parsed.
 
     Raises:
-        MetricsError: A line is not in Prometheus' text format.
+        MetricsError: It is malformed, or running or waiting requests are missing.
     """
-    ours = "\n".join(line for line in text.splitlines() if line.startswith(names))
+    ours = "\n".join(line for line in page.splitlines() if line.startswith(names))
     try:
-        return [sample for family in text_string_to_metric_families(ours + "\n") for sample in family.samples]
+        samples = [each for family in text_string_to_metric_families(ours + "\n") for each in family.samples]
     except (ValueError, IndexError, KeyError) as error:
         raise MetricsError(f"no metrics in Prometheus' text format: {error}") from error
+    return read_samples(samples, at)
 
 
-def reading(values: Iterable[Value], at: float) -> Reading:
+def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
     """Combine the series of one pod: one per engine, and for finished requests one per reason.
-
-    Args:
-        values: Their names and values, in any order.
-        at: Time of the scrape, Unix seconds.
 
     Raises:
         MetricsError: Running or waiting requests are missing.
     """
     found: dict[str, list[float]] = {}
-    for name, value in values:
-        if 0 <= value <= MAX_COUNTER:
-            found.setdefault(name, []).append(value)
-    running, waiting = _first(found, RUNNING), _first(found, WAITING)
+    failed = 0.0
+    for sample in samples:
+        if 0 <= sample.value <= MAX_COUNTER:
+            found.setdefault(sample.name, []).append(sample.value)
+            if sample.name == FINISHED and sample.labels.get("finished_reason") == "error":
+                failed += sample.value
+
+    def total(name: str) -> float | None:
+        return sum(found[name]) if name in found else None
+
+    running, waiting = total(RUNNING), total(WAITING)
     if running is None or waiting is None:
-        missing = (RUNNING if running is None else WAITING)[0]
+        missing = RUNNING if running is None else WAITING
         raise MetricsError(f"there is no {missing} among the metrics: is this a vLLM?")
-    usage, finished = _first(found, KV_USAGE), _first(found, FINISHED)
-    return Reading(
+    usage = next((found[name] for name in KV_USAGE if name in found), None)
+    finished, refused, queue_n = total(FINISHED), total(REFUSED), total(f"{QUEUE}_count")
+    written, ended = total(f"{WRITTEN}_sum"), total(f"{WRITTEN}_count")
+    return EngineMetrics(
         at=at,
-        running=sum(running),
-        waiting=sum(waiting),
+        running=running,
+        waiting=waiting,
         kv_usage=None if usage is None else sum(usage) / len(usage),
-        finished=None if finished is None else sum(finished),
+        tokens=total(TOKENS),
+        decode_s=total(f"{DECODE}_sum"),
+        decode_n=None if written is None or ended is None else written - ended,
+        queue_s=total(f"{QUEUE}_sum"),
+        queue_n=queue_n,
+        # The queue time histogram counts every finished request as well.
+        finished=queue_n if finished is None else finished,
+        lost=None if finished is None and refused is None else failed + (refused or 0.0),
+        preemptions=total(PREEMPTIONS),
     )
 
 
-def replica_sample(now: Reading, before: Reading | None) -> ReplicaSample:
-    """A pod's sample for the autoscaler.
-
-    Args:
-        now: The latest reading.
-        before: The reading before it; None for the first. After a counter reset, by a restarted engine, there is no
-            rate.
-    """
+def replica_sample(now: EngineMetrics, before: EngineMetrics | None) -> ReplicaSample:
+    """A pod's sample for the autoscaler; without a rate for the first metrics and after a restart of the engine."""
     rate = None
     if before is not None and now.finished is not None and before.finished is not None:
         more, span_s = now.finished - before.finished, now.at - before.at
         rate = more / span_s if more >= 0 and span_s > 0 else None
     return ReplicaSample(now.at, now.running, now.waiting, now.kv_usage, rate)
-
-
-def _first(found: dict[str, list[float]], names: tuple[str, ...]) -> list[float] | None:
-    return next((found[name] for name in names if name in found), None)

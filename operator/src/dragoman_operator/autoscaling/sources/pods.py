@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import aiohttp
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
-    Reading,
-    parse_exposition,
-    reading,
+    LOAD_NAMES,
+    EngineMetrics,
+    read_page,
     replica_sample,
 )
-from dragoman_operator.autoscaling.sources.samples import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
 
@@ -27,6 +28,23 @@ MAX_CONCURRENT = 256
 """Maximum number of concurrent requests."""
 MAX_PAGE_BYTES = 8 << 20
 """vLLM's page has about 100 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesResult:
+    """Samples of one deployment's pods.
+
+    Attributes:
+        samples: The last sample by uid of the pod; it may be old.
+        problems: Errors of this scrape, by name of the pod.
+        failure: Error of the source as a whole; None without one.
+        interval_s: Seconds between two samples of a pod, if longer than between two reads.
+    """
+
+    samples: Mapping[str, ReplicaSample] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    failure: str | None = None
+    interval_s: float = 0.0
 
 
 class PodPages:
@@ -98,7 +116,7 @@ class PodMetrics:
     ) -> None:
         self._pages = PodPages(http, timeout_s)
         self._clock = clock
-        self._last: dict[str, tuple[Reading, ReplicaSample]] = {}
+        self._last: dict[str, tuple[EngineMetrics, ReplicaSample]] = {}
 
     async def read(self, pods: Iterable[EnginePod]) -> SamplesResult:
         """Scrape the ready pods concurrently; errors are part of the result."""
@@ -119,10 +137,37 @@ class PodMetrics:
     async def _read(self, pod: EnginePod) -> str | None:
         try:
             now = await self._pages.read(
-                pod.uid, pod.address, lambda page: reading(parse_exposition(page), self._clock())
+                pod.uid, pod.address, lambda page: read_page(page, LOAD_NAMES, self._clock())
             )
         except MetricsError as error:
             return str(error)
         before = self._last.get(pod.uid)
         self._last[pod.uid] = now, replica_sample(now, before[0] if before else None)
         return None
+
+
+async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """The body of a response.
+
+    Raises:
+        MetricsError: It is longer than `max_bytes`.
+    """
+    parts, size = [], 0
+    async for part in response.content.iter_chunked(1 << 16):
+        size += len(part)
+        if size > max_bytes:
+            raise MetricsError(f"the response has more than {max_bytes >> 20} MiB")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def describe_error(error: Exception, timeout_s: float) -> str:
+    """Error text of a failed HTTP request."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {timeout_s:g} s"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno
+        return f"cannot be reached: {os.strerror(number) if number else error.os_error}"
+    if isinstance(error, aiohttp.ClientConnectionError):
+        return "the connection was lost"
+    return str(error) or type(error).__name__

@@ -13,16 +13,16 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
+from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision import ReplicaSample
+from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
-    NAMES,
-    Reading,
-    Value,
-    reading,
+    LOAD_NAMES,
+    EngineMetrics,
+    read_samples,
     replica_sample,
 )
-from dragoman_operator.autoscaling.sources.samples import SamplesResult, describe_error, read_body
+from dragoman_operator.autoscaling.sources.pods import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.engine_pods import EnginePod
 
@@ -169,7 +169,7 @@ def query(namespaces: Iterable[str]) -> str:
     The values of an instant query have the time of the query: a Prometheus that stopped scraping would not be
     detected.
     """
-    names, spaces = "|".join(map(re.escape, NAMES)), "|".join(sorted(map(re.escape, namespaces)))
+    names, spaces = "|".join(map(re.escape, LOAD_NAMES)), "|".join(sorted(map(re.escape, namespaces)))
     names, spaces = names.replace("\\", "\\\\"), spaces.replace("\\", "\\\\")
     return f'{{__name__=~"{names}",namespace=~"{spaces}",pod!=""}}[{LOOKBACK}]'
 
@@ -183,7 +183,7 @@ def pod_samples(data: Any) -> dict[PodName, PodSamples]:
     Raises:
         MetricsError: It is malformed.
     """
-    scrapes: dict[PodName, dict[float, list[Value]]] = {}
+    scrapes: dict[PodName, dict[float, list[Sample]]] = {}
     try:
         if data["resultType"] != "matrix":
             raise MetricsError(f"answers with a {data['resultType']} instead of a matrix")
@@ -191,19 +191,19 @@ def pod_samples(data: Any) -> dict[PodName, PodSamples]:
             labels = series["metric"]
             pod = scrapes.setdefault((labels["namespace"], labels["pod"]), {})
             for at, value in series["values"]:
-                pod.setdefault(float(at), []).append((labels["__name__"], float(value)))
+                pod.setdefault(float(at), []).append(Sample(labels["__name__"], labels, float(value)))
     except (TypeError, KeyError, ValueError) as error:
         raise MetricsError(f"malformed response: {error!r}") from error
     found = {pod: _latest(times) for pod, times in scrapes.items()}
     return {pod: samples for pod, samples in found.items() if samples is not None}
 
 
-def _latest(scrapes: dict[float, list[Value]]) -> PodSamples | None:
+def _latest(scrapes: dict[float, list[Sample]]) -> PodSamples | None:
     """The samples from the last two valid scrapes."""
-    readings: list[Reading] = []
+    readings: list[EngineMetrics] = []
     for at in sorted(scrapes, reverse=True):
         try:
-            readings.append(reading(scrapes[at], at))
+            readings.append(read_samples(scrapes[at], at))
         except MetricsError:
             continue
         if len(readings) == 2:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from dragoman_operator.tuning.decision.counters import Counters
+from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 
 LADDER = (
     *(1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072),
@@ -106,7 +106,7 @@ class Measurements:
             preemptions=_added(self.preemptions, other.preemptions),
         )
 
-    def seen(self, before: Counters, now: Counters) -> Measurements:
+    def seen(self, before: EngineMetrics, now: EngineMetrics) -> Measurements:
         """With one look more; a counter that fell is that of a restarted engine, and the look tells nothing."""
         span_s = now.at - before.at
         increases = {
@@ -162,7 +162,7 @@ class Measurements:
 
 
 def _binned(
-    before: Counters, now: Counters, span_s: float, increases: Mapping[str, float | None]
+    before: EngineMetrics, now: EngineMetrics, span_s: float, increases: Mapping[str, float | None]
 ) -> dict[int, Bin]:
     running = (before.running + now.running) / 2
     in_flight = running + (before.waiting + now.waiting) / 2

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.comparison import Outcome, compare
-from dragoman_operator.tuning.decision.counters import Counters
 from dragoman_operator.tuning.decision.evidence import Evidence, evidence
 from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.recommendation import Bounds, Recommendation, recommend_max_num_seqs
@@ -54,8 +54,8 @@ class Observation(NamedTuple):
     """Two readings of one pod."""
 
     max_num_seqs: int
-    before: Counters
-    now: Counters
+    before: EngineMetrics
+    now: EngineMetrics
 
 
 def observe(state: State, observations: Iterable[Observation]) -> State:
