@@ -42,9 +42,7 @@ class TextFormatter(logging.Formatter):
 def set_up(form: str, level: str) -> None:
     """Log to standard error.
 
-    Args:
-        form: ``text`` or ``json``.
-        level: Minimum level, as in `logging`, in lower case.
+    `form` is ``text`` or ``json``; `level` is in lower case.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())

@@ -54,13 +54,7 @@ class Metrics:
 
 
 class ScalingCollector(Collector):
-    """State of the autoscaler for each object; series of deleted objects disappear.
-
-    Args:
-        scaled: The last decisions.
-        loads: Load at the routers.
-        changes: Changes of the number of replicas, by direction and rule.
-    """
+    """State of the autoscaler for each object; series of deleted objects disappear."""
 
     def __init__(
         self,

@@ -124,8 +124,7 @@ class Settings(BaseSettings):
 def unknown_variables(environment: Iterable[str]) -> list[str]:
     """Variables with the prefix that are not settings: most likely a typing error.
 
-    Args:
-        environment: Names of environment variables. Those that Kubernetes adds for Services are ignored.
+    Those that Kubernetes adds for Services are ignored.
     """
     known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields}
     return sorted(

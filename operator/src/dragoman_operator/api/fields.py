@@ -65,14 +65,7 @@ def seconds(duration: str) -> int:
 
 
 def within(group: str, field: str, minimum: str, maximum: str) -> Rule:
-    """The rule that a `Duration`, if set, is between two others.
-
-    Args:
-        group: Field of the spec with the model that has the rule; starts the message.
-        field: The duration's name in that model, in camelCase.
-        minimum: Such as ``1s``.
-        maximum: Such as ``1h``.
-    """
+    """The rule that a `Duration`, if set, is between two others."""
 
     def check(model: BaseModel) -> bool:
         value = model.model_dump(by_alias=True)[field]

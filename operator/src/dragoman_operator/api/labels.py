@@ -29,9 +29,6 @@ def selector(name: str) -> dict[str, str]:
     """Labels that select the pods of one TranslationDeployment.
 
     They cannot change: a Deployment's selector is immutable.
-
-    Args:
-        name: The TranslationDeployment's name.
     """
     return {LABEL_DEPLOYMENT: name, LABEL_COMPONENT: ENGINE_COMPONENT}
 

@@ -156,9 +156,6 @@ class TranslationDeployment:
 def parse(body: Mapping[str, Any]) -> TranslationDeployment:
     """Parse an object of the API.
 
-    Args:
-        body: The object as the API server returned it.
-
     Raises:
         SpecError: The spec is invalid; the message has the field and the reason.
     """

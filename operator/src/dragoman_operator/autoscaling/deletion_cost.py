@@ -33,10 +33,6 @@ def deletion_costs(pods: Iterable[EnginePod], found: Mapping[str, ReplicaSample]
     """The cost of each pod, by its name: its number of requests.
 
     A pod without metrics has the maximum cost. Pods that are not ready are terminated first, regardless of cost.
-
-    Args:
-        pods: All pods of one deployment.
-        found: Samples by uid; those without a time count as none.
     """
     return {pod.name: _cost(found.get(pod.uid)) for pod in pods}
 
@@ -51,7 +47,6 @@ class DeletionCosts:
     """Sets the deletion cost of pods to their number of requests.
 
     Args:
-        kube: The API server.
         http: The session. Pods are scraped again, because their last samples are up to a tick old.
         timeout_s: Timeout per pod. A pod that exceeds it counts as the busiest, so this does not depend on the tick.
         seen_s: Seconds for Kubernetes' controllers to observe the costs. They watch pods and replica counts

@@ -65,11 +65,6 @@ class Autoscaler:
     Args:
         pods: The pods with the label of an object, whatever their owner; None if they may not be read.
         router_pods: The pods of the trusted routers.
-        sources: Sources of metrics.
-        routers: The routers' load reports.
-        enqueue: Has an object reconciled.
-        interval_s: Seconds between two decisions.
-        clock: Unix seconds.
     """
 
     def __init__(
@@ -99,14 +94,7 @@ class Autoscaler:
         deployment: Manifest | None,
         replica_sets: Collection[str],
     ) -> ScalingView | None:
-        """The last decision for one object; None in other modes. Registers the object.
-
-        Args:
-            td: The object as it is now.
-            status: Its stored status, read before the first decision.
-            deployment: Its Deployment; None if absent.
-            replica_sets: The uids of the Deployment's ReplicaSets.
-        """
+        """The last decision for one object; None in other modes. Registers the object."""
         key = Key(td.namespace, td.name)
         if mode_of(td.spec) != "Internal":
             self.forget(key)

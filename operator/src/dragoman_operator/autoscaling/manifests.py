@@ -102,9 +102,7 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     Load and KV cache usage are means over the scraped pods, compared as `Value`: a pod that is not scraped counts
     like the others. If zero is allowed, requests queued at routers scale the deployment from zero.
 
-    Args:
-        td: The object.
-        prometheus_url: The operator's Prometheus, used if the object names none; may be empty.
+    `prometheus_url` is the operator's own, for an object that names none.
     Source: https://keda.sh/docs/latest/scalers/prometheus/
     """
     scaling = td.spec.autoscaling

@@ -21,10 +21,6 @@ def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizin
     In every mode `spec.replicas` is the number of engine pods. In modes External, HPA and KEDA another controller
     writes it through the scale subresource, in mode Internal the operator: there a decision is ahead of it until it
     is written.
-
-    Args:
-        spec: The object's spec.
-        scaled: State of the autoscaler; None in other modes.
     """
     mode = mode_of(spec)
     if mode == "Internal":
@@ -38,13 +34,7 @@ def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizin
 def resumed(
     spec: TranslationDeploymentSpec, status: Mapping[str, Any], deployment: Manifest | None
 ) -> Sizing:
-    """Initial number of replicas: of the last decision, else of the Deployment, else of the spec.
-
-    Args:
-        spec: The object's spec, in mode Internal.
-        status: The status as stored; may be empty.
-        deployment: The Deployment; None if absent.
-    """
+    """Initial number of replicas: of the last decision, else of the Deployment, else of the spec."""
     scaling = status.get("scaling") or {}
     last = status.get("desiredReplicas") if scaling.get("mode") == "Internal" else None
     if last is None and deployment is not None:

@@ -19,12 +19,7 @@ REWRITE_EVERY_S = 60.0
 
 
 class SpecReplicas:
-    """Writes `spec.replicas` through the scale subresource.
-
-    Args:
-        kube: The API server.
-        clock: Monotonic seconds.
-    """
+    """Writes `spec.replicas` through the scale subresource."""
 
     def __init__(self, kube: KubeClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._kube = kube
@@ -37,11 +32,6 @@ class SpecReplicas:
         """Write a decision, unless the object has changed since it was read.
 
         A refusal is logged once; the Deployment has the decision all the same.
-
-        Args:
-            body: The object.
-            current: Its `spec.replicas`.
-            replicas: The decision.
 
         Returns:
             The object after the write, None if there was none; and seconds until the next attempt.

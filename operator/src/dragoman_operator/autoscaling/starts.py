@@ -38,10 +38,8 @@ class Starts:
     def seen(self, pods: Iterable[EnginePod], max_start_s: float) -> Starts:
         """With the startup times of pods that have become ready.
 
-        Args:
-            pods: All of one deployment.
-            max_start_s: Longer ones are ignored: the pod waited for something else, such as a node. So are pods with
-                restarted containers.
+        A time above `max_start_s` is ignored: the pod waited for something else, such as a node. So is that of a pod
+        with restarted containers.
         """
         pods = sorted(pods, key=lambda pod: (pod.created_s, pod.uid))
         pending = [pod for pod in pods if pod.uid in self.starting or pod.created_s > self.newest_s]
@@ -65,14 +63,7 @@ class Starts:
 
     @classmethod
     def from_fields(cls, fields: Any, before: Any, max_start_s: float, now: float) -> Starts:
-        """Decode it; malformed or implausible values are ignored.
-
-        Args:
-            fields: Result of `to_fields`; may be None.
-            before: The time to ready in the status.
-            max_start_s: As in `seen`.
-            now: Unix seconds.
-        """
+        """Decode it; malformed or implausible values are ignored."""
 
         def plausible(start_s: Any) -> bool:
             return isinstance(start_s, int | float) and 0 <= start_s <= max_start_s
@@ -101,14 +92,7 @@ def samples_of(
 ) -> Samples:
     """The input of `recommend`.
 
-    Args:
-        desired: Desired replicas.
-        requested_at_s: Time of its last change, Unix seconds: the age of replicas without a pod.
-        pods: Its pods.
-        samples: Samples by uid.
-        load: Load at the routers.
-        time_to_ready_s: Startup time of a replica; None before the first.
-        now: Unix seconds.
+    Replicas without a pod are as old as the last change of `desired`, at `requested_at_s`.
     """
     ready = [pod for pod in pods if pod.ready]
     waiting = [pod.changed_s for pod in pods if not pod.ready]

@@ -57,17 +57,8 @@ class ScalingView:
     """One decision.
 
     Attributes:
-        replicas: The number of replicas.
-        rule: The rule that determined it.
-        reason: A sentence for the status.
         at: Time of the decision, Unix seconds.
-        source: Source of the metrics.
         metrics: Whether they are available; None before the first scrape.
-        signals: Measurements behind it.
-        load: Load of the routers.
-        ready: Ready replicas.
-        time_to_ready_s: Startup time of a replica; None before the first.
-        history: For the next decision.
         starts: Measured startup times, for the next operator.
         observed_spec_replicas: The `spec.replicas` that the decision has taken into account.
     """
@@ -90,11 +81,8 @@ class ScalingView:
 def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
     """The autoscaler's bounds and targets, of a spec with `autoscaling`.
 
-    Args:
-        spec: The object's spec.
-        tick_s: Seconds between two decisions.
-        interval_s: Seconds between two samples of a pod, if longer than the tick: a sample is old only once several
-            are due.
+    `interval_s` is the time between two samples of a pod, if longer than the tick: a sample is old only once several
+    are due.
     """
     scaling = spec.autoscaling
     if scaling is None:
@@ -122,12 +110,7 @@ def metrics_state(
 ) -> MetricsState:
     """The condition MetricsAvailable.
 
-    Args:
-        pods: The deployment's.
-        decision: The decision from these metrics.
-        problems: Errors by name of the pod.
-        failure: Error of the source as a whole; None without one.
-        for_long: Whether that has lasted until its samples became old.
+    A failure of the source counts at once if metrics are missing, else once its samples became old (`for_long`).
     """
     ready = sum(pod.ready for pod in pods)
     missing = decision.signals.missing
@@ -144,12 +127,7 @@ def metrics_state(
 
 
 def worth_publishing(new: ScalingView, shown: ScalingView) -> bool:
-    """Whether to write a decision to the status.
-
-    Args:
-        new: The decision.
-        shown: The one in the status.
-    """
+    """Whether to write a decision to the status."""
     if (new.replicas, new.ready, _metrics(new)) != (shown.replicas, shown.ready, _metrics(shown)):
         return True
     differs = (new.rule, new.metrics) != (shown.rule, shown.metrics)
@@ -189,13 +167,7 @@ def status_fields(scaled: ScalingView) -> Scaling:
 
 
 def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[ScalingChange, ...]:
-    """The last changes, newest first; one more if the number differs from that of the status.
-
-    Args:
-        old: The stored status; may be empty.
-        sized: The number of replicas now.
-        now: The time.
-    """
+    """The last changes, newest first; one more if the number differs from that of the status."""
     stored = (old.get("scaling") or {}).get("changes") or ()
     known = tuple(change for entry in stored if (change := _read(entry)) is not None)
     before = old.get("desiredReplicas")
@@ -236,9 +208,7 @@ def encode(history: History, starts: Starts) -> str:
 def decode(word: Any, now: float) -> tuple[History, Any]:
     """Decode it.
 
-    Args:
-        word: Result of `encode`.
-        now: Unix seconds; a history with later times is ignored.
+    A history with times after `now` is ignored.
 
     Returns:
         The history, and the fields of `Starts`. If malformed: an empty history, which only delays scale-down, and

@@ -30,11 +30,7 @@ Index = Mapping[Key, Iterable[Manifest]]
 
 
 class Cache:
-    """TranslationDeployments, their children, ReplicaSets and pods.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """TranslationDeployments, their children, ReplicaSets and pods."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -84,10 +80,7 @@ class Cache:
     def forget(self, kind: Kind, key: Key, uid: str) -> None:
         """An object was deleted, or lost our label.
 
-        Args:
-            kind: Its kind.
-            key: Its own namespace and name.
-            uid: Its uid.
+        `key` is its own namespace and name.
         """
         self._ghosts.discard(uid)
         self._deleted[uid] = None
@@ -136,9 +129,6 @@ class CacheCheck:
     """Compares the cache with lists of metadata.
 
     Args:
-        kube: The API server.
-        cache: What is compared.
-        enqueue: Has an object reconciled, something of which is gone.
         namespaces: Those that are served; empty is all.
         every_s: Seconds between two checks where nothing was listed anew.
     """

@@ -40,10 +40,6 @@ class Leadership:
     since. The process exits; the next one lists all objects again.
 
     Args:
-        kube: The API server.
-        settings: The Lease's name, times and our identity.
-        namespace: The Lease's namespace.
-        clock: Seconds of a monotonic clock.
         lost: Called with the reason when leadership is lost; does not return.
     """
 
@@ -164,13 +160,7 @@ class Sighting:
 
 
 def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
-    """Record the Lease as read now; `since` stays while nothing changes in it.
-
-    Args:
-        lease: The Lease as the API server returned it.
-        before: The sighting before this one.
-        now: Seconds of our monotonic clock.
-    """
+    """Record the Lease as read now; `since` stays while nothing changes in it."""
     version = lease["metadata"]["resourceVersion"]
     return before if before is not None and before.version == version else Sighting(version, now)
 
@@ -188,14 +178,8 @@ def claimed(
 ) -> dict[str, Any]:
     """The Lease with `identity` as its holder.
 
-    Args:
-        lease: The Lease as it is; None where there is none. Its resourceVersion is kept, so that the write
-            fails if another operator was faster.
-        name: Its name.
-        namespace: Its namespace.
-        identity: The holder to write; empty releases it.
-        duration_s: How long it holds without a renewal.
-        now: The time to write, for people.
+    The resourceVersion is kept, so that the write fails if another operator was faster. An empty `identity` releases
+    the Lease.
     """
     old: Mapping[str, Any] = (lease or {}).get("spec") or {}
     stamp = micro_timestamp(now)

@@ -22,9 +22,7 @@ ADVICE = "grant the operator get, list and watch of it, as docs/install.md lists
 async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
     """The namespaces, of those that are served, in which every kind may be listed and watched.
 
-    Args:
-        kube: The API server.
-        namespaces: Those that are served; empty is all, which must be readable.
+    Without `namespaces` the whole cluster must be readable.
 
     Raises:
         RefusedError: None is.

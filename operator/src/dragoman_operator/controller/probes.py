@@ -14,11 +14,7 @@ from dragoman_operator.metrics import Metrics
 
 
 def health_app(ready: Callable[[], bool]) -> web.Application:
-    """Probes: alive while the event loop turns; ready once the cluster has answered, leading or not.
-
-    Args:
-        ready: Whether the cluster has answered.
-    """
+    """Probes: alive while the event loop turns; ready once the cluster has answered, leading or not."""
 
     async def livez(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")

@@ -84,17 +84,9 @@ class Reconciler:
     """Brings one TranslationDeployment's children and status in line with its spec.
 
     Args:
-        kube: The API server.
-        cache: The objects, their children and pods.
-        images: Engine images where a spec names none.
-        scaler: Decides the number of replicas in mode Internal.
-        spec_replicas: Writes its decisions.
-        sizer: Decides how many sequences an engine runs, if tuning is on.
         leaving: Called with all pods of an object before it is scaled down, so that the least busy are deleted first.
-        events: Reports what changed in the status.
         resync_s: Seconds until the next reconciliation where nothing changes.
         prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
-        now: The time.
     """
 
     def __init__(

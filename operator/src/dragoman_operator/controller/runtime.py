@@ -55,9 +55,7 @@ class Runtime:
     """Everything beside kopf: kopf's startup hook calls `start`, its cleanup hook `stop`.
 
     Args:
-        settings: The process's settings.
         kube: The API server; writes of the Lease are not fenced.
-        metrics: The process's metrics.
     """
 
     def __init__(self, settings: Settings, kube: KubeClient, metrics: Metrics) -> None:

@@ -21,11 +21,8 @@ class Ticker:
     """Evaluates every object at an interval; one that fails is retried with backoff and does not affect others.
 
     Args:
-        name: The name of the loop, for the log.
         evaluations: The evaluations that are due, by object.
-        interval_s: Seconds between two ticks.
         on_failure: Called for each unexpected failure of an object.
-        clock: Monotonic seconds.
     """
 
     def __init__(

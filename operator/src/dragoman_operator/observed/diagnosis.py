@@ -51,10 +51,7 @@ def diagnose(
 ) -> list[Finding]:
     """All failures of the pods, the most specific first, each reason once.
 
-    Args:
-        deployment: The Deployment; None if absent.
-        pods: Its pods; those that are being deleted are ignored.
-        mount_failures: The kubelet's messages about their volumes, by the pod's uid.
+    Pods that are being deleted are ignored. `mount_failures` has the kubelet's messages by the pod's uid.
     """
     found: dict[str, Finding] = {}
     for pod in pods:
@@ -162,9 +159,7 @@ def is_waiting_for_volumes(pod: Manifest) -> bool:
 def mount_failures(pods: Iterable[Manifest], events: Iterable[Manifest]) -> dict[str, str]:
     """Why pods wait for their volumes, by the pod's uid: the last message of the kubelet.
 
-    Args:
-        pods: Pods that may be waiting.
-        events: Those of the reason `MOUNT_EVENT`, in any order, of any pod. Single ones are ignored.
+    `events` are those of the reason `MOUNT_EVENT`, of any pod; single ones are ignored.
     """
     waiting = {pod["metadata"]["uid"] for pod in pods if is_waiting_for_volumes(pod)}
     messages: dict[str, str] = {}
@@ -177,12 +172,7 @@ def mount_failures(pods: Iterable[Manifest], events: Iterable[Manifest]) -> dict
 
 
 def advice(pod: str, message: str) -> str:
-    """A kubelet's message with the action to take.
-
-    Args:
-        pod: Name of the pod.
-        message: Of the event; one line.
-    """
+    """A kubelet's message with the action to take."""
     match = _FAILED.search(message)
     if match is None:
         return f"pod {pod} waits for its volumes: {message}; check the claims that the spec names"

@@ -44,10 +44,6 @@ def is_superset(observed: Any, desired: Any) -> bool:
 
     Kubernetes adds defaults, removes empty fields and normalizes quantities; this is not drift. Lists whose items
     have a key are compared by key, as server-side apply merges them; others must be equal item by item.
-
-    Args:
-        observed: A value of the API server.
-        desired: The same value of the operator's manifest.
     Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy
     """
     if isinstance(desired, Mapping):
@@ -60,12 +56,7 @@ def is_superset(observed: Any, desired: Any) -> bool:
 
 
 def as_made(made: Any, desired: Any) -> Any:
-    """The fields of `desired`, with their values in `made`.
-
-    Args:
-        made: A value of the API server.
-        desired: The same value of the operator's manifest.
-    """
+    """The fields of `desired`, with their values in `made`."""
     if isinstance(desired, Mapping) and isinstance(made, Mapping):
         return {key: as_made(made.get(key), value) for key, value in desired.items()}
     if isinstance(desired, list) and isinstance(made, list):

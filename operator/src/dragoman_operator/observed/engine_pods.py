@@ -16,15 +16,9 @@ class EnginePod:
     """A pod that has not ended and is not being deleted.
 
     Attributes:
-        uid: Its uid.
-        namespace: Its namespace.
-        name: Its name.
         deployment: The name of its TranslationDeployment.
         address: Its IP; empty before it has one.
-        ready: Whether its readiness probe passes.
-        created_s: Creation time, Unix seconds.
         changed_s: Time of the last change of readiness, Unix seconds.
-        restarts: Restarts of its container.
     """
 
     uid: str

@@ -91,10 +91,7 @@ def own_replica_sets(
 ) -> list[Manifest]:
     """The ReplicaSets of the operator's Deployment.
 
-    Args:
-        deployment: The Deployment of the object's name, regardless of its owner; None if absent.
-        replica_sets: Any.
-        uid: Of the TranslationDeployment.
+    `deployment` has the name of the object and any owner; `uid` is that of the TranslationDeployment.
     """
     if deployment is None or not is_child(deployment, uid):
         return []
@@ -102,12 +99,7 @@ def own_replica_sets(
 
 
 def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Manifest]:
-    """The pods of the operator's ReplicaSets.
-
-    Args:
-        pods: Any.
-        replica_sets: The uids of these ReplicaSets.
-    """
+    """The pods of the operator's ReplicaSets."""
     return _controlled(pods, REPLICA_SET, replica_sets)
 
 

@@ -40,13 +40,7 @@ def deployment(
 ) -> dict[str, Any]:
     """The Deployment.
 
-    Args:
-        td: The object.
-        images: Default engine images.
-        replicas: Desired number of pods.
-        strategy: Strategy of the rolling update.
-        template: That of a former version, if it is kept; None: that of `td`.
-        paused_after_first_pod: Whether a rollout stops at its first pod.
+    `template` is that of a former version, if it is kept.
     """
     hold_s = PAUSE_S if paused_after_first_pod else 0
     return {

@@ -100,13 +100,6 @@ def desired_children(
 ) -> dict[Kind, dict[str, Any] | None]:
     """Every desired child; None if it should not exist.
 
-    Args:
-        td: The object.
-        images: Default engine images.
-        observed: The snapshot; the number of pods and the rollout depend on it.
-        prometheus_url: The operator's Prometheus; may be empty.
-        decisions: Of autoscaling and tuning.
-
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
@@ -148,13 +141,6 @@ def plan(
     decisions: Decisions = UNDECIDED,
 ) -> Plan:
     """Compare desired and observed children, by the fields that the operator writes.
-
-    Args:
-        td: The object.
-        images: Default engine images.
-        observed: The snapshot.
-        prometheus_url: The operator's Prometheus; may be empty.
-        decisions: Of autoscaling and tuning.
 
     Raises:
         SpecError: The spec cannot be turned into manifests.
@@ -201,12 +187,7 @@ def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Ap
 
 
 def is_in_sync(found: Manifest, manifest: Mapping[str, Any]) -> bool:
-    """Whether a child has all desired values, and no additions that change its meaning.
-
-    Args:
-        found: The child as the API server returned it.
-        manifest: The applied manifest.
-    """
+    """Whether a child has all desired values, and no additions that change its meaning."""
     return is_superset(found, manifest) and not _foreign(found, manifest)
 
 

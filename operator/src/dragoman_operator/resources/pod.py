@@ -32,12 +32,7 @@ def start_attempts(td: TranslationDeployment) -> int:
 
 
 def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
-    """The Deployment's `template`; any change of it replaces the pods.
-
-    Args:
-        td: The object.
-        image: The engine's image.
-    """
+    """The Deployment's `template`; any change of it replaces the pods."""
     extra = td.spec.pod_template
     template_metadata: dict[str, Any] = {"labels": {**extra.labels, **labels(td)}}
     if extra.annotations:

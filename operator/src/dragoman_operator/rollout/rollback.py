@@ -37,7 +37,6 @@ class Kept:
     Args:
         template: Its pod template, without the label of its ReplicaSet.
         failed: Digest of the failed template.
-        reason: Reason of the failure.
     """
 
     template: Mapping[str, Any]
@@ -54,13 +53,7 @@ def digest(template: Mapping[str, Any]) -> str:
 def version_to_keep(
     template: Mapping[str, Any], observed: Observed, status: Mapping[str, Any]
 ) -> Kept | None:
-    """The version to keep instead of that of the spec; None if the latter may be rolled out.
-
-    Args:
-        template: The pod template of the spec.
-        observed: The snapshot.
-        status: The stored status; may be empty.
-    """
+    """The version to keep instead of that of the spec; None if the latter may be rolled out."""
     rollout = status.get("rollout") or {}
     good = str(rollout.get("lastReadyTemplateHash") or "")
     former = next((found for found in observed.replica_sets if good and template_hash(found) == good), None)
@@ -80,14 +73,7 @@ def version_to_keep(
 def rollout_status(
     observed: Observed, found: Kept | None, status: Mapping[str, Any], *, complete: bool
 ) -> RolloutStatus | None:
-    """`status.rollout`.
-
-    Args:
-        observed: The snapshot.
-        found: Result of `version_to_keep`.
-        status: The stored status; may be empty.
-        complete: Whether all pods are of the latest template, and ready.
-    """
+    """`status.rollout`."""
     good = str((status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
     running = {template_hash(pod) for pod in observed.pods if "deletionTimestamp" not in pod["metadata"]}
     if complete and len(running) == 1:
@@ -110,12 +96,7 @@ def _plain(replica_set: Manifest) -> dict[str, Any]:
 
 
 def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
-    """A permanent failure of one of the pods; None without one.
-
-    Args:
-        pods: Pods of one version.
-        observed: The snapshot.
-    """
+    """A permanent failure of one of the pods; None without one."""
     for pod in pods:
         created = parse_time(pod["metadata"]["creationTimestamp"])
         containers = pod.get("status", {}).get("containerStatuses") or ()

@@ -29,10 +29,6 @@ REPLACE: dict[str, object] = {"maxSurge": 0, "maxUnavailable": 1}
 def strategy(rollout: Rollout, observed: Observed) -> dict[str, object]:
     """The Deployment's `strategy`.
 
-    Args:
-        rollout: `spec.rollout`.
-        observed: The snapshot, used by `Auto`.
-
     Returns:
         `SURGE`, which keeps all replicas ready, or `REPLACE`, with which one may be missing.
     """

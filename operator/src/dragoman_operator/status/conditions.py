@@ -28,14 +28,7 @@ def available(found: Progress) -> ConditionValue:
 def progressing(
     found: Progress, plan: Plan, findings: list[Finding], trial_size: int | None = None
 ) -> ConditionValue:
-    """Progressing: pods are being started, replaced or removed.
-
-    Args:
-        found: Numbers of pods.
-        plan: The changes being made.
-        findings: Failures of pods.
-        trial_size: The maxNumSeqs of a side-by-side trial; None without one.
-    """
+    """Progressing: pods are being started, replaced or removed."""
     if any(finding.reason == "ProgressDeadlineExceeded" for finding in findings):
         return ConditionValue(
             "Progressing",
@@ -113,13 +106,7 @@ class Progress:
 
 
 def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
-    """Count pods.
-
-    Args:
-        observed: The snapshot.
-        desired: Desired number of pods.
-        applied: Whether nothing remains to be written.
-    """
+    """Count pods."""
     deployment: Manifest = observed.children.get(DEPLOYMENT) or {}
     status: dict[str, Any] = deployment.get("status") or {}
     seen = status.get("observedGeneration", 0) >= deployment.get("metadata", {}).get("generation", 1)

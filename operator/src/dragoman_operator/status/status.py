@@ -53,13 +53,7 @@ def status_of(
 ) -> dict[str, Any]:
     """The status of an object with a valid spec.
 
-    Args:
-        td: The object.
-        observed: The snapshot, before the plan was applied.
-        plan: The changes being made.
-        old: The stored status, for times of transitions; may be empty.
-        refusals: Changes that the API server rejected.
-        decisions: Of autoscaling and tuning.
+    `observed` is from before the plan was applied; `old` is the stored status, for the times of transitions.
     """
     scaled, tuned = decisions.scaled, decisions.tuned
     sized = sizing(td.spec, scaled)
@@ -116,14 +110,7 @@ def _scaling(
 def status_of_bad_spec(
     generation: int, problem: str, observed: Observed, old: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The status of an object with an invalid spec: the last one, except for `Degraded`.
-
-    Args:
-        generation: The object's generation.
-        problem: The error, with the action to take.
-        observed: The snapshot.
-        old: The stored status.
-    """
+    """The status of an object with an invalid spec: the last one, except for `Degraded`."""
     value = ConditionValue("Degraded", True, "InvalidSpec", f"{problem}; running pods stay as they are")
     found = progress_of(observed, int(old.get("desiredReplicas") or 0), applied=True)
     (condition,) = _stamped([value], generation, old, observed.now)
@@ -149,10 +136,6 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
     """Changes of conditions and of the number of replicas, for events.
 
     At the first reconciliation, conditions without a problem are not included.
-
-    Args:
-        old: The status as stored; may be empty.
-        new: The status to be stored.
     """
     before = _by_type(old)
     changed = []

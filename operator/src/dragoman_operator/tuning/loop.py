@@ -48,10 +48,7 @@ class _Deployment:
     """One object that is tuned.
 
     Attributes:
-        td: The object, with the spec's sizes.
         shown: The state that is in the status, or will be after the next reconciliation.
-        state: Measurements and decisions.
-        desired: Desired replicas.
         resting: Whether no rollback is in force.
         replica_sets: The uids of the ReplicaSets whose pods are its replicas.
         last: The last scrape of each pod, by uid.
@@ -71,10 +68,6 @@ class Tuner:
 
     Args:
         pods: The pods with the label of an object, whatever their owner; None if they may not be read.
-        pages: Reads pods' metrics.
-        enqueue: Has an object reconciled.
-        interval_s: Seconds between two scrapes.
-        clock: Unix seconds.
     """
 
     def __init__(
@@ -96,10 +89,6 @@ class Tuner:
         """The state of tuning of one object; None if tuning is off. Registers the object.
 
         A trial whose pods fail to start ends here, before the rollout counts it as a failure of the spec.
-
-        Args:
-            td: The object as it is now.
-            observed: The snapshot, with the stored status.
         """
         key, mode, now = Key(td.namespace, td.name), td.spec.tuning.mode, self._clock()
         if mode == "Off":

@@ -34,13 +34,7 @@ _EXCLUDED: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class TuningView:
-    """State of tuning at one time.
-
-    Attributes:
-        mode: Recommend or Apply.
-        state: Measurements and decisions.
-        at: Unix seconds.
-    """
+    """State of tuning at one time."""
 
     mode: str
     state: State
@@ -98,15 +92,7 @@ def facts(
     failed_before: bool,
     failure: str | None,
 ) -> Facts:
-    """Input of the next step.
-
-    Args:
-        td: The object.
-        pods: Its replicas.
-        desired: Desired replicas.
-        failed_before: Whether the spec's version failed and was rolled back.
-        failure: Reason why pods of a trial cannot start; None without one.
-    """
+    """Input of the next step."""
     ready: dict[int, int] = {}
     for pod in pods:
         if pod.ready:

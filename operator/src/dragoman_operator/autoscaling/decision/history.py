@@ -34,10 +34,7 @@ class Point(NamedTuple):
 
     Attributes:
         at: Its end, Unix seconds.
-        span_s: Its length.
-        arrived: Requests that arrived in it.
         busy_s: Running time in it, summed over sequences.
-        finished: Requests that finished in it.
     """
 
     at: float
@@ -76,9 +73,6 @@ class History:
         scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
         window_s: Stabilization window for scaling down, if adapted; 0 before.
         scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
-        last_scale_down: Time of the last scale-down.
-        last_request_at: Time of the last request.
-        service_s: Last service time of a request in seconds.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
     """
 

@@ -18,10 +18,7 @@ class ScrapedReplicas:
     """Replicas with fresh samples.
 
     Attributes:
-        samples: Their samples.
         missing: Ready replicas without one.
-        running: Sequences in their engines.
-        waiting: Requests in their queues.
         finished_per_s: Finished requests per second; None unless all report it.
         kv_usage: Mean KV cache usage, 0 to 1; None if no replica reports it.
     """
@@ -40,8 +37,6 @@ class Demand:
 
     Attributes:
         per_s: Requests per second over the last minute.
-        lower_bound_per_s: Lower bound of the arrival rate, in requests per second.
-        service_s: Service time of a request in seconds.
         trend: Trend of arrivals, without this tick.
     """
 
@@ -140,9 +135,7 @@ class Trend:
 def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
     """Service time of a request in seconds: running time by finished requests, over the last minute.
 
-    Args:
-        points: Ticks, oldest first.
-        queued: Whether requests wait; the last half minute is then used if it gives more.
+    If requests are queued, the last half minute is used where it gives more.
 
     Returns:
         None without enough finished requests, or without any running.

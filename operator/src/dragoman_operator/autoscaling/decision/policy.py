@@ -23,7 +23,6 @@ class Policy:
     Attributes:
         min_replicas: Minimum number of replicas; 0 allows zero.
         max_replicas: Maximum number of replicas, at least 1 and at least `min_replicas`.
-        max_num_seqs: Maximum number of sequences that one engine runs at once.
         target_concurrency: Target number of running and waiting requests per replica; None: 0.8 ×
             `max_num_seqs`, at least 1.
         target_kv_cache_usage: Target KV cache usage, averaged over replicas, 0 to 1.

@@ -20,13 +20,6 @@ def request(
     A higher number is used at once, and kept for a stabilization window. A lower one is used as far as the load
     of the window allows; nothing changes if the window was not observed.
 
-    Args:
-        policy: The bounds.
-        history: What the last decision returned.
-        desired: The current number of desired replicas.
-        requested: The number that was written.
-        now: Unix seconds.
-
     Returns:
         The number with its reason, and the history for the next decision.
     """

@@ -36,8 +36,6 @@ class TotalLoad:
     """Load of one TranslationDeployment, summed over all routers.
 
     Attributes:
-        queued: Requests queued at the routers.
-        oldest_queued_s: Queue time of the oldest of them in seconds.
         in_flight: Requests sent to replicas and unfinished.
         routers: Routers with a recent report.
         not_reporting: Routers without one; they may have queued requests.
@@ -55,7 +53,6 @@ class Samples:
     """One deployment at one time.
 
     Attributes:
-        desired: Current number of desired replicas.
         replicas: One sample for each ready replica, in any order; a replica without metrics has one too.
         pending: Replicas that exist, or are desired, and are not ready.
         pending_s: Age of the oldest of them, seconds.
@@ -107,16 +104,11 @@ class Signals:
     """Measurements behind a decision, for the status.
 
     Attributes:
-        running: Running sequences in all engines that report.
-        waiting: Requests in their queues.
         queued: Requests queued at the routers.
-        missing: Ready replicas without metrics.
         kv_usage: Mean KV cache usage, 0 to 1; None without that metric.
         arrivals_per_s: Arrival rate over the last minute; None while unknown.
-        service_s: Service time of a request in seconds; None while unknown.
         by_load: Replicas required by the load, not rounded.
         by_kv_cache: Replicas required by KV cache usage, not rounded; None without that metric.
-        window_s: Stabilization window in seconds.
     """
 
     running: float = 0.0
@@ -136,12 +128,7 @@ class Decision:
     """The number of replicas.
 
     Attributes:
-        replicas: The number, between the policy's bounds.
-        rule: The rule that determined it.
-        reason: A sentence for the status.
         metrics_available: Whether enough replicas report metrics; the condition MetricsAvailable.
-        signals: The measurements behind it.
-        history: For the next call.
     """
 
     replicas: int

@@ -36,13 +36,8 @@ class Context:
     """Input of a rule.
 
     Attributes:
-        policy: Bounds and targets.
-        samples: State of the deployment.
-        scraped: Replicas with fresh samples.
-        demand: Estimated demand; None while unknown.
         by_kv_cache: Replicas required by KV cache usage, not rounded; None without that metric.
         history: With this tick in it.
-        now: Unix seconds.
     """
 
     policy: Policy

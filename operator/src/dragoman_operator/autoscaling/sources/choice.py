@@ -31,12 +31,7 @@ class MetricSources:
 
     Args:
         kube: The API server, for tokens in Secrets.
-        http: The session.
-        pods: Reads from the pods.
-        prometheus_url: The operator's Prometheus; may be empty.
         prometheus_token: Reads its bearer token; None without authentication.
-        timeout_s: Timeout of a request.
-        clock: Unix seconds.
     """
 
     def __init__(

@@ -53,7 +53,6 @@ class PodPages:
     Pods that did not respond last time have separate slots, so that they do not delay the others.
 
     Args:
-        http: The session; its connections are kept.
         timeout_s: Timeout per pod, and for a slot before that. Less than half a tick.
     """
 
@@ -103,13 +102,7 @@ class PodPages:
 
 
 class PodMetrics:
-    """Samples of pods, with rates from the last two readings.
-
-    Args:
-        http: The session; its connections are kept.
-        timeout_s: Timeout per pod, and for a slot before that. Less than half a tick.
-        clock: Unix seconds.
-    """
+    """Samples of pods, with rates from the last two readings."""
 
     def __init__(
         self, http: aiohttp.ClientSession, timeout_s: float, clock: Callable[[], float] = time.time

@@ -55,11 +55,8 @@ class Prometheus:
     responds.
 
     Args:
-        http: The session.
         url: Its URL; credentials before an ``@`` are sent and never shown.
-        token: Bearer token; None sends none.
         timeout_s: Timeout of a query. Shorter than a tick.
-        clock: Unix seconds.
     """
 
     def __init__(
@@ -85,10 +82,7 @@ class Prometheus:
     async def read(self, pods: Iterable[EnginePod], namespaces: frozenset[str]) -> SamplesResult:
         """Samples of the ready pods; errors are part of the result.
 
-        Args:
-            pods: One deployment's.
-            namespaces: Those of all deployments that read from this Prometheus in this tick: the first query is
-                for all of them.
+        The first query of a tick is for `namespaces`: those of all deployments that read from this Prometheus.
         """
         async with self._lock:
             old = self._clock() - self._queried_at >= self._timeout_s
@@ -176,9 +170,6 @@ def query(namespaces: Iterable[str]) -> str:
 
 def pod_samples(data: Any) -> dict[PodName, PodSamples]:
     """The samples of a response, by pod.
-
-    Args:
-        data: `data` of the response: a matrix.
 
     Raises:
         MetricsError: It is malformed.

@@ -28,9 +28,7 @@ class Routers:
     """One stream for each router pod.
 
     Args:
-        http: The session.
         on_queued: Called for each deployment with queued requests in a report.
-        clock: Monotonic seconds.
     """
 
     def __init__(
@@ -48,8 +46,7 @@ class Routers:
     def follow(self, addresses: Mapping[str, str]) -> None:
         """Follow these routers and no others.
 
-        Args:
-            addresses: IP by the uid of a router's pod.
+        `addresses` are IPs by the uid of the pod.
         """
         # By both: a pod with a new sandbox has the same uid and another IP.
         routers = addresses.items()
@@ -119,9 +116,7 @@ class Routers:
 def total_load(loads: Iterable[RouterLoad | None], name: str) -> TotalLoad:
     """Sum the reports of the routers.
 
-    Args:
-        loads: One per router; None for one that does not report.
-        name: The deployment as `namespace/name`.
+    None stands for a router that does not report; `name` is ``namespace/name``.
     """
     queued = in_flight = routers = not_reporting = 0
     oldest_s = 0.0

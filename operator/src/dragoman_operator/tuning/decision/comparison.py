@@ -52,11 +52,6 @@ def compare(before: Measurements, after: Measurements, *, side_by_side: bool) ->
     latency. It is valid whichever of the two the load balancer keeps equal. Side by side, all samples are compared;
     one after the other, those with similar requests in flight, because the load may have changed. More lost requests
     reject the new value regardless of throughput.
-
-    Args:
-        before: Measurements of the former value.
-        after: Measurements of the trial.
-        side_by_side: Whether both ran at the same time and shared the load.
     """
     requests = min(before.finished, after.finished)
     if requests < MIN_REQUESTS:

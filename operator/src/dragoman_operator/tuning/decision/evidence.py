@@ -23,13 +23,10 @@ class Evidence:
     """Statistics of one window; None: not reported. All except `lost_ratio` are per replica.
 
     Attributes:
-        window_s: Length of the window in seconds.
         samples: Number of samples with requests in flight.
-        requests: Finished requests.
         p50: Median of requests in flight while busy.
         p95: 95th percentile of requests in flight while busy.
         queue_ratio: Ratio of requests in flight that waited, 0 to 1.
-        queue_s: Mean queue time in seconds.
         kv_p95: 95th percentile of KV cache usage, 0 to 1.
         kv_each: Mean KV cache usage per sequence, 0 to 1.
         preemptions: Preemptions per request.

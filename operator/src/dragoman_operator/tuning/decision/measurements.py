@@ -27,17 +27,14 @@ class Bin:
     """Samples with similar requests in flight.
 
     Attributes:
-        samples: Number of samples.
         span_s: Their total length.
         in_flight_s: Requests in flight × seconds.
         running_s: Running sequences × seconds.
         rated: Looks that tell a throughput: tokens for each second that a request spent in the pod, its wait included.
         throughput: Its sum over these samples.
         throughput_squares: The sum of its squares.
-        tokens: Output tokens.
         token_running_s: Sequences × seconds of these samples.
         decode_s: Decode time, summed over sequences.
-        decode_n: Number of tokens in it.
     """
 
     samples: float = 0.0
@@ -62,16 +59,13 @@ class Measurements:
     """See the module.
 
     Attributes:
-        started: Unix seconds.
         span_s: Total length of all samples.
         bins: By the step of the ladder that the requests in flight do not exceed; idle samples have none.
         kv: Looks by the share of the KV cache in use, `KV_BINS` of them; all 0 where no pod says it.
         kv_s: Share of the KV cache in use × seconds.
         kv_running_s: Sequences that ran in these samples × seconds.
-        finished: Finished requests.
         lost: Requests that failed or were refused; None if not reported.
         queue_s: Queue time, summed over requests.
-        queue_n: Number of requests in it.
         preemptions: Preempted sequences; None if not reported.
     """
 

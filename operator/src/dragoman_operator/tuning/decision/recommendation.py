@@ -42,10 +42,8 @@ class Bounds:
     """Range of the recommendation.
 
     Attributes:
-        current: The measured maxNumSeqs.
         minimum: The minimum. The spec's own if the autoscaler's target depends on maxNumSeqs: a smaller one would
             only require more GPUs for the same load.
-        maximum: The maximum.
         busiest: Requests in flight on a replica at the 95th percentile of the busiest window of the last day.
     """
 
@@ -68,10 +66,6 @@ def recommend_max_num_seqs(seen: Evidence, bounds: Bounds) -> Recommendation | N
 
     It is increased only if requests wait and the time per token predicts a gain. It is decreased if throughput falls
     with the number of running sequences, the KV cache is too small for them, or it is at least twice too high.
-
-    Args:
-        seen: One window with the current value.
-        bounds: Range of the recommendation.
     """
     if seen.requests < MIN_REQUESTS or not seen.p95:
         return None

@@ -25,11 +25,8 @@ class Trial:
     """A maxNumSeqs that runs on one replica.
 
     Attributes:
-        max_num_seqs: The value.
-        started: Unix seconds.
         side_by_side: Whether replicas with the former value run at the same time.
         load: Requests in flight per replica at the 95th percentile, on which the recommendation is based.
-        reason: The recommendation's reason.
         ready: Time at which the first pod with this value was ready; None before.
         before: Measurements of the former value: before the trial, or side by side since `ready`.
         after: Measurements of this value since `ready`.
@@ -52,12 +49,7 @@ class Ended:
     """A completed trial.
 
     Attributes:
-        at: Unix seconds.
-        before: The value before.
-        tried: The value of the trial.
-        applied: Whether it was applied.
         load: As in `Trial`; a rejected value is not tried again at a similar load.
-        reason: Reason of the result.
     """
 
     at: float
@@ -76,13 +68,7 @@ class State:
         version: Digest of the measured spec, without maxNumSeqs.
         spec_size: `spec.engine.maxNumSeqs` at the start of tuning.
         max_num_seqs: The value in use, without that of a trial.
-        current: Measurements of the current window.
-        previous: Measurements of the previous window; None for the first.
-        recommendation: The last one.
         recommended: Time since which it has the same value, Unix seconds.
-        evidence: Its measurements.
-        trial: The trial in progress.
-        ended: The last trials, newest first.
         peaks: Requests in flight at the 95th percentile of the busiest window of each hour of the last day, by the hour
             since 1970; the oldest first.
     """
@@ -160,12 +146,6 @@ def resumed(word: object, version: str, spec_size: int, now: float) -> State:
     If the user changed `maxNumSeqs`, tuning starts again from that value. After another change of model, image or
     settings the throughput differs: measurements are discarded and a trial ends, but the value stays. A malformed
     state is ignored.
-
-    Args:
-        word: `State.encoded`.
-        version: Digest of the current spec.
-        spec_size: Its maxNumSeqs.
-        now: Unix seconds.
     """
     try:
         found = _STATE.validate_python(_current(json.loads(decode_state(word))))

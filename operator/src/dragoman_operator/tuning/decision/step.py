@@ -28,12 +28,8 @@ class Facts:
     """State of an object.
 
     Attributes:
-        apply: Whether values may be tried, or only recommended.
         minimum: Smallest size; see `size.Bounds`.
-        maximum: Largest size.
-        window_s: `spec.tuning.window`.
         start_s: Maximum time for a pod to become ready.
-        desired: Desired replicas.
         rested: Whether exactly these are ready, all with one template and the state's value.
         ready: Ready pods by maxNumSeqs.
         failure: Reason why pods of the trial cannot start; None without one.
@@ -59,12 +55,7 @@ class Observation(NamedTuple):
 
 
 def observe(state: State, observations: Iterable[Observation]) -> State:
-    """The state with the measurements of the pods.
-
-    Args:
-        state: Before.
-        observations: Ready pods.
-    """
+    """The state with the measurements of the pods."""
     current, trial, observations = state.current, state.trial, list(observations)
     # While pods are replaced the load is distributed differently.
     settled = all(observation.max_num_seqs == state.max_num_seqs for observation in observations)
@@ -81,13 +72,7 @@ def observe(state: State, observations: Iterable[Observation]) -> State:
 
 
 def next_step(state: State, facts: Facts, now: float) -> State:
-    """The state after a tick; its trial and value determine the pods.
-
-    Args:
-        state: With the measurements.
-        facts: State of the object.
-        now: Unix seconds.
-    """
+    """The state after a tick; its trial and value determine the pods."""
     if not facts.apply:
         state = state.unapplied(now)
     elif state.trial is not None:
