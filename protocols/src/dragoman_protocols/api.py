@@ -7,10 +7,11 @@ written over the same types, and `tests/unit/protocols/test_peek_agrees.py` hold
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Union
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
 
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
@@ -153,7 +154,7 @@ CORS_HEADERS = (
     ("Access-Control-Allow-Credentials", "true"),
     ("Access-Control-Max-Age", str(60 * 60 * 24 * 20)),
 )
-"""As LibreTranslate sends them, on every answer of an endpoint with `cors`."""
+"""As LibreTranslate sends them, on every answer of an API with `cors`."""
 
 
 class Kind(Enum):
@@ -354,15 +355,32 @@ Handler = Callable[[Request], Callable[[Any], Awaitable[Answer]]]
 """Reads a request; what it returns answers over the store of glossaries, or the documents, of the program."""
 
 
-class Api(Protocol):
-    """One API."""
+class Api(ABC):
+    """What the endpoints of one API have in common."""
 
-    name: str
+    name: ClassVar[str]
     """A label of metrics."""
+    error_type: ClassVar[type]
+    """Type of the errors' bodies."""
+    statuses: ClassVar[Mapping[int, str]]
+    """What each status of an error means."""
+    key_headers: ClassVar[tuple[bytes, ...]] = ()
+    """Headers in which its clients send the API key, beside `Authorization`."""
+    key_parameters: ClassVar[tuple[str, ...]] = ()
+    """The same for parameters of the query."""
+    key_field: ClassVar[str | None] = None
+    """Field of the body that may have the API key."""
+    cors: ClassVar[bool] = False
+    """Whether web pages of any origin may call it: preflight requests are answered for it."""
 
+    def claims(self, request: Request) -> bool:
+        """Whether a request's head is for this API, where several share the path."""
+        del request
+        return True
+
+    @abstractmethod
     def error(self, error: RequestError, request: Request) -> Answer:
         """An error in the API's status and shape."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,26 +390,24 @@ class Operation:
     Args:
         summary: One sentence.
         answer: Type of the answer's body; None: no JSON.
-        errors: What each status means.
-        error: Type of the errors' bodies.
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a GET without a body.
         query_beside_body: Whether a request with a body has the query too.
         body_required: Whether there has to be a body.
         streams: Whether the answer can be a stream of events.
         status: Of the answer.
+        errors: Statuses of errors; None: all that the API has.
     """
 
     summary: str
     answer: Any
-    errors: Mapping[int, str]
-    error: type
     bodies: Mapping[str, Any] = field(default_factory=dict)
     query: type | None = None
     query_beside_body: bool = False
     body_required: bool = True
     streams: bool = False
     status: int = 200
+    errors: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -403,15 +419,12 @@ class Endpoint:
         kind: What it is for.
         path: Such as `/v1/models/{name}`; a variable at the end takes slashes.
         methods: HTTP methods.
-        claims: Whether a request's head is for this API, where several share the path; None: it is.
         claims_body: Whether a request's body is for this API, where the path's first endpoint is another's.
         peek: What the router has to know of a request; raises `CallerError`.
         read: What the pod has to do for it; raises `CallerError`.
         respond: The answer, for `Kind.RESPOND`.
         handle: The answer over a store, for `Kind.GLOSSARIES` and `Kind.DOCUMENT`.
-        key_field: Field of the body that may have the API key.
         needs_key: Whether a key is required where keys are.
-        cors: Whether web pages of any origin may call it: the preflight request is answered for it.
         max_body_bytes: Maximum, where it is below the program's own.
         in_background: Whether a file is translated after its upload was answered; so too for what fetches it.
         operation: For the OpenAPI document; None: not in it.
@@ -421,15 +434,12 @@ class Endpoint:
     kind: Kind
     path: str
     methods: frozenset[str]
-    claims: Callable[[Request], bool] | None = None
     claims_body: Callable[[Request], bool] | None = None
     peek: Callable[[Request, Offer], Peek] | None = None
     read: Callable[[Request, Site], Call] | None = None
     respond: Callable[[Request, Site], Answer] | None = None
     handle: Handler | None = None
-    key_field: str | None = None
     needs_key: bool = True
-    cors: bool = False
     max_body_bytes: int | None = None
     in_background: bool = False
     operation: Operation | None = None

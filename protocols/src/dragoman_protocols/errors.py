@@ -15,7 +15,7 @@ the statuses and bodies of its own with an `ErrorTable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
 Row = TypeVar("Row")
@@ -328,15 +328,14 @@ class EngineDeadError(EngineError):
 
 
 class ErrorTable(Generic[Row]):
-    """What an API answers for each class of errors.
+    """What an API answers for each class of errors: the row of the class, or of the nearest class above it.
 
     Args:
-        rows: Classes with what stands for them; the first that fits an error counts. The last one is `RequestError`.
+        rows: By class; `RequestError` has one.
     """
 
-    def __init__(self, *rows: tuple[type[RequestError], Row]) -> None:
-        self._rows = rows
-        self._known: dict[type[RequestError], Row] = {}
+    def __init__(self, rows: Mapping[type[RequestError], Row]) -> None:
+        self._rows = dict(rows)
 
     def __getitem__(self, error: RequestError) -> Row:
         """The row of an error."""
@@ -344,10 +343,27 @@ class ErrorTable(Generic[Row]):
 
     def of(self, kind: type[RequestError]) -> Row:
         """The row of a class."""
-        row = self._known.get(kind)
-        if row is None:
-            row = self._known[kind] = next(row for known, row in self._rows if issubclass(kind, known))
-        return row
+        return next(self._rows[each] for each in kind.__mro__ if each in self._rows)
+
+
+STATUSES: dict[type[RequestError], int] = {
+    CallerError: 400,
+    KeyMissingError: 401,
+    KeyRefusedError: 403,
+    UnknownPathError: 404,
+    UnknownDeploymentError: 404,
+    UnknownDocumentError: 404,
+    MethodNotAllowedError: 405,
+    BodyTooLargeError: 413,
+    QuotaError: 429,
+    RateLimitedError: 429,
+    CapacityError: 503,
+    EngineDeadError: 503,
+    DeadlineExceededError: 504,
+    UpstreamError: 502,
+    RequestError: 500,
+}
+"""HTTP statuses, where an API has none of its own."""
 
 
 def headers_of(error: RequestError) -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,7 @@ from dragoman_protocols import errors
 from dragoman_protocols.api import (
     JSON_TYPE,
     Answer,
+    Api,
     Endpoint,
     Kind,
     Need,
@@ -45,28 +46,17 @@ from dragoman_protocols.translation import (
     TranslationResult,
 )
 
-ERRORS: ErrorTable[int] = ErrorTable(
-    (errors.MalformedRequestError, 400),
-    (errors.EmptyTextError, 400),
-    (errors.MethodNotAllowedError, 405),
-    (errors.UnknownPathError, 404),
-    (errors.UnknownDeploymentError, 404),
-    (errors.UnknownDocumentError, 404),
-    (errors.UnknownGlossaryError, 404),
-    (errors.BodyTooLargeError, 413),
-    (errors.TextTooLongError, 413),
-    (errors.KeyMissingError, 401),
-    (errors.KeyRefusedError, 403),
-    (errors.QuotaError, 429),
-    (errors.CallerError, 422),
-    (errors.RateLimitedError, 429),
-    (errors.CapacityError, 503),
-    (errors.EngineDeadError, 503),
-    (errors.DeadlineExceededError, 504),
-    (errors.TruncatedOutputError, 502),
-    (errors.UnreliableTranslationError, 502),
-    (errors.UpstreamError, 502),
-    (RequestError, 500),
+ERRORS = ErrorTable(
+    errors.STATUSES
+    | {
+        errors.CallerError: 422,
+        errors.MalformedRequestError: 400,
+        errors.EmptyTextError: 400,
+        errors.UnknownGlossaryError: 404,
+        errors.TextTooLongError: 413,
+        errors.TruncatedOutputError: 502,
+        errors.UnreliableTranslationError: 502,
+    }
 )
 """Statuses."""
 
@@ -169,10 +159,25 @@ _TRANSLATION = msgspec.json.Decoder(TranslateRequest)
 _PEEK = msgspec.json.Decoder(derived_peek(TranslateRequest, "text", "source_lang", "target_lang"))
 
 
-class Native:
+def _codes_by_status() -> dict[int, str]:
+    """For each status of an error, the codes that come with it."""
+
+    def below(root: type[RequestError]) -> list[type[RequestError]]:
+        return [root, *(each for child in root.__subclasses__() for each in below(child))]
+
+    codes: dict[int, set[str]] = {}
+    for cause in below(RequestError):
+        codes.setdefault(ERRORS.of(cause), set()).add(cause.code)
+    return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}
+
+
+class Native(Api):
     """The API."""
 
     name = "native"
+    error_type = ErrorResponse
+    statuses = _codes_by_status()
+    key_headers = (b"x-api-key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code", "message"}}`."""
@@ -349,18 +354,6 @@ class NativeEvents:
         return event(_error_document(error), "error")
 
 
-def _codes_by_status() -> dict[int, str]:
-    """For each status of an error, the codes that come with it."""
-
-    def below(root: type[RequestError]) -> list[type[RequestError]]:
-        return [root, *(each for child in root.__subclasses__() for each in below(child))]
-
-    codes: dict[int, set[str]] = {}
-    for cause in below(RequestError):
-        codes.setdefault(ERRORS.of(cause), set()).add(cause.code)
-    return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}
-
-
 API = Native()
 ENDPOINTS = (
     Endpoint(
@@ -374,8 +367,6 @@ ENDPOINTS = (
             "Translate one text or several; `stream` gives `delta` events with `{index, text}`, then a `result` "
             "event with what the JSON answer would have been, or an `error` event.",
             TranslateResponse,
-            _codes_by_status(),
-            ErrorResponse,
             {JSON_TYPE: TranslateRequest},
             streams=True,
         ),

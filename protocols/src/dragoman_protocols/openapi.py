@@ -17,8 +17,11 @@ from dragoman_protocols.events import EVENT_STREAM
 
 Node = dict[str, Any]
 
+VERSION = "1.0"
+"""Of all APIs together: its first number changes where a path or a field goes."""
 
-def document(endpoints: Iterable[Endpoint], title: str, version: str) -> Node:
+
+def document(endpoints: Iterable[Endpoint]) -> Node:
     """The whole document."""
     paths: dict[str, Node] = {}
     for endpoint in endpoints:
@@ -28,7 +31,7 @@ def document(endpoints: Iterable[Endpoint], title: str, version: str) -> Node:
         for method in sorted(endpoint.methods):
             made = _operation(endpoint, endpoint.operation, method)
             there[method.lower()] = either(there[method.lower()], made) if method.lower() in there else made
-    return {"openapi": "3.1.0", "info": {"title": title, "version": version}, "paths": paths}
+    return {"openapi": "3.1.0", "info": {"title": "Dragoman", "version": VERSION}, "paths": paths}
 
 
 def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
@@ -42,8 +45,9 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
                 "content": _content(operation.answer) | _events(operation),
             },
             **{
-                str(status): {"description": said, "content": _content(operation.error)}
-                for status, said in operation.errors.items()
+                str(status): {"description": said, "content": _content(endpoint.api.error_type)}
+                for status, said in endpoint.api.statuses.items()
+                if operation.errors is None or status in operation.errors
             },
         },
     }

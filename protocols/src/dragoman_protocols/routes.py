@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 
-from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site
+from dragoman_contract.http import TRANSLATE_PATH
+from dragoman_protocols.api import CORS_HEADERS, Answer, Api, Endpoint, Kind, Request, Site, json_answer
 from dragoman_protocols.errors import MethodNotAllowedError
+from dragoman_protocols.native import API as NATIVE
+from dragoman_protocols.openapi import document
 
 APIS = ("azure.api", "native", "libretranslate.api", "deepl.api", "google.api", "openai.api")
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
@@ -15,18 +19,46 @@ APIS = ("azure.api", "native", "libretranslate.api", "deepl.api", "google.api", 
 Candidates = tuple[Endpoint, ...]
 
 
+@cache
+def _openapi() -> Answer:
+    return json_answer(document(ENDPOINTS))
+
+
 def _endpoints() -> Iterator[Endpoint]:
     for name in APIS:
         yield from import_module(f"dragoman_protocols.{name}").ENDPOINTS
+    yield Endpoint(
+        NATIVE,
+        Kind.RESPOND,
+        "/openapi.json",
+        frozenset({"GET"}),
+        respond=lambda _request, _site: _openapi(),
+        needs_key=False,
+    )
 
 
 ENDPOINTS = tuple(_endpoints())
 
 _BY_PATH: dict[str, Candidates] = {}
-_BY_BODY: dict[str, Candidates] = {}
+_BY_SEGMENT: dict[str, Candidates] = {}
+"""By the first segment of the path."""
+
+
+def _segment(path: str) -> str:
+    return path[1:].partition("/")[0]
+
+
 for _each in ENDPOINTS:
-    _table = _BY_PATH if _each.claims_body is None else _BY_BODY
-    _table[_each.path] = (*_table.get(_each.path, ()), _each)
+    if _each.claims_body is None:
+        for _table, _key in ((_BY_PATH, _each.path), (_BY_SEGMENT, _segment(_each.path))):
+            _table[_key] = (*_table.get(_key, ()), _each)
+
+_BY_BODY: dict[Endpoint, Candidates] = {}
+"""By the endpoint that a request is for unless its body is for one of these."""
+for _each in ENDPOINTS:
+    if _each.claims_body is not None:
+        _default = _BY_PATH[_each.path][-1]
+        _BY_BODY[_default] = (*_BY_BODY.get(_default, ()), _each)
 
 
 def _pattern(template: str) -> re.Pattern[str]:
@@ -48,14 +80,13 @@ def _respond_preflight(_: Request, __: Site) -> Answer:
     return Answer(200, b"", CORS_HEADERS)
 
 
-def _preflight(endpoint: Endpoint) -> Endpoint:
-    methods = frozenset({"OPTIONS"})
-    return Endpoint(
-        endpoint.api, Kind.RESPOND, endpoint.path, methods, respond=_respond_preflight, needs_key=False
+_PREFLIGHTS = {
+    each.path: Endpoint(
+        each.api, Kind.RESPOND, each.path, frozenset({"OPTIONS"}), respond=_respond_preflight, needs_key=False
     )
-
-
-_PREFLIGHTS = {endpoint.path: _preflight(endpoint) for endpoint in ENDPOINTS if endpoint.cors}
+    for each in ENDPOINTS
+    if each.api.cors
+}
 
 
 def recognise(request: Request) -> Endpoint | None:
@@ -71,7 +102,7 @@ def recognise(request: Request) -> Endpoint | None:
         return None
     allowed = frozenset[str]()
     for endpoint in candidates:
-        if endpoint.claims is None or endpoint.claims(request):
+        if endpoint.api.claims(request):
             if request.method in endpoint.methods:
                 return endpoint
             allowed |= endpoint.methods
@@ -87,10 +118,7 @@ def recognise(request: Request) -> Endpoint | None:
 
 def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
     """The endpoint that a request's body shows it to be for, where several share its path."""
-    others = _BY_BODY.get(endpoint.path)
-    if others is None or endpoint.claims is not None:
-        return endpoint
-    for other in others:
+    for other in _BY_BODY.get(endpoint, ()):
         if request.method in other.methods and other.claims_body is not None and other.claims_body(request):
             return other
     return endpoint
@@ -98,22 +126,28 @@ def with_body(endpoint: Endpoint, request: Request) -> Endpoint:
 
 def may_have_key_in_body(endpoint: Endpoint) -> bool:
     """Whether the body of a request may have the API key."""
-    return endpoint.key_field is not None or (endpoint.claims is None and endpoint.path in _BY_BODY)
+    return endpoint.api.key_field is not None or endpoint in _BY_BODY
 
 
-def api_of(request: Request) -> Api | None:
-    """The API that a request with a wrong method, or one that could not be read, is answered in."""
-    candidates = _candidates(request) or ()
-    return next((each.api for each in candidates if each.claims is None or each.claims(request)), None)
+def api_of(request: Request) -> Api:
+    """The API in which a request is answered that is for no endpoint, or could not be read.
+
+    It has the path, or other paths with the same first segment; else it is one of those that share `/translate`.
+    """
+    candidates = _candidates(request) or _BY_SEGMENT.get(_segment(request.path), ())
+    for each in (*candidates, *_EXACT[TRANSLATE_PATH]):
+        if each.api.claims(request):
+            return each.api
+    return NATIVE
 
 
 def _candidates(request: Request) -> Candidates | None:
-    found = _EXACT.get(request.path)
+    path = request.path.rstrip("/")
+    found = _EXACT.get(path)
     if found is not None:
         return found
-    path = request.path.rstrip("/")
     for prefix, pattern, candidates in _TEMPLATES:
         if path.startswith(prefix) and (match := pattern.fullmatch(path)):
             request.variables = match.groupdict()
             return candidates
-    return _EXACT.get(path)
+    return None

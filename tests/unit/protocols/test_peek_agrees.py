@@ -18,6 +18,7 @@ from dragoman_protocols.errors import CallerError
 from dragoman_protocols.forms import fields_of
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
+from dragoman_protocols.openapi import schema_of
 from dragoman_protocols.routes import ENDPOINTS, recognise, with_body
 
 SERVED = (
@@ -103,15 +104,8 @@ FIELDS: dict[str, Any] = {
             "textType": st.sampled_from(["plain", "HTML"]),
         },
     ),
-    "native": _fields({"text": TEXTS, "target_lang": LIKELY, "source_lang": LIKELY}),
-    "libretranslate": _fields(
-        {"q": TEXTS, "target": LIKELY, "source": LIKELY, "format": st.sampled_from(["html", "text"])}
-    ),
     "deepl": st.one_of(
         st.fixed_dictionaries(_DEEPL, optional=_DEEPL_OPTIONS), _fields({**_DEEPL, **_DEEPL_OPTIONS})
-    ),
-    "google": _fields(
-        {"q": TEXTS, "target": CODES, "source": CODES, "format": st.sampled_from(["html", "text"])}
     ),
     "openai": _fields(
         {
@@ -127,7 +121,7 @@ FIELDS: dict[str, Any] = {
         }
     ),
 }
-"""By the API's name: what its JSON bodies, forms and queries are drawn from."""
+"""By the name of an API whose requests `_drawn` cannot make from its types."""
 
 _TARGET = st.fixed_dictionaries({"language": LIKELY}, optional={"script": SCRIPTS})
 _INPUT = st.fixed_dictionaries(
@@ -143,6 +137,32 @@ BODIES: dict[str, Any] = {
     )
 }
 """JSON bodies, where they have not the fields of the query."""
+
+
+def _drawn(endpoint: Endpoint) -> Any:
+    """What JSON bodies, forms and queries are drawn from: the fields of the OpenAPI document."""
+    assert endpoint.operation is not None
+    schema = schema_of(next(iter(endpoint.operation.bodies.values())))
+    likely = {name: _values(name, described) for name, described in schema["properties"].items()}
+    required = {name: likely.pop(name) for name in schema["required"]}
+    return st.one_of(st.fixed_dictionaries(required, optional=likely), _fields(required | likely))
+
+
+def _values(name: str, described: Mapping[str, Any]) -> Any:
+    """Likely values of a field, by its name and its schema."""
+    for each in (described, *described.get("anyOf", ())):
+        if "enum" in each:
+            return st.sampled_from(each["enum"])
+    if "lang" in name or name in ("source", "target"):
+        return LIKELY
+    return TEXTS if "text" in name or name == "q" else ANY
+
+
+DRAWN = {
+    endpoint: FIELDS[endpoint.api.name] if endpoint.api.name in FIELDS else _drawn(endpoint)
+    for endpoint in ENDPOINTS
+    if endpoint.peek is not None
+}
 
 PEEKED = [endpoint for endpoint in ENDPOINTS if endpoint.peek is not None and endpoint.read is not None]
 
@@ -177,7 +197,7 @@ def encoded(fields: Mapping[str, Any]) -> bytes:
 @pytest.mark.parametrize("endpoint", PEEKED, ids=lambda each: f"{each.api.name} {each.path}")
 @given(data=st.data())
 def test_likely_requests(endpoint: Endpoint, data: st.DataObject) -> None:
-    strategy = FIELDS[endpoint.api.name]
+    strategy = DRAWN[endpoint]
     fields, query = data.draw(strategy), encoded(data.draw(strategy))
     document = data.draw(BODIES.get(endpoint.api.name, st.just(fields)))
     method = data.draw(st.sampled_from(sorted(endpoint.methods)))

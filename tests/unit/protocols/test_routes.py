@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from dragoman_protocols.api import Endpoint, Request
+from dragoman_protocols.api import Endpoint, Limits, Request, Site
 from dragoman_protocols.errors import CallerError, CapacityError, MethodNotAllowedError, RequestError
+from dragoman_protocols.offer import offer_of
 from dragoman_protocols.routes import ENDPOINTS, api_of, recognise
 
 MARKS = {"azure": b"api-version=3.0"}
@@ -41,7 +42,7 @@ def test_a_wrong_method_is_refused_with_the_right_ones(endpoint: Endpoint) -> No
     with pytest.raises(MethodNotAllowedError) as refused:
         recognise(request)
     assert refused.value.allowed
-    assert api_of(request) is not None
+    assert api_of(request).name
 
 
 def test_a_slash_at_the_end_does_not_matter() -> None:
@@ -49,3 +50,15 @@ def test_a_slash_at_the_end_does_not_matter() -> None:
     assert plain is not None
     assert recognise(Request("POST", "/language/translate/v2/", b"", [])) is plain
     assert recognise(Request("POST", "/nowhere", b"", [])) is None
+    glossaries = recognise(Request("GET", "/v2/glossaries/", b"", []))
+    assert glossaries is not None
+    assert glossaries is recognise(Request("GET", "/v2/glossaries", b"", []))
+
+
+def test_the_openapi_document_is_answered_from_the_table() -> None:
+    endpoint = recognise(Request("GET", "/openapi.json", b"", []))
+    assert endpoint is not None
+    assert endpoint.respond is not None
+    site = Site(offer_of([]), (), (), Limits(None, 1))
+    paths = json.loads(endpoint.respond(Request("GET", "/openapi.json", b"", []), site).body)["paths"]
+    assert paths.keys() == {each.path for each in ENDPOINTS if each.operation is not None}

@@ -14,8 +14,9 @@ from dragoman_protocols.errors import (
     QuotaError,
     RateLimitedError,
 )
+from dragoman_protocols.keys import key_in_body, key_in_head
 from dragoman_router.access.accounts import Account
-from dragoman_router.access.keys import KeyRing, presented, presented_in_body
+from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.rates import Limits
 from dragoman_router.errors import SettingsError
 from dragoman_router.request import Request
@@ -50,7 +51,7 @@ def ring(tmp_path: Path) -> KeyRing:
     ],
 )
 def test_keys_are_found_where_each_dialect_puts_them(ring: KeyRing, asked: Request) -> None:
-    assert ring.find(presented(asked)).name == "plain"
+    assert ring.find(key_in_head(asked)).name == "plain"
 
 
 FORM = (b"content-type", b"application/x-www-form-urlencoded")
@@ -68,7 +69,7 @@ FORM = (b"content-type", b"application/x-www-form-urlencoded")
 def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
     asked = request(*headers)
     asked.body = body
-    assert ring.find(presented_in_body(asked, "api_key")).name == "plain"
+    assert ring.find(key_in_body(asked, "api_key")).name == "plain"
 
 
 @pytest.mark.parametrize(
@@ -87,17 +88,17 @@ def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ..
 def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
     asked = request(*headers)
     asked.body = body
-    assert presented_in_body(asked, "api_key") is None
+    assert key_in_body(asked, "api_key") is None
 
 
 def test_a_query_of_too_many_fields_is_refused() -> None:
     with pytest.raises(MalformedRequestError, match="query has more than 1000 fields"):
-        presented(request(query=b"?key=x" + b"&" * 5000))
+        key_in_head(request(query=b"?key=x" + b"&" * 5000))
 
 
 def test_no_key_and_a_wrong_one(ring: KeyRing) -> None:
     with pytest.raises(KeyMissingError):
-        ring.find(presented(request((b"authorization", b"Basic eHg="))))
+        ring.find(key_in_head(request((b"authorization", b"Basic eHg="))))
     with pytest.raises(KeyRefusedError) as refused:
         ring.find(b"a-plain-secre")
     assert "secre" not in str(refused.value)

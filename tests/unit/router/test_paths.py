@@ -14,8 +14,8 @@ from dragoman_protocols import errors
 from dragoman_protocols.api import Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.routes import with_body
-from dragoman_router.http.paths import document_of, family, recognise
+from dragoman_protocols.routes import api_of, with_body
+from dragoman_router.http.paths import document_of, recognise
 from dragoman_router.request import Request
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
@@ -135,9 +135,9 @@ STATUSES = {
 @pytest.mark.parametrize("path", STATUSES)
 def test_errors_have_the_status_and_shape_of_the_api(path: str) -> None:
     request = Request("POST", path, b"", [])
-    dialect = family(request)
+    api = api_of(request)
     for error, status in zip(ALL_ERRORS, STATUSES[path], strict=True):
-        answer = dialect.error(error, request)
+        answer = api.error(error, request)
         assert answer.status == status, error
         assert json.loads(answer.body)
         assert (("Retry-After", "7") in answer.headers) == isinstance(error, errors.CapacityError)
@@ -166,12 +166,15 @@ def test_languages(path: str, query: str, expected: str) -> None:
         ("/transliterate", "api-version=3.0", "azure"),
         ("/transliterate", "", "native"),
         ("/v2/nothing", "api-version=3.0", "deepl"),
+        ("/v1/nothing", "", "openai"),
+        ("/language/nothing", "", "google"),
+        ("/download_file", "", "libretranslate"),
     ],
 )
 def test_unknown_paths_get_the_errors_of_the_api_that_they_are_meant_for(
     path: str, query: str, name: str
 ) -> None:
-    assert family(Request("POST", path, query.encode(), [])).name == name
+    assert api_of(Request("POST", path, query.encode(), [])).name == name
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dragoman_protocols import errors
 from dragoman_protocols.api import (
     JSON_TYPE,
     Answer,
+    Api,
     Endpoint,
     Kind,
     Operation,
@@ -18,30 +19,32 @@ from dragoman_protocols.api import (
     error_answer,
 )
 from dragoman_protocols.azure import types
-from dragoman_protocols.azure.head import AzureError, has_numeric_codes, id_headers, is_azure
+from dragoman_protocols.azure.head import KEY_HEADER, AzureError, has_numeric_codes, id_headers, is_azure
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import peek, read
 from dragoman_protocols.errors import ErrorTable, RequestError
 
 ERRORS: ErrorTable[int] = ErrorTable(
-    (errors.MalformedRequestError, 400074),
-    (errors.BodyTooLargeError, 400077),
-    (errors.TextTooLongError, 400050),
-    (errors.UnknownLanguageError, 400019),
-    (errors.UnsupportedPairError, 400023),
-    (errors.KeyMissingError, 401000),
-    (errors.KeyRefusedError, 401000),
-    (errors.QuotaError, 403001),
-    (errors.MethodNotAllowedError, 405000),
-    (errors.UnknownPathError, 404000),
-    (errors.UnknownDeploymentError, 404001),
-    (errors.CallerError, 400000),
-    (errors.RateLimitedError, 429000),
-    (errors.CapacityError, 503000),
-    (errors.EngineDeadError, 503000),
-    (errors.DeadlineExceededError, 504000),
-    (errors.UpstreamError, 502000),
-    (RequestError, 500000),
+    {
+        errors.MalformedRequestError: 400074,
+        errors.BodyTooLargeError: 400077,
+        errors.TextTooLongError: 400050,
+        errors.UnknownLanguageError: 400019,
+        errors.UnsupportedPairError: 400023,
+        errors.KeyMissingError: 401000,
+        errors.KeyRefusedError: 401000,
+        errors.QuotaError: 403001,
+        errors.MethodNotAllowedError: 405000,
+        errors.UnknownPathError: 404000,
+        errors.UnknownDeploymentError: 404001,
+        errors.CallerError: 400000,
+        errors.RateLimitedError: 429000,
+        errors.CapacityError: 503000,
+        errors.EngineDeadError: 503000,
+        errors.DeadlineExceededError: 504000,
+        errors.UpstreamError: 502000,
+        RequestError: 500000,
+    }
 )
 """Azure's numbers: six digits, the first three of which are the HTTP status; it has none for 502 and 504.
 
@@ -62,10 +65,18 @@ STATUSES = {
 }
 
 
-class Azure:
+class Azure(Api):
     """The API."""
 
     name = "azure"
+    error_type = types.AzureErrorResponse
+    statuses = STATUSES
+    key_headers = (KEY_HEADER,)
+    key_parameters = ("subscription-key",)
+
+    def claims(self, request: Request) -> bool:
+        """See `is_azure`."""
+        return is_azure(request)
 
     def error(self, error: RequestError, request: Request) -> Answer:
         """`{"error": {"code", "message"}}` with a number of six digits."""
@@ -82,14 +93,11 @@ ENDPOINTS = (
         Kind.TRANSLATE,
         TRANSLATE_PATH,
         frozenset({"POST"}),
-        claims=is_azure,
         peek=peek,
         read=read,
         operation=Operation(
             "Translate texts into several languages.",
             list[types.TranslatedItem] | types.TranslatedItems,
-            STATUSES,
-            types.AzureErrorResponse,
             {JSON_TYPE: types.Items | types.Inputs},
             types.TranslateQuery,
             query_beside_body=True,
@@ -100,13 +108,10 @@ ENDPOINTS = (
         Kind.DETECT,
         "/detect",
         frozenset({"POST"}),
-        claims=is_azure,
         read=read_detection,
         operation=Operation(
             "Detect the languages of texts.",
             list[types.DetectedItem],
-            STATUSES,
-            types.AzureErrorResponse,
             {JSON_TYPE: types.Items},
             types.VersionQuery,
             query_beside_body=True,
@@ -117,13 +122,10 @@ ENDPOINTS = (
         Kind.RESPOND,
         "/languages",
         frozenset({"GET"}),
-        claims=is_azure,
         respond=respond_languages,
         operation=Operation(
             "List the languages.",
             types.LanguagesAnswer,
-            STATUSES,
-            types.AzureErrorResponse,
             query=types.LanguagesQuery,
         ),
     ),

@@ -21,7 +21,7 @@ from dragoman_protocols.api import (
     json_answer,
 )
 from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
-from dragoman_protocols.deepl.errors import API, STATUSES
+from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
 from dragoman_protocols.errors import UnknownPathError
 
@@ -30,8 +30,6 @@ MAX_BODY_BYTES = 128 * 1024
 
 UNLIMITED = 1_000_000_000_000
 """DeepL's limit for keys without one; clients divide by it."""
-
-KEY_FIELD = "auth_key"
 
 _GET, _POST, _BOTH = frozenset({"GET"}), frozenset({"POST"}), frozenset({"GET", "POST"})
 _ANY = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
@@ -72,15 +70,13 @@ def _operation(
     """Of an endpoint whose body, in each of some media types, or query is of one type."""
     bodies = {} if shape is None else dict.fromkeys(media, shape)
     query = None if bodies else shape
-    return Operation(summary, answer, STATUSES, types.DeepLError, bodies, query)
+    return Operation(summary, answer, bodies, query)
 
 
 def _information(
     path: str, methods: frozenset[str], respond: Callable[[Request, Site], Answer], operation: Operation
 ) -> Endpoint:
-    return Endpoint(
-        API, Kind.RESPOND, path, methods, respond=respond, key_field=KEY_FIELD, operation=operation
-    )
+    return Endpoint(API, Kind.RESPOND, path, methods, respond=respond, operation=operation)
 
 
 def _document(path: str, handle: Handler, summary: str, answer: Any) -> Endpoint:
@@ -91,7 +87,6 @@ def _document(path: str, handle: Handler, summary: str, answer: Any) -> Endpoint
         path,
         _POST,
         handle=handle,
-        key_field=KEY_FIELD,
         in_background=True,
         operation=operation,
     )
@@ -105,7 +100,6 @@ ENDPOINTS = (
         _POST,
         peek=translate.peek,
         read=translate.read,
-        key_field=KEY_FIELD,
         max_body_bytes=MAX_BODY_BYTES,
         operation=_operation(
             "Translate texts.", types.DeepLTranslations, types.TranslateShape, (JSON_TYPE, _FORM)
@@ -139,7 +133,6 @@ ENDPOINTS = (
         _POST,
         peek=documents.peek,
         read=documents.read,
-        key_field=KEY_FIELD,
         in_background=True,
         operation=_operation(
             "Translate a document.", types.UploadedShape, types.DocumentShape, ("multipart/form-data",)

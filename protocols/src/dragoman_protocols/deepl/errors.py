@@ -6,7 +6,8 @@ Source: https://developers.deepl.com/docs/best-practices/error-handling, and ans
 from __future__ import annotations
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Answer, Request, error_answer
+from dragoman_protocols.api import Answer, Api, Request, error_answer
+from dragoman_protocols.deepl.types import DeepLError
 from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, NotReadyError, RequestError
 
 
@@ -28,26 +29,20 @@ class DocumentNotDoneError(NotReadyError):
     begun = True
 
 
-ERRORS: ErrorTable[int] = ErrorTable(
-    (errors.UnknownGlossaryError, 404),
-    (errors.UnknownDictionaryError, 404),
-    (errors.UnknownPathError, 404),
-    (errors.UnknownDeploymentError, 404),
-    (errors.UnknownDocumentError, 404),
-    (errors.BodyTooLargeError, 413),
-    (errors.TextTooLongError, 413),
-    (UriTooLongError, 414),
-    (MediaTypeError, 415),
-    (errors.KeyMissingError, 403),
-    (errors.KeyRefusedError, 403),
-    (errors.QuotaError, 456),
-    (CallerError, 400),
-    (errors.UnavailableError, 503),
-    (errors.CapacityError, 429),
-    (errors.EngineDeadError, 503),
-    (errors.DeadlineExceededError, 504),
-    (errors.UpstreamError, 502),
-    (RequestError, 500),
+ERRORS = ErrorTable(
+    errors.STATUSES
+    | {
+        errors.UnknownGlossaryError: 404,
+        errors.UnknownDictionaryError: 404,
+        errors.MethodNotAllowedError: 404,
+        errors.TextTooLongError: 413,
+        UriTooLongError: 414,
+        MediaTypeError: 415,
+        errors.KeyMissingError: 403,
+        errors.QuotaError: 456,
+        errors.UnavailableError: 503,
+        errors.CapacityError: 429,
+    }
 )
 """Status of each class; DeepL has no 405."""
 
@@ -67,10 +62,14 @@ STATUSES = {
 }
 
 
-class DeepL:
+class DeepL(Api):
     """The API."""
 
     name = "deepl"
+    error_type = DeepLError
+    statuses = STATUSES
+    key_parameters = ("auth_key",)
+    key_field = "auth_key"
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"message": "…"}`, with `detail` where `message` has words that clients search for."""

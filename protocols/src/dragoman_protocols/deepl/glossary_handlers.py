@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from dragoman_protocols.api import JSON_TYPE, Answer, Endpoint, Kind, Operation, Request, json_answer
 from dragoman_protocols.deepl import glossaries, types
-from dragoman_protocols.deepl.errors import API, STATUSES, MediaTypeError
+from dragoman_protocols.deepl.errors import API, MediaTypeError
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.glossaries.entries import to_tsv
 from dragoman_protocols.glossaries.store import Change, GlossaryStore
@@ -129,8 +129,6 @@ def _endpoint(
     operation = Operation(
         (act.__doc__ or "").partition("\n")[0],
         answer,
-        STATUSES,
-        types.DeepLError,
         {JSON_TYPE: shape} if has_body and shape is not None else {},
         None if has_body else shape,
         status=status,
@@ -141,7 +139,6 @@ def _endpoint(
         path,
         frozenset({method}),
         handle=handle,
-        key_field="auth_key",
         operation=operation,
     )
 

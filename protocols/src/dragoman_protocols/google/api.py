@@ -16,6 +16,7 @@ from dragoman_protocols.api import (
     FORM_TYPE,
     JSON_TYPE,
     Answer,
+    Api,
     Detect,
     Endpoint,
     Kind,
@@ -49,20 +50,22 @@ PATH = "/language/translate/v2"
 MAX_SEGMENTS = 128
 
 ERRORS: ErrorTable[tuple[int, str, str]] = ErrorTable(
-    (errors.BodyTooLargeError, (413, "INVALID_ARGUMENT", "uploadTooLarge")),
-    (errors.MethodNotAllowedError, (405, "UNIMPLEMENTED", "httpMethodNotAllowed")),
-    (errors.UnknownPathError, (404, "NOT_FOUND", "notFound")),
-    (errors.UnknownDeploymentError, (404, "NOT_FOUND", "notFound")),
-    (errors.KeyMissingError, (401, "UNAUTHENTICATED", "required")),
-    (errors.KeyRefusedError, (403, "PERMISSION_DENIED", "forbidden")),
-    (errors.QuotaError, (429, "RESOURCE_EXHAUSTED", "quotaExceeded")),
-    (errors.CallerError, (400, "INVALID_ARGUMENT", "invalid")),
-    (errors.RateLimitedError, (429, "RESOURCE_EXHAUSTED", "rateLimitExceeded")),
-    (errors.CapacityError, (503, "UNAVAILABLE", "backendError")),
-    (errors.EngineDeadError, (503, "UNAVAILABLE", "backendError")),
-    (errors.DeadlineExceededError, (504, "DEADLINE_EXCEEDED", "backendError")),
-    (errors.UpstreamError, (502, "INTERNAL", "backendError")),
-    (RequestError, (500, "INTERNAL", "backendError")),
+    {
+        errors.BodyTooLargeError: (413, "INVALID_ARGUMENT", "uploadTooLarge"),
+        errors.MethodNotAllowedError: (405, "UNIMPLEMENTED", "httpMethodNotAllowed"),
+        errors.UnknownPathError: (404, "NOT_FOUND", "notFound"),
+        errors.UnknownDeploymentError: (404, "NOT_FOUND", "notFound"),
+        errors.KeyMissingError: (401, "UNAUTHENTICATED", "required"),
+        errors.KeyRefusedError: (403, "PERMISSION_DENIED", "forbidden"),
+        errors.QuotaError: (429, "RESOURCE_EXHAUSTED", "quotaExceeded"),
+        errors.CallerError: (400, "INVALID_ARGUMENT", "invalid"),
+        errors.RateLimitedError: (429, "RESOURCE_EXHAUSTED", "rateLimitExceeded"),
+        errors.CapacityError: (503, "UNAVAILABLE", "backendError"),
+        errors.EngineDeadError: (503, "UNAVAILABLE", "backendError"),
+        errors.DeadlineExceededError: (504, "DEADLINE_EXCEEDED", "backendError"),
+        errors.UpstreamError: (502, "INTERNAL", "backendError"),
+        RequestError: (500, "INTERNAL", "backendError"),
+    }
 )
 """Status, Google's name for it, and a reason."""
 
@@ -93,10 +96,14 @@ _TRANSLATION = msgspec.json.Decoder(Translation)
 _DETECTION = msgspec.json.Decoder(types.Detection)
 
 
-class Google:
+class Google(Api):
     """The API."""
 
     name = "google"
+    error_type = types.GoogleErrorResponse
+    statuses = STATUSES
+    key_headers = (b"x-goog-api-key",)
+    key_parameters = ("key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code", "message", "errors", "status"}}`."""
@@ -210,8 +217,6 @@ def _operation(summary: str, query: type, answer: type) -> Operation:
     return Operation(
         summary,
         answer,
-        STATUSES,
-        types.GoogleErrorResponse,
         {JSON_TYPE: query, FORM_TYPE.decode(): query},
         query,
         body_required=False,

@@ -16,6 +16,7 @@ from dragoman_protocols.api import (
     FORM_TYPE,
     JSON_TYPE,
     Answer,
+    Api,
     Detect,
     Endpoint,
     Kind,
@@ -44,20 +45,16 @@ from dragoman_protocols.translation import Format, TranslationRequest, Translati
 if TYPE_CHECKING:
     from dragoman_protocols.detection import Detection
 
-ERRORS: ErrorTable[int] = ErrorTable(
-    (errors.MethodNotAllowedError, 405),
-    (errors.UnknownPathError, 404),
-    (errors.UnknownDeploymentError, 404),
-    (errors.UnknownDocumentError, 404),
-    (errors.KeyMissingError, 403),
-    (errors.KeyRefusedError, 403),
-    (errors.QuotaError, 403),
-    (errors.CallerError, 400),
-    (errors.UnavailableError, 503),
-    (errors.EngineDeadError, 503),
-    (errors.CapacityError, 429),
-    (errors.UpstreamError, 502),
-    (RequestError, 500),
+ERRORS = ErrorTable(
+    errors.STATUSES
+    | {
+        errors.BodyTooLargeError: 400,
+        errors.KeyMissingError: 403,
+        errors.QuotaError: 403,
+        errors.UnavailableError: 503,
+        errors.CapacityError: 429,
+        errors.DeadlineExceededError: 500,
+    }
 )
 """Statuses. LibreTranslate has no 503: here it says that another replica, or this one later, can answer."""
 
@@ -89,10 +86,15 @@ DEFAULT_TARGET = "en"
 """The target that a page begins with, where it is served."""
 
 
-class LibreTranslate:
+class LibreTranslate(Api):
     """The API."""
 
     name = "libretranslate"
+    error_type = types.LibreTranslateError
+    statuses = STATUSES
+    key_parameters = ("api_key",)
+    key_field = "api_key"
+    cors = True
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": "…"}`."""
@@ -264,7 +266,7 @@ def _operation(
     media: tuple[str, ...] = (JSON_TYPE, FORM_TYPE.decode()),
 ) -> Operation:
     bodies = {} if request is None else dict.fromkeys(media, request)
-    return Operation(summary, answer, STATUSES, types.LibreTranslateError, bodies, body_required=False)
+    return Operation(summary, answer, bodies, body_required=False)
 
 
 API = LibreTranslate()
@@ -278,8 +280,6 @@ ENDPOINTS = (
         claims_body=speaks_libretranslate,
         peek=peek,
         read=read,
-        key_field="api_key",
-        cors=True,
         operation=_operation(
             "Translate one text or several of the field `q`.",
             types.LibreTranslateResponse,
@@ -292,8 +292,6 @@ ENDPOINTS = (
         "/detect",
         _POST,
         read=read_detection,
-        key_field="api_key",
-        cors=True,
         operation=_operation("Detect the language of a text.", list[types.Detected], types.DetectRequest),
     ),
     Endpoint(
@@ -303,8 +301,6 @@ ENDPOINTS = (
         # argostranslate sends POST.
         _GET | _POST,
         respond=respond_languages,
-        key_field="api_key",
-        cors=True,
         operation=_operation("List the languages with their targets.", list[types.ListedLanguage]),
     ),
     Endpoint(
@@ -313,7 +309,6 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
-        cors=True,
         operation=_operation("Limits, and whether a key is required.", types.Settings),
     ),
     Endpoint(
@@ -323,7 +318,6 @@ ENDPOINTS = (
         _GET,
         respond=respond_health,
         needs_key=False,
-        cors=True,
         operation=_operation("Whether requests are taken.", types.Health),
     ),
     Endpoint(
@@ -333,7 +327,6 @@ ENDPOINTS = (
         _POST,
         respond=respond_suggestion,
         needs_key=False,
-        cors=True,
         operation=_operation("Refused: suggestions are disabled.", None),
     ),
     Endpoint(
@@ -343,8 +336,6 @@ ENDPOINTS = (
         _POST,
         peek=peek_file,
         read=read_file,
-        key_field="api_key",
-        cors=True,
         operation=_operation(
             "Translate a file; the answer has the URL of the translation.",
             types.TranslatedFile,
@@ -360,7 +351,6 @@ ENDPOINTS = (
         handle=handle_download,
         # The key is a secret itself.
         needs_key=False,
-        cors=True,
         operation=_operation("Fetch a translated file, while it is kept.", None),
     ),
 )

@@ -15,6 +15,7 @@ import msgspec
 from dragoman_protocols.api import (
     JSON_TYPE,
     Answer,
+    Api,
     Endpoint,
     Kind,
     Need,
@@ -72,10 +73,13 @@ _PEEK = msgspec.json.Decoder(_Peeked)
 _READ = msgspec.json.Decoder(ChatRequest)
 
 
-class OpenAI:
+class OpenAI(Api):
     """The API."""
 
     name = "openai"
+    error_type = types.OpenAIErrorResponse
+    statuses = STATUSES
+    key_headers = (b"api-key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """See `error_body`."""
@@ -232,8 +236,6 @@ ENDPOINTS = (
         operation=Operation(
             "Translate the last message, or chat.",
             types.ChatAnswer,
-            STATUSES,
-            types.OpenAIErrorResponse,
             {JSON_TYPE: ChatRequest},
             streams=True,
         ),
@@ -244,7 +246,7 @@ ENDPOINTS = (
         _MODELS,
         frozenset({"GET"}),
         respond=respond_models,
-        operation=Operation("List the models.", types.Models, {}, types.OpenAIErrorResponse),
+        operation=Operation("List the models.", types.Models, errors=frozenset()),
     ),
     Endpoint(
         API,
@@ -252,8 +254,6 @@ ENDPOINTS = (
         f"{_MODELS}/{{name}}",
         frozenset({"GET"}),
         respond=respond_model,
-        operation=Operation(
-            "One model by its name.", types.Model, {404: STATUSES[404]}, types.OpenAIErrorResponse
-        ),
+        operation=Operation("One model by its name.", types.Model, errors=frozenset({404})),
     ),
 )

@@ -20,22 +20,24 @@ INVALID, UNAVAILABLE = "invalid_request_error", "service_unavailable_error"
 NO_MODEL = "model_not_found"
 
 ERRORS: ErrorTable[tuple[int, str, str | None, str | None]] = ErrorTable(
-    (errors.TextTooLongError, (400, INVALID, "context_length_exceeded", "messages")),
-    (errors.BodyTooLargeError, (413, INVALID, None, None)),
-    (errors.MethodNotAllowedError, (405, INVALID, None, None)),
-    (errors.UnknownPathError, (404, INVALID, None, None)),
-    (errors.ModelNotFoundError, (404, INVALID, NO_MODEL, "model")),
-    (errors.UnknownDeploymentError, (404, INVALID, NO_MODEL, None)),
-    (errors.KeyMissingError, (401, INVALID, None, None)),
-    (errors.KeyRefusedError, (401, INVALID, None, None)),
-    (errors.QuotaError, (429, INVALID, None, None)),
-    (errors.CallerError, (400, INVALID, None, None)),
-    (errors.RateLimitedError, (429, "rate_limit_error", None, None)),
-    (errors.CapacityError, (503, UNAVAILABLE, None, None)),
-    (errors.EngineDeadError, (503, UNAVAILABLE, None, None)),
-    (errors.DeadlineExceededError, (504, "timeout_error", None, None)),
-    (errors.UpstreamError, (502, "server_error", None, None)),
-    (RequestError, (500, "server_error", None, None)),
+    {
+        errors.TextTooLongError: (400, INVALID, "context_length_exceeded", "messages"),
+        errors.BodyTooLargeError: (413, INVALID, None, None),
+        errors.MethodNotAllowedError: (405, INVALID, None, None),
+        errors.UnknownPathError: (404, INVALID, None, None),
+        errors.ModelNotFoundError: (404, INVALID, NO_MODEL, "model"),
+        errors.UnknownDeploymentError: (404, INVALID, NO_MODEL, None),
+        errors.KeyMissingError: (401, INVALID, None, None),
+        errors.KeyRefusedError: (401, INVALID, None, None),
+        errors.QuotaError: (429, INVALID, None, None),
+        errors.CallerError: (400, INVALID, None, None),
+        errors.RateLimitedError: (429, "rate_limit_error", None, None),
+        errors.CapacityError: (503, UNAVAILABLE, None, None),
+        errors.EngineDeadError: (503, UNAVAILABLE, None, None),
+        errors.DeadlineExceededError: (504, "timeout_error", None, None),
+        errors.UpstreamError: (502, "server_error", None, None),
+        RequestError: (500, "server_error", None, None),
+    }
 )
 """Status, type, code (None: the error's own) and param."""
 

@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from dragoman_protocols.errors import KeyRefusedError
+from dragoman_protocols.keys import key_in_body, key_in_head
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
-from dragoman_router.access.keys import Key, KeyRing, presented, presented_in_body
+from dragoman_router.access.keys import Key, KeyRing
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
@@ -52,7 +53,7 @@ class Gate:
         Raises:
             KeyRefusedError: A key was sent, and it is not known.
         """
-        if self._ring is not None and (key := presented(request)):
+        if self._ring is not None and (key := key_in_head(request)):
             request.key_name = self._ring.find(key).name
 
     def lacks_key(self, request: Request) -> bool:
@@ -70,7 +71,7 @@ class Gate:
             KeyMissingError: There is none.
             KeyRefusedError: It is not known.
         """
-        self.check(request, None if field is None else presented_in_body(request, field))
+        self.check(request, None if field is None else key_in_body(request, field))
 
     def check(self, request: Request, key: bytes | None) -> None:
         """Check a key that was found.

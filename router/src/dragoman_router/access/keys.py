@@ -10,28 +10,18 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from dragoman_protocols.errors import KeyMissingError, KeyRefusedError
-from dragoman_protocols.forms import field_of, first
+from dragoman_protocols.keys import MAX_KEY_BYTES
 from dragoman_router.access.accounts import Account
 from dragoman_router.access.rates import Limits
 from dragoman_router.errors import SettingsError
-from dragoman_router.request import Request
 
 SHORTEST = 8
-LONGEST_BYTES = 4096
 KEY_NEEDED = "an API key is required; send it in the way of your client's API"
-
-SCHEMES = (b"bearer ", b"deepl-auth-key ")
-KEY_HEADERS = (b"ocp-apim-subscription-key", b"x-api-key", b"x-goog-api-key", b"api-key")
-KEY_PARAMETERS = ("key", "api_key", "auth_key", "subscription-key")
-SECRET_HEADERS = frozenset({b"authorization", *KEY_HEADERS})
-"""Not passed on once the router has checked them."""
 
 
 class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -122,7 +112,7 @@ class KeyRing:
         """
         if not presented:
             raise KeyMissingError(KEY_NEEDED)
-        digest = self._digest(presented[:LONGEST_BYTES])
+        digest = self._digest(presented[:MAX_KEY_BYTES])
         key = self._keys.get(digest)
         if key is None or not hmac.compare_digest(key.digest, digest):
             raise KeyRefusedError("this API key is not known here")
@@ -138,54 +128,6 @@ class KeyRing:
 
     def _digest(self, key: bytes) -> bytes:
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
-
-
-def presented(request: Request) -> bytes | None:
-    """The key that the head of a request carries: in a header, or in the query.
-
-    Raises:
-        MalformedRequestError: The query has too many fields, or is not UTF-8.
-    """
-    for name, value in request.headers:
-        if name == b"authorization":
-            lowered = value[:20].lower()
-            for scheme in SCHEMES:
-                if lowered.startswith(scheme):
-                    return value[len(scheme) :].strip()
-        elif name in KEY_HEADERS:
-            return value.strip()
-    if request.query and (b"key=" in request.query):
-        fields = request.query_fields()
-        for parameter in KEY_PARAMETERS:
-            if key := first(fields, parameter):
-                return key.encode()
-    return None
-
-
-def presented_in_body(request: Request, field: str) -> bytes | None:
-    """The key that the body of a request carries; whatever else is in it is not read.
-
-    Args:
-        request: Its body is read.
-        field: Where the API's clients put it.
-    """
-    key: str | None = None
-    if request.is_form:
-        key = field_of(request.body, field, LONGEST_BYTES)
-    elif request.upload is None:
-        # Where it is no JSON, or the key no string, there is none: the body is refused once a key is known.
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            key = _IN_JSON[field].decode(request.body).key
-    return key.encode() if key else None
-
-
-def _in_json(field: str) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(
-        msgspec.defstruct("_Body", [("key", str | None, msgspec.field(default=None, name=field))])
-    )
-
-
-_IN_JSON = {field: _in_json(field) for field in ("api_key", "auth_key")}
 
 
 def _parsed(name: str, text: bytes) -> tuple[str, Limits]:

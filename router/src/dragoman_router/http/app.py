@@ -26,7 +26,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader
-from dragoman_protocols.routes import may_have_key_in_body, with_body
+from dragoman_protocols.routes import api_of, may_have_key_in_body, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
@@ -35,7 +35,7 @@ from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.attach_glossaries import Glossaries
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import fetch, owner
-from dragoman_router.http.paths import document_of, family, recognise
+from dragoman_router.http.paths import document_of, recognise
 from dragoman_router.http.placement import DOCUMENT, Catalogue, Detector, Placement, place
 from dragoman_router.http.proxy import Answered, Job, Proxy
 from dragoman_router.http.request import (
@@ -184,7 +184,7 @@ class App:
                 await read_body(request, receive, limit, reservation)
                 endpoint = with_body(endpoint, request)
                 if keyless is not None:
-                    keyless.late(request, endpoint.key_field)
+                    keyless.late(request, endpoint.api.key_field)
             if kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
@@ -217,7 +217,7 @@ class App:
     def _error(self, error: RequestError, request: Request, endpoint: Endpoint | None) -> Answer:
         """An error in the format of the request's API."""
         # Also where the body was not read: a form is for another API than JSON.
-        api = family(request) if endpoint is None else with_body(endpoint, request).api
+        api = api_of(request) if endpoint is None else with_body(endpoint, request).api
         return api.error(error, request)
 
     def _report(self) -> None:
@@ -245,7 +245,7 @@ class App:
         Raises:
             KeyMissingError: It has none, or not within the first `max_body_bytes`.
         """
-        field = endpoint.key_field or ""
+        field = endpoint.api.key_field or ""
         form = MultipartReader(request.header(b"content-type"))
         seen = 0
 

@@ -6,8 +6,9 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
+from dragoman_protocols.keys import SECRET_HEADERS
 from dragoman_router.access.gate import Gate
-from dragoman_router.access.keys import SECRET_HEADERS, KeyRing
+from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits

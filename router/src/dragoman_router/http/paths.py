@@ -7,14 +7,8 @@ import re
 
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
 from dragoman_protocols import routes
-from dragoman_protocols.api import Api, Endpoint, Kind
-from dragoman_protocols.azure.api import API as AZURE
-from dragoman_protocols.azure.head import is_azure
+from dragoman_protocols.api import Endpoint, Kind
 from dragoman_protocols.errors import UnknownPathError
-from dragoman_protocols.google.api import API as GOOGLE
-from dragoman_protocols.libretranslate.api import API as LIBRETRANSLATE
-from dragoman_protocols.native import API as NATIVE
-from dragoman_protocols.openai.api import API as OPENAI
 from dragoman_router.request import Request
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -23,14 +17,6 @@ _DOCUMENTS = (
     re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
 )
 """Paths of documents that pods have."""
-
-FAMILIES: tuple[tuple[str, Api], ...] = (
-    ("/translate_file", LIBRETRANSLATE),
-    ("/download_file", LIBRETRANSLATE),
-    ("/v1/", OPENAI),
-    ("/language/", GOOGLE),
-)
-"""Whose errors an unknown path gets."""
 
 PRIVATE = frozenset({"/livez", "/readyz", "/startupz", "/metrics", "/drained"})
 """Paths of a pod that are for the cluster."""
@@ -47,7 +33,7 @@ def recognise(request: Request) -> Endpoint:
     if found is not None:
         return found
     if request.deployment is not None and not _is_private(request.path):
-        return Endpoint(family(request), Kind.DETECT, request.path, frozenset())
+        return Endpoint(routes.api_of(request), Kind.DETECT, request.path, frozenset())
     raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
 
 
@@ -58,15 +44,6 @@ def document_of(request: Request) -> str | None:
         if found is not None:
             return found[1]
     return None
-
-
-def family(request: Request) -> Api:
-    """The API whose errors a request gets that could not be recognised."""
-    known = routes.api_of(request)
-    if known is not None:
-        return known
-    other = AZURE if is_azure(request) else NATIVE
-    return next((api for prefix, api in FAMILIES if request.path.startswith(prefix)), other)
 
 
 def _is_private(path: str) -> bool:

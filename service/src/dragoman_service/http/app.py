@@ -6,17 +6,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry
 from starlette.exceptions import HTTPException
+from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from dragoman_protocols import native
 from dragoman_protocols.api import Limits, Site
 from dragoman_protocols.api import Request as ApiRequest
-from dragoman_protocols.errors import DefectError
+from dragoman_protocols.errors import DefectError, MethodNotAllowedError, RequestError, UnknownPathError
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.openapi import document
-from dragoman_protocols.routes import ENDPOINTS
+from dragoman_protocols.routes import api_of
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.checks import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
@@ -81,7 +80,7 @@ def create_app(
     guards = GuardProcess() if _has_guard_process(settings) else None
     translator = translator_of(settings, tracing.engine(engine), metrics, guards)
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
-    app = FastAPI(title="Dragoman engine pod", docs_url=None, redoc_url=None)
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
     app.state.client_stalled = metrics.stalled.inc
     app.state.watches = [
@@ -113,7 +112,6 @@ def create_app(
         quota=Quota(settings.deepl_character_limit),
     )
     app.add_middleware(RouterWatch, lifecycle=lifecycle)
-    app.openapi = partial(document, ENDPOINTS, app.title, app.version)  # type: ignore[method-assign]
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _last_handler(metrics))
     return app
@@ -127,12 +125,18 @@ def _has_guard_process(settings: Settings) -> bool:
 
 
 async def _no_such_route(request: Request, error: Exception) -> Response:
-    """404 and 405 in the shape of all other errors."""
+    """404 and 405 in the format of the API that the path is nearest to."""
     if not isinstance(error, HTTPException):
         raise error
-    code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "bad_request")
-    message = f"{request.method} {request.url.path}: {error.detail}"
-    return JSONResponse({"error": {"code": code, "message": message}}, error.status_code)
+    asked = ApiRequest(
+        request.method, request.scope["path"], request.scope["query_string"], request.scope["headers"]
+    )
+    here = f"nothing here at {asked.path[:100]!r}"
+    cause: RequestError = UnknownPathError(here)
+    if error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "").split(", ")
+        cause = MethodNotAllowedError(f"{here} with {asked.method}: use {' or '.join(allowed)}", allowed)
+    return response_of(api_of(asked).error(cause, asked))
 
 
 def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:

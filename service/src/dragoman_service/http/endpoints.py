@@ -71,9 +71,7 @@ class Endpoints:
         try:
             endpoint = recognise(request)
         except MethodNotAllowedError as error:
-            api = api_of(request)
-            assert api is not None
-            await response_of(api.error(error, request))(scope, receive, send)
+            await response_of(api_of(request).error(error, request))(scope, receive, send)
             return
         if endpoint is None:
             await self._app(scope, receive, send)
