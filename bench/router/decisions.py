@@ -77,12 +77,12 @@ async def main() -> None:
     picked: list[Any] = []
 
     def decide(at: int) -> None:
-        match = fleet.pairs.find("en", (f"de-x{at % 50}",))
+        match = fleet.catalogue.find("en", (f"de-x{at % 50}",))
         backend = fleet.backends[match.keys[at % len(match.keys)]]
         picked.append((backend, backend.pick()))
 
     def decide_anew(at: int) -> None:
-        fleet.pairs.find(f"fr-r{at}", (f"de-x{at % 50}",))
+        fleet.catalogue.find(f"fr-r{at}", (f"de-x{at % 50}",))
 
     def change(at: int) -> None:
         sink.put(slice_of(at % DEPLOYMENTS, leaving="3"))

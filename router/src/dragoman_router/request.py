@@ -16,9 +16,11 @@ class Request(api.Request):
         raw_path: The path as it came, without the prefix that names a deployment.
         deployment: `NAMESPACE/NAME` where the request names one.
         key_name: Name of the API key, once it was found.
+        reserved_bytes: Memory that its body takes.
     """
 
     client: str = ""
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None
+    reserved_bytes: int = 0

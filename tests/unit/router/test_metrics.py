@@ -15,14 +15,15 @@ from dragoman_router.routing.deployments import Deployment
 async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
     metrics = Metrics(fleet, dict)
+    backends = {}
 
     def count(key: str) -> None:
-        metrics.answered(key, "native", 200, 0.1)
+        backends[key].responses.add("native", 200, 0.1)
         metrics.failed(key, "refused")
         metrics.waited(key, 0.1)
 
     for name in ("demo", "other"):
-        fleet.put(Deployment(f"default/{name}"))
+        backends[f"default/{name}"] = fleet.put(Deployment(f"default/{name}"))
         count(f"default/{name}")
     assert b"default/demo" in generate_latest(metrics.registry)
     fleet.remove("default/demo")

@@ -10,16 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols import errors
-from dragoman_protocols.api import Kind, Limits, Site
+from dragoman_protocols import errors, routes
+from dragoman_protocols.api import Endpoint, Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, with_body
-from dragoman_router.http.paths import document_of, recognise
+from dragoman_router.http.paths import any_path, document_of
 from dragoman_router.request import Request
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
+
+
+def recognise(request: Request) -> Endpoint:
+    """As `App` finds the endpoint of a request."""
+    return routes.recognise(request) or any_path(request)
 
 
 OFFER = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})

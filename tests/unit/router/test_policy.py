@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_contract.languages import Languages, serves
-from dragoman_router.http.request import FORM, traceparent
+from dragoman_router.http.proxy import FORM, traceparent
 from dragoman_router.routing import health
 from dragoman_router.routing.deployments import Deployment
 from dragoman_router.routing.health import HEALTHY
-from dragoman_router.routing.pairs import PairIndex, fallbacks
+from dragoman_router.routing.placement import Catalogue, fallbacks
 from dragoman_router.routing.replicas import choose, pressure, split, weight
 from dragoman_router.routing.retry import MAX_BROKEN, RESERVE, Failure, RetryBudget, may_retry
 
@@ -26,8 +26,8 @@ LISTED = st.lists(
 ).map(tuple)
 
 
-def index(*deployments: Deployment) -> PairIndex:
-    made = PairIndex()
+def index(*deployments: Deployment) -> Catalogue:
+    made = Catalogue()
     for deployment in deployments:
         made.put(deployment)
     return made

@@ -79,7 +79,7 @@ async def test_a_slot_granted_in_the_turn_of_the_time_out_is_used() -> None:
     asked = await held(proxy, backend)
     backend.release(endpoint)
     answered = await asked
-    answered.close()
+    Proxy.close(answered)
     assert_idle(backend, endpoint)
 
 

@@ -16,9 +16,9 @@ from dragoman_contract.languages import Languages
 from dragoman_contract.serving import bound_socket
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.fleet.background import BackgroundTasks
-from dragoman_router.http.app import State
 from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import http_server
+from dragoman_router.http.state import State
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 from dragoman_router.state.opening import open_state

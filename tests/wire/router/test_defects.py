@@ -37,14 +37,14 @@ async def test_before_the_answer(
     router: Any, start_upstream: Any, caplog: pytest.LogCaptureFixture, path: str, body: object, error: object
 ) -> None:
     router.serve("one", (await start_upstream()).replica())
-    offer, router.state.catalogue.offer = router.state.catalogue.offer, broken
+    offer, router.state.fleet.catalogue.offer = router.state.fleet.catalogue.offer, broken
     status, answer, _ = await router.post(path, body)
     assert (status, answer) == (500, error)
-    assert (defects(router), router.state.active, router.state.memory.used_bytes) == (1, 0, 0)
+    assert (defects(router), router.state.active, router.state.body_bytes) == (1, 0, 0)
     (logged,) = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert "ZeroDivisionError: a defect of a test" in caplog.text
     assert logged.exc_info
-    router.state.catalogue.offer = offer
+    router.state.fleet.catalogue.offer = offer
     assert (await router.translate())[0] == 200
 
 

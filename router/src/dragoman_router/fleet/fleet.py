@@ -1,4 +1,4 @@
-"""All deployments, by key, by name and by the pairs that they serve.
+"""All deployments, with what they serve.
 
 A source applies its changes one deployment at a time; requests see them with their next choice.
 """
@@ -12,7 +12,7 @@ from random import Random
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.routing.deployments import Deployment, Replica
-from dragoman_router.routing.pairs import PairIndex
+from dragoman_router.routing.placement import Catalogue
 
 
 def _ignore(backend: Backend, endpoint: Endpoint) -> None:
@@ -29,52 +29,36 @@ class Fleet:
 
     def __init__(self, limits: QueueLimits, chance: Random) -> None:
         self.backends: dict[str, Backend] = {}
-        self.pairs = PairIndex()
-        self.version = 0
+        self.catalogue = Catalogue()
         self.synced = asyncio.Event()
         self.departed: set[Endpoint] = set()
         """Removed, with requests in flight that may still be answered, or reach their deadline."""
-        self.changed = asyncio.Event()
         self.on_terminating: Callable[[Backend, Endpoint], None] = _ignore
         self.on_ejected: Callable[[Backend, Endpoint], None] = _ignore
         self.on_removed: Callable[[str], None] = lambda _: None
         self._limits = limits
         self._chance = chance
-        self._names: dict[str, list[str]] = {}
         self._replicas: dict[str, list[Replica]] = {}
 
     def put(self, deployment: Deployment) -> Backend:
         """Add or update a deployment."""
-        self.version += 1
         backend = self.backends.get(deployment.key)
         if backend is None:
             backend = Backend(
-                deployment,
-                self._limits,
-                self._chance,
-                self.changed.set,
-                lambda *found: self.on_ejected(*found),
-                self.departed,
+                deployment, self._limits, self._chance, lambda *found: self.on_ejected(*found), self.departed
             )
             self.backends[deployment.key] = backend
             backend.set_replicas(self._replicas.get(deployment.key, ()))
         else:
-            self._forget_name(backend.deployment)
             backend.deployment = deployment
-        self._names.setdefault(deployment.name, []).append(deployment.key)
-        if deployment.weight:
-            self.pairs.put(deployment)
-        else:
-            self.pairs.remove(deployment.key)
+        self.catalogue.put(deployment)
         return backend
 
     def remove(self, key: str) -> None:
         """Remove a deployment."""
-        self.version += 1
         backend = self.backends.pop(key, None)
         if backend is not None:
-            self.pairs.remove(key)
-            self._forget_name(backend.deployment)
+            self.catalogue.remove(key)
             backend.close()
             self.on_removed(key)
 
@@ -96,14 +80,3 @@ class Fleet:
             if endpoint is not None:
                 return backend, endpoint
         return None
-
-    def named(self, name: str) -> list[str]:
-        """Keys of the deployments with this served model name, or this key."""
-        return [name] if name in self.backends else self._names.get(name, [])
-
-    def _forget_name(self, deployment: Deployment) -> None:
-        keys = self._names.get(deployment.name, [])
-        if deployment.key in keys:
-            keys.remove(deployment.key)
-        if not keys:
-            self._names.pop(deployment.name, None)

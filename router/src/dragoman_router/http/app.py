@@ -1,61 +1,55 @@
-"""The ASGI application: from the head of a request to the last byte of its response."""
+"""The ASGI application: reads a request within limits of size and memory, admits it, answers or forwards it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     DEPLOYMENT_HEADER,
+    DEPLOYMENT_PREFIX,
     ENDPOINT_HEADER,
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange
+from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange, discard_body
 from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
 from dragoman_protocols.errors import (
+    BodyTooLargeError,
     DefectError,
     DrainingError,
     KeyMissingError,
+    OverloadedError,
     RequestError,
 )
-from dragoman_protocols.forms import first
-from dragoman_protocols.multipart import MultipartReader
-from dragoman_protocols.routes import api_of, may_have_key_in_body, with_body
+from dragoman_protocols.routes import api_of, may_have_key_in_body, recognise, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
-from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.http.attach_glossaries import Glossaries
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import fetch, owner
-from dragoman_router.http.paths import document_of, recognise
-from dragoman_router.http.placement import DOCUMENT, Catalogue, Detector, Placement, place
-from dragoman_router.http.proxy import Answered, Job, Proxy
-from dragoman_router.http.request import (
-    HOP_BY_HOP,
-    BodyMemory,
-    BodyReservation,
-    ClientDisconnectedError,
-    HeadWriter,
-    Receive,
-    Scope,
-    Send,
-    read_body,
-    read_head,
-)
-from dragoman_router.metrics import Metrics
+from dragoman_router.http.job import Answered, Job
+from dragoman_router.http.paths import any_path, document_of
+from dragoman_router.http.proxy import HOP_BY_HOP
+from dragoman_router.http.state import State
+from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import Request
+from dragoman_router.routing.placement import DOCUMENT, Placement, Undetected, place
 from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
 
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 PEEKED = (Kind.TRANSLATE, Kind.FILE)
 """A tuple, the commonest first: comparing is cheaper than hashing an Enum."""
@@ -65,54 +59,17 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
     name.lower().encode() for name in (CHARACTERS_HEADER, DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
 )
 
-
+PREFIX = DEPLOYMENT_PREFIX.encode()
+NO_MEMORY = "the router's memory limit for request bodies is reached; retry later"
 WITHOUT_BODY = (204, 304)
 INLINE_BYTES = 4_000
 """Larger requests for glossaries are read in a thread: checking entries takes about 1 ms for this many bytes."""
 NEVER_S = float("inf")
 TIMEOUT = TIMEOUT_HEADER.lower().encode()
 
-POLL_S = 0.05
-"""Interval at which a drain checks for active requests; an event would cost each request."""
 
-
-@dataclass(slots=True)
-class State:
-    """The parts and the state of a running router.
-
-    Args:
-        fleet: Deployments.
-        catalogue: The languages that they serve together.
-        proxy: Forwards requests.
-        gate: Keys and rates; None: neither is configured.
-        metrics: Counts.
-        memory: For bodies.
-        detect: Detects languages.
-        heads: Writes heads for replicas.
-        glossaries: Those that clients made here.
-        draining: Whether this router terminates.
-        drained: Whether the drain timed out; requests that are cancelled from then on get 503.
-        active: Requests that are not answered.
-    """
-
-    fleet: Fleet
-    catalogue: Catalogue
-    proxy: Proxy
-    gate: Gate | None
-    metrics: Metrics
-    memory: BodyMemory
-    detect: Detector
-    heads: HeadWriter
-    glossaries: Glossaries
-    draining: bool = False
-    drained: bool = False
-    active: int = 0
-
-    async def idle(self, hurry: asyncio.Event) -> None:
-        """Wait until no request is active, or the event is set."""
-        while self.active and not hurry.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), POLL_S)
+class ClientDisconnectedError(Exception):
+    """The client disconnected before its request was complete."""
 
 
 class App:
@@ -138,12 +95,12 @@ class App:
             return
         connection: BoundedProtocol = scope["extensions"][EXTENSION]
         exchange = connection.exchange
-        reservation = BodyReservation(self._state.memory)
+        request = read_head(scope)
         self._state.active += 1
         if self._polling is not None:
             self._polling.extend()
         try:
-            await self._answer(scope, receive, exchange, reservation)
+            await self._answer(request, receive, exchange)
         except ClientDisconnectedError:
             self._state.metrics.disconnects.inc()
         except ExchangeError:
@@ -158,16 +115,13 @@ class App:
             connection.abort()
         finally:
             self._state.active -= 1
-            reservation.close()
+            self._state.body_bytes -= request.reserved_bytes
 
-    async def _answer(
-        self, scope: Scope, receive: Receive, exchange: Exchange, reservation: BodyReservation
-    ) -> None:
+    async def _answer(self, request: Request, receive: Receive, exchange: Exchange) -> None:
         began_s = self._loop.time()
-        request = read_head(scope)
         endpoint: Endpoint | None = None
         try:
-            endpoint = recognise(request)
+            endpoint = recognise(request) or any_path(request)
             kind = endpoint.kind
             gate = self._state.gate
             keyless: Gate | None = None
@@ -178,10 +132,12 @@ class App:
                     if not may_have_key_in_body(endpoint):
                         raise KeyMissingError(KEY_NEEDED)
             if kind is Kind.FILE:
-                await self._read_upload(request, endpoint, receive, reservation, keyless)
+                upload = UploadReader(request, endpoint, keyless, self._settings.max_body_bytes)
+                await self._read_body(request, receive, self._settings.max_file_bytes, upload.feed)
+                request.upload = upload.finish()
             else:
                 limit = endpoint.body_limit(self._settings.max_body_bytes)
-                await read_body(request, receive, limit, reservation)
+                await self._read_body(request, receive, limit)
                 endpoint = with_body(endpoint, request)
                 if keyless is not None:
                     keyless.late(request, endpoint.api.key_field)
@@ -225,44 +181,53 @@ class App:
         self._state.metrics.internal_errors.inc()
         log.exception("unexpected exception")
 
-    async def _read_upload(
+    async def _read_body(
         self,
         request: Request,
-        endpoint: Endpoint,
         receive: Receive,
-        reservation: BodyReservation,
-        keyless: Gate | None,
+        max_bytes: int,
+        feed: Callable[[bytes], Awaitable[None]] | None = None,
     ) -> None:
-        """Read a form with a file; without a key in its head only as far as a key may follow.
+        """Read the body into the request; the connection limits its time.
 
         Args:
             request: Its head.
-            endpoint: Names the field of the key.
             receive: ASGI's.
-            reservation: Of its memory.
-            keyless: Checks the key in the form; None: none is required, or it was in the head.
+            max_bytes: Maximum size.
+            feed: Called with each part.
 
         Raises:
-            KeyMissingError: It has none, or not within the first `max_body_bytes`.
+            BodyTooLargeError: It is longer than `max_bytes`.
+            OverloadedError: The memory for bodies is used up.
+            ClientDisconnectedError: The client disconnected.
         """
-        field = endpoint.api.key_field or ""
-        form = MultipartReader(request.header(b"content-type"))
-        seen = 0
-
-        def look(part: bytes) -> None:
-            nonlocal seen
-            seen += len(part)
-            form.feed(part)
-            if keyless is not None and keyless.lacks_key(request):
-                if key := first(form.fields, field):
-                    keyless.check(request, key.encode())
-                elif form.spoiled or seen > self._settings.max_body_bytes:
-                    raise KeyMissingError(KEY_NEEDED)
-
-        await read_body(request, receive, self._settings.max_file_bytes, reservation, look)
-        if keyless is not None and keyless.lacks_key(request):
-            raise KeyMissingError(KEY_NEEDED)
-        request.upload = form.finish()
+        state = self._state
+        length = request.header(b"content-length")
+        more = True
+        if length is None or int(length) <= max_bytes:
+            parts: list[bytes] = []
+            while more and request.reserved_bytes <= max_bytes:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnectedError
+                part = message.get("body", b"")
+                more = message.get("more_body", False)
+                if state.body_bytes + len(part) > self._settings.max_memory_bytes:
+                    raise OverloadedError(NO_MEMORY, 1)
+                state.body_bytes += len(part)
+                request.reserved_bytes += len(part)
+                parts.append(part)
+                if feed is not None:
+                    await feed(part)
+            if request.reserved_bytes <= max_bytes:
+                request.body = parts[0] if len(parts) == 1 else b"".join(parts)
+                return
+            parts.clear()
+            state.body_bytes -= request.reserved_bytes
+            request.reserved_bytes = 0
+        if more:
+            await discard_body(receive)
+        raise BodyTooLargeError(f"the body is larger than {max_bytes} bytes; send less at once")
 
     async def _pass_on(
         self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
@@ -270,7 +235,7 @@ class App:
         state, kind = self._state, endpoint.kind
         peek = NOTHING
         if kind in PEEKED and endpoint.peek is not None:
-            peek = endpoint.peek(request, state.catalogue.offer())
+            peek = endpoint.peek(request, state.fleet.catalogue.offer())
         caller, charge = request.client, None
         if state.gate is not None and (endpoint.needs_key or not state.gate.asks_for_keys):
             caller, charge = await state.gate.admit(request, peek.characters)
@@ -282,13 +247,12 @@ class App:
         finally:
             if charge is not None:
                 charge.settle(characters)
-        key = answered.backend.deployment.key
         try:
             await self._relay(answered, placement, job, exchange)
         finally:
-            answered.close()
+            state.proxy.close(answered)
             seconds = self._loop.time() - began_s
-            state.metrics.answered(key, endpoint.api.name, answered.reply.status, seconds)
+            answered.backend.responses.add(endpoint.api.name, answered.reply.status, seconds)
 
     async def _answered(
         self, request: Request, peek: Peek, kind: Kind, caller: str, charge: Charge | None
@@ -305,16 +269,19 @@ class App:
         if kind is Kind.DOCUMENT:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
             placement = Placement((backend.deployment.key,), DOCUMENT)
-            job = Job(
-                self._state.heads.write(request, placement), request.body, placement.keys, caller, deadline_s
-            )
+            head = state.heads.write(request, placement)
+            job = Job(head, request.body, placement.keys, caller, deadline_s)
             return placement, job, await fetch(job, backend, endpoint)
-        placement = await place(request, peek, state.fleet, state.catalogue, state.detect)
+        found = place(request.deployment, peek, state.fleet.catalogue)
+        if isinstance(found, Undetected):
+            # In a thread: the model takes a millisecond, and up to a second when it is first used.
+            tags = [await asyncio.to_thread(state.detect, *sample) for sample in found.samples]
+            found = place(request.deployment, peek, state.fleet.catalogue, tags)
+        assert isinstance(found, Placement)
+        placement = found
         if kind is Kind.FILE and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
-        head = self._state.heads.write(
-            request, placement, glossaries, None if charge is None else charge.left
-        )
+        head = state.heads.write(request, placement, glossaries, None if charge is None else charge.left)
         job = Job(head, request.body, placement.keys, caller, deadline_s, glossaries, budget_s)
         job.sends_tag = kind is Kind.FILE
         job.own_limit = own_s < NEVER_S
@@ -327,9 +294,9 @@ class App:
         key = gate.known(request) if gate is not None and endpoint.needs_key else None
         usage = Usage(0) if gate is None else Usage(*await gate.used(key))
         site = Site(
-            state.catalogue.offer(),
-            state.catalogue.pairs(),
-            state.catalogue.models(),
+            state.fleet.catalogue.offer(),
+            state.fleet.catalogue.pairs(),
+            state.fleet.catalogue.models(),
             Limits(None, self._settings.max_body_bytes),
             gate is not None and gate.asks_for_keys,
             usage=usage,
@@ -382,6 +349,27 @@ class App:
         if self._state.draining or answer.close or answer.status == 413:
             exchange.keep_alive = False
         await exchange.answer(answer.status, headers, answer.body)
+
+
+def read_head(scope: Scope) -> Request:
+    """The head of a request, with a deployment that its path or a header names."""
+    client = scope.get("client")
+    request = Request(
+        method=scope["method"],
+        path=scope["path"],
+        query=scope["query_string"],
+        headers=scope["headers"],
+        client=client[0] if client else "",
+        raw_path=scope["raw_path"],
+    )
+    if request.raw_path.startswith(PREFIX) and len(parts := request.raw_path.split(b"/", 4)) == 5:
+        request.deployment = unquote(f"{parts[2].decode('latin-1')}/{parts[3].decode('latin-1')}")
+        request.raw_path = b"/" + parts[4]
+        request.path = unquote(request.raw_path.decode("latin-1"))
+    named = request.header(_DEPLOYMENT)
+    if named is not None:
+        request.deployment = named.decode("latin-1").strip()
+    return request
 
 
 def charged(reply: Reply, peek: Peek) -> int:

@@ -12,10 +12,9 @@ from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
-from dragoman_router.http.app import App, State
-from dragoman_router.http.placement import Catalogue
-from dragoman_router.http.proxy import Proxy
-from dragoman_router.http.request import BodyMemory, HeadWriter
+from dragoman_router.http.app import App
+from dragoman_router.http.proxy import HeadWriter, Proxy
+from dragoman_router.http.state import State
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
 from dragoman_router.state.kept_glossaries import KeptGlossaries, store_of
@@ -53,18 +52,16 @@ def assemble(
         gate = Gate(ring, settings.anonymous_requests_per_s, usage, clock)
     state = State(
         fleet=fleet,
-        catalogue=Catalogue(fleet),
         proxy=Proxy(fleet, metrics, chance),
         gate=gate,
         metrics=metrics,
-        memory=BodyMemory(settings.max_memory_bytes),
         detect=detect,
         heads=HeadWriter(settings.router_id, frozenset() if ring is None else SECRET_HEADERS, chance),
         glossaries=KeptGlossaries(store_of(settings, shared)),
     )
     if shared is not None:
         shared.metrics.register(metrics.registry)
-    metrics.watch(lambda: state.active, lambda: state.memory.used_bytes)
+    metrics.watch(lambda: state.active, lambda: state.body_bytes)
     return App(state, settings), state
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.routing import HELD_GLOSSARIES_PATH
-from dragoman_protocols.glossaries.store import GlossaryStore
 from dragoman_router.fleet.connections import ExchangeError, Pool
 
 log = logging.getLogger(__name__)
@@ -17,28 +15,6 @@ MAX_ATTACHMENTS = 5
 """Maximum number of replicas for one request: if none of these keeps its glossaries, no other will."""
 
 NO_CONTENT = 204
-
-
-class Glossaries(Protocol):
-    """Where they are."""
-
-    @property
-    def store(self) -> GlossaryStore:
-        """The store that requests at the paths of glossaries are answered from."""
-        ...
-
-    async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
-        """Glossaries as they are now, which is after every change that a caller has been told of.
-
-        Args:
-            glossary_ids: As a caller names them.
-
-        Raises:
-            InvalidFieldError: One is no id.
-            UnknownGlossaryError: One is not there.
-            GlossariesUnavailableError: They cannot be read.
-        """
-        ...
 
 
 async def attach(pool: Pool, address: str, glossaries: Iterable[Packed], deadline_s: float) -> bool:

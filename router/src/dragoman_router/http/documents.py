@@ -7,7 +7,7 @@ from dragoman_protocols.errors import UnknownDocumentError, UpstreamError, Upstr
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
-from dragoman_router.http.proxy import Answered, Job
+from dragoman_router.http.job import Answered, Job
 
 HOLDER = "the replica that has the document"
 NOT_FOUND = "Document not found: no replica has it, or no longer"

@@ -1,4 +1,4 @@
-"""Which endpoint a request is for: of an API, or of a deployment that it names."""
+"""Paths that are in no API's table: those of a deployment that a request names, and unknown ones."""
 
 from __future__ import annotations
 
@@ -22,16 +22,12 @@ PRIVATE = frozenset({"/livez", "/readyz", "/startupz", "/metrics", "/drained"})
 """Paths of a pod that are for the cluster."""
 
 
-def recognise(request: Request) -> Endpoint:
-    """The endpoint of a request, by method, path and query.
+def any_path(request: Request) -> Endpoint:
+    """An endpoint for a path that no API has; it exists only at a deployment that the request names.
 
     Raises:
-        UnknownPathError: No API has this path.
-        MethodNotAllowedError: One has, with other methods.
+        UnknownPathError: It names none, or the path is for the cluster.
     """
-    found = routes.recognise(request)
-    if found is not None:
-        return found
     if request.deployment is not None and not _is_private(request.path):
         return Endpoint(routes.api_of(request), Kind.DETECT, request.path, frozenset())
     raise UnknownPathError(f"nothing here at {request.path[:100]!r}")

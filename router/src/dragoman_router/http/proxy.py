@@ -1,4 +1,4 @@
-"""Forwards a request: chooses a replica, sends, retries, queues.
+"""Forwards a request: writes its head, chooses a replica, sends, retries, queues.
 
 Nothing is sent to the client before a replica has responded; nothing is retried afterwards.
 """
@@ -6,16 +6,20 @@ Nothing is sent to the client before a replica has responded; nothing is retried
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from random import Random
 
-from dragoman_contract.glossaries import Packed
+from dragoman_contract.glossaries import Packed, named
 from dragoman_contract.routing import (
+    CHARACTERS_LEFT_HEADER,
+    DEPLOYMENT_HEADER,
+    GLOSSARIES_HEADER,
     GLOSSARY_MISSING,
     REFUSALS,
     REFUSED_HEADER,
     REPLICA_HEADER,
+    ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
 from dragoman_protocols.errors import (
@@ -27,11 +31,14 @@ from dragoman_protocols.errors import (
     UpstreamTimeoutError,
 )
 from dragoman_router.fleet.backend import Backend, Endpoint, SlotFuture
-from dragoman_router.fleet.connections import Connection, ExchangeError, Reply
+from dragoman_router.fleet.connections import ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueuedRequest
 from dragoman_router.http.attach_glossaries import MAX_ATTACHMENTS, attach
+from dragoman_router.http.job import Answered, Job
 from dragoman_router.metrics import Metrics
+from dragoman_router.request import Request
+from dragoman_router.routing.placement import DOCUMENT, Placement
 from dragoman_router.routing.replicas import split
 from dragoman_router.routing.retry import Failure, RetryBudget, may_retry
 
@@ -45,69 +52,102 @@ FULL_BUDGET_RATIO = 0.9
 TIMED_OUT = 504
 RESPONSE_S = 1.0
 """A replica ends a request at its deadline; its error arrives within this time."""
+HOP_BY_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade"}
+)
+"""RFC 9110 section 7.6.1: headers of one connection, which are not forwarded."""
+OURS = frozenset(
+    name.lower().encode()
+    for name in (
+        *(CHARACTERS_LEFT_HEADER, DEPLOYMENT_HEADER, GLOSSARIES_HEADER),
+        *(REPLICA_HEADER, ROUTER_HEADER, TIMEOUT_HEADER),
+    )
+) | {
+    b"content-length",
+    b"expect",
+    b"traceparent",
+    b"x-forwarded-for",
+}
+"""Headers that the router writes itself."""
+
+FORM = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_NOT_ZERO = 1 << 64 | 1
+"""Neither the trace's id nor the span's may be all zeros."""
+
 BUSY = (429, 503)
 """Statuses of the APIs for overload."""
 RETRY_AFTER_QUEUED_S = 5
 """`Retry-After` after a timeout in the queue: a replica takes seconds to minutes to start."""
 
 
-@dataclass(slots=True)
-class Job:
-    """A request that is being forwarded.
+class HeadWriter:
+    """Writes the heads of forwarded requests.
 
     Args:
-        head: Request line and headers for a replica.
-        body: Its body.
-        keys: Deployments that may answer.
-        caller: Name of the client; clients take turns in the queue.
-        deadline_s: On the loop's clock; time in which its deployment has no available replica is added.
-        own_limit: Whether the client set the deadline; nothing is added then.
-        glossaries: Those that its head names, for replicas that lack them.
-        budget_s: Seconds that it had when it arrived.
-        tried: Replicas that failed since it was last queued.
-        broken: Attempts whose connection was lost.
-        attempts: All attempts.
-        queued_s: Time in the queue.
-        sends_tag: Whether the replica receives its tag.
-        attached: How often its glossaries were attached.
+        router_id: Name of this router.
+        dropped_headers: Headers that no replica gets.
+        chance: Randomness of trace ids.
     """
 
-    head: bytes
-    body: bytes
-    keys: tuple[str, ...]
-    caller: str
-    deadline_s: float
-    glossaries: tuple[Packed, ...] = ()
-    budget_s: float = 0.0
-    tried: list[Endpoint] = field(default_factory=list)
-    broken: int = 0
-    attempts: int = 0
-    queued_s: float = 0.0
-    own_limit: bool = False
-    sends_tag: bool = False
-    attached: int = 0
+    def __init__(self, router_id: str, dropped_headers: frozenset[bytes], chance: Random) -> None:
+        self._router = b"x-dragoman-router: " + router_id.encode("ascii", "replace")
+        self._dropped_headers = dropped_headers | HOP_BY_HOP | OURS
+        self._chance = chance
+
+    def write(
+        self,
+        request: Request,
+        placement: Placement,
+        glossaries: tuple[Packed, ...] = (),
+        characters_left: int | None = None,
+    ) -> bytes:
+        """The request line and headers for a replica."""
+        # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
+        target = request.raw_path + b"?" + request.query if request.query else request.raw_path
+        lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
+        given: bytes | None = None
+        forwarded = request.client.encode()
+        dropped = self._dropped(request)
+        for name, value in request.headers:
+            if name == b"traceparent":
+                given = value
+            elif name == b"x-forwarded-for":
+                forwarded = value + b", " + forwarded
+            elif name not in dropped:
+                lines.append(name + b": " + value)
+        lines.append(b"traceparent: " + traceparent(given, self._chance))
+        lines.append(b"x-forwarded-for: " + forwarded)
+        if placement.reason != DOCUMENT:
+            lines.append(self._router)
+        if characters_left is not None:
+            lines.append(f"{CHARACTERS_LEFT_HEADER}: {characters_left}".encode())
+        if glossaries:
+            lines.append(f"{GLOSSARIES_HEADER}: {named(glossaries)}".encode())
+        if request.body or request.method not in ("GET", "DELETE"):
+            lines.append(b"content-length: %d" % len(request.body))
+        lines.append(b"\r\n")
+        return b"\r\n".join(lines)
+
+    def _dropped(self, request: Request) -> frozenset[bytes]:
+        dropped = self._dropped_headers
+        connection = request.header(b"connection")
+        if connection is not None and connection.lower() not in (b"keep-alive", b"close"):
+            dropped |= {each.strip().lower() for each in connection.split(b",")}
+        return dropped
 
 
-@dataclass(slots=True)
-class Answered:
-    """A replica's response, complete or started. `close` it in any case.
+def traceparent(given: bytes | None, chance: Random) -> bytes:
+    """The W3C trace context to forward (https://www.w3.org/TR/trace-context/).
 
     Args:
-        reply: The response.
-        backend: The deployment.
-        endpoint: The replica.
-        connection: That the rest comes from.
+        given: As it came; kept if it is valid, because the router makes no span of its own.
+        chance: Randomness of a new one.
     """
-
-    reply: Reply
-    backend: Backend
-    endpoint: Endpoint
-    connection: Connection
-
-    def close(self) -> None:
-        """The request is no longer in flight; a connection whose response has not ended is closed."""
-        self.endpoint.pool.release(self.connection)
-        self.backend.release(self.endpoint)
+    if given is not None and FORM.fullmatch(given):
+        return given
+    ids = (chance.getrandbits(192) | _NOT_ZERO).to_bytes(24, "big").hex()
+    return f"00-{ids[:32]}-{ids[32:]}-00".encode()
 
 
 class Proxy:
@@ -147,6 +187,12 @@ class Proxy:
             if found is not None:
                 return found
             backend.release(endpoint)
+
+    @staticmethod
+    def close(answered: Answered) -> None:
+        """The request is no longer in flight; a connection whose response has not ended is closed."""
+        answered.endpoint.pool.release(answered.connection)
+        answered.backend.release(answered.endpoint)
 
     async def _attempt(
         self, job: Job, backend: Backend, endpoint: Endpoint, *, attached: bool = False

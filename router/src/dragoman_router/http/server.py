@@ -13,7 +13,8 @@ from typing import Any
 
 from dragoman_contract.serving import RequestLimits, Server, make_server
 from dragoman_router.errors import SettingsError
-from dragoman_router.http.app import App, State
+from dragoman_router.http.app import App
+from dragoman_router.http.state import State
 from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -55,17 +55,26 @@ def store_of(settings: Settings, shared: SharedState | None) -> PackedStore:
 
 
 class KeptGlossaries:
-    """See `http.attach_glossaries.Glossaries`.
+    """The glossaries that translations name.
 
     Args:
-        store: Where they are.
+        store: Where they are; requests at the paths of glossaries are answered from it.
     """
 
     def __init__(self, store: PackedStore) -> None:
         self.store = store
 
     async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
-        """See `http.attach_glossaries.Glossaries.named`."""
+        """Glossaries as they are now, which is after every change that was answered.
+
+        Args:
+            glossary_ids: As a client names them.
+
+        Raises:
+            InvalidFieldError: One is no id.
+            UnknownGlossaryError: One does not exist.
+            GlossariesUnavailableError: They cannot be read.
+        """
         try:
             return tuple([await self.store.packed(each) for each in dict.fromkeys(glossary_ids)])
         except GlossaryStoreError as error:

@@ -1,0 +1,57 @@
+"""The parts and the state of a running router."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from dragoman_router.access.gate import Gate
+from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.http.proxy import HeadWriter, Proxy
+from dragoman_router.metrics import Metrics
+from dragoman_router.state.kept_glossaries import KeptGlossaries
+
+POLL_S = 0.05
+"""Interval at which a drain checks for active requests; an event would cost each request."""
+
+Detector = Callable[[str, tuple[str, ...]], str]
+"""A text and the possible tags (none: any) → a tag, `und` where it cannot be determined."""
+
+
+@dataclass(slots=True)
+class State:
+    """The parts and the state of a running router.
+
+    Args:
+        fleet: Deployments.
+        proxy: Forwards requests.
+        gate: Keys and rates; None: neither is configured.
+        metrics: Counts.
+        detect: Detects languages.
+        heads: Writes heads for replicas.
+        glossaries: Those that clients created here.
+        body_bytes: Memory that the bodies of all requests take.
+        draining: Whether this router terminates.
+        drained: Whether the drain timed out; requests that are cancelled from then on get 503.
+        active: Requests that are not answered.
+    """
+
+    fleet: Fleet
+    proxy: Proxy
+    gate: Gate | None
+    metrics: Metrics
+    detect: Detector
+    heads: HeadWriter
+    glossaries: KeptGlossaries
+    body_bytes: int = 0
+    draining: bool = False
+    drained: bool = False
+    active: int = 0
+
+    async def idle(self, hurry: asyncio.Event) -> None:
+        """Wait until no request is active, or the event is set."""
+        while self.active and not hurry.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), POLL_S)
