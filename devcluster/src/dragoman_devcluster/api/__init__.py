@@ -11,8 +11,8 @@ The node writes containers' output to DIR/logs/NAMESPACE/POD/CONTAINER.log; `kub
 Pods are deleted as a kubelet expects: DELETE marks a pod that has a node, DELETE with gracePeriodSeconds 0
 removes it. Controllers (replicas, endpoints, garbage, namespaces, scheduling) are clients, not part of this.
 
-What it leaves out, against a kube-apiserver of the same version: it authorises everyone whom it lets in; it
-has no admission webhooks, no conversion between versions, no `events.k8s.io`, no exec, attach or proxy; lists
-are never cut into pages; CEL rules are checked for their names, not for their types and cost; protobuf bodies
-are read for a handful of kinds; built-in kinds are validated where this project relies on it.
+What it leaves out, against a kube-apiserver of the same version: it has one user and no access reviews; it has no
+admission webhooks, no conversion between versions, no `events.k8s.io`, no exec, attach, proxy or eviction; lists
+are never cut into pages; CEL rules have the standard functions and no `oldSelf`, and their types and cost are not
+checked; protobuf bodies are read for a handful of kinds; built-in kinds are validated where this project relies on it.
 """

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dragoman_devcluster.api import strategies
-from dragoman_devcluster.api.cel_rules.check import rule_causes
+from dragoman_devcluster.api.cel_rules import rule_causes
 from dragoman_devcluster.api.crds import CRDS, complete, crd_causes
 from dragoman_devcluster.api.errors import (
     BadRequestError,
@@ -189,7 +189,7 @@ class Admission:
         """Raise InvalidError with every cause if an object may not be stored in the place of `live`."""
         found = _causes(kind, obj)
         if kind.custom:
-            found += rule_causes(kind.schema, obj, live, found)
+            found += rule_causes(kind.schema, obj, found)
             found += _scale_causes(kind, obj)
         elif kind.resource == CRDS.resource:
             found += crd_causes(obj) if not found else []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hmac
 import json
 import logging
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,11 +32,9 @@ from dragoman_devcluster.api.presentation import Presentation, presentation
 from dragoman_devcluster.api.registry import Registry
 from dragoman_devcluster.api.request import Options, Target, parse_log_options, parse_options, parse_target
 from dragoman_devcluster.api.resources import Answer, Resources
-from dragoman_devcluster.api.reviews import review, review_kind
 from dragoman_devcluster.api.selectors import Predicate, field_selector, label_selector
 from dragoman_devcluster.api.store import Event, Store
 from dragoman_devcluster.api.subresources import Subresources
-from dragoman_devcluster.api.tokens import ADMINISTRATOR, TokenIssuer
 
 _log = logging.getLogger(__name__)
 
@@ -82,14 +80,13 @@ class Api:
         clock: Callable[[], datetime.datetime],
     ) -> None:
         self._store = store
-        self._open = token is None
+        self._token = token
         self._clock = clock
         self._logs = logs
-        self._tokens = TokenIssuer(token or secrets.token_urlsafe(), clock)
         self._registry = Registry()
         admission = Admission(store, clock, service_range)
         self._resources = Resources(store, admission, clock)
-        self._subresources = Subresources(self._resources, admission, self._tokens)
+        self._subresources = Subresources(self._resources, token or "")
         store.observe(self._definition_changed)
         for crd in store.listed(CRDS.resource):
             self._registry.replace_custom(crd["spec"]["group"], crd["spec"]["names"]["plural"], kinds_of(crd))
@@ -112,8 +109,8 @@ class Api:
     async def answer(self, request: Request) -> Response:
         """Answer one request; every refusal is a `Status` object."""
         try:
-            user = self._authenticate(request)
-            return await self._route(request, user)
+            self._authenticate(request)
+            return await self._route(request)
         except ApiError as error:
             return JSONResponse(error.status(), status_code=error.code)
         except Exception:
@@ -121,41 +118,31 @@ class Api:
             broken = ApiError("an error on the server has prevented the request from succeeding; see its log")
             return JSONResponse(broken.status(), status_code=500)
 
-    def _authenticate(self, request: Request) -> str:
-        """The user of a request; UnauthorizedError for an unknown token."""
-        if self._open or request.url.path in _OPEN_PATHS:
-            return ADMINISTRATOR
+    def _authenticate(self, request: Request) -> None:
+        if self._token is None or request.url.path in _OPEN_PATHS:
+            return
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        user = self._tokens.user_of(token.strip()) if scheme.lower() == "bearer" else None
-        if user is None:
+        known = hmac.compare_digest(token.strip().encode(), self._token.encode())
+        if scheme.lower() != "bearer" or not known:
             raise UnauthorizedError("Unauthorized")
-        return user
 
-    async def _route(self, request: Request, user: str) -> Response:
+    async def _route(self, request: Request) -> Response:
         path = request.url.path.rstrip("/")
         if path in ("/healthz", "/livez", "/readyz"):
             return PlainTextResponse("ok")
-        document = self._document(path, request.headers.get("accept", ""))
+        document = self._document(path)
         if document is not None:
             if request.method not in ("GET", "HEAD"):
                 raise MethodNotAllowedError("the server does not allow this method on the requested resource")
-            media_type = "application/json"
-            if document.get("kind") == "APIGroupDiscoveryList":
-                media_type += ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-            return Response(json.dumps(document), media_type=media_type)
+            return JSONResponse(document)
         target = parse_target(path, self._registry)
         if target is None:
-            kind = review_kind(path)
-            if kind is None or request.method != "POST":
-                raise NotFoundError("the server could not find the requested resource")
-            return JSONResponse(review(kind, await _json_body(request), user, self._tokens), status_code=201)
+            raise NotFoundError("the server could not find the requested resource")
         options = parse_options(request.query_params)
         return await self._serve(request, target, options)
 
-    def _document(self, path: str, accept: str) -> Object | None:
-        parts = path.strip("/").split("/")
-        aggregated = "as=APIGroupDiscoveryList" in accept and "v=v2" in accept.replace("v=v2beta1", "")
-        match parts:
+    def _document(self, path: str) -> Object | None:
+        match path.strip("/").split("/"):
             case ["version"]:
                 return discovery.version_info()
             case ["openapi", "v3"]:
@@ -163,21 +150,11 @@ class Api:
             case ["openapi", "v3", *rest]:
                 return openapi.document(self._registry, "/".join(rest))
             case ["api"]:
-                return (
-                    discovery.aggregated(self._registry, core=True)
-                    if aggregated
-                    else discovery.core_versions()
-                )
+                return discovery.core_versions()
             case ["apis"]:
-                return (
-                    discovery.aggregated(self._registry, core=False)
-                    if aggregated
-                    else discovery.groups(self._registry)
-                )
+                return discovery.groups(self._registry)
             case ["api", version]:
                 return discovery.resources(self._registry, "", version)
-            case ["apis", group]:
-                return discovery.find_group(self._registry, group)
             case ["apis", group, version]:
                 return discovery.resources(self._registry, group, version)
         return None
@@ -188,7 +165,7 @@ class Api:
         )
         manager = options.field_manager or _agent(request)
         if target.subresource and target.subresource not in discovery.subresources(target.kind):
-            raise NotFoundError("the server could not find the requested resource")
+            raise NotFoundError(f"the embedded API does not serve {target.kind.plural}/{target.subresource}")
         if target.subresource not in ("", "status", "finalize"):
             return await self._subresource(request, target, options, manager)
         match request.method:
@@ -227,10 +204,8 @@ class Api:
                 answer = served.write_scale(target, body, media_type, options, manager)
             case "binding", "POST":
                 answer = served.bind(target, await _json_body(request), options)
-            case "eviction", "POST":
-                answer = served.evict(target, await _json_body(request), options)
             case "token", "POST":
-                answer = served.issue_token(target, await _json_body(request))
+                answer = served.issue_token(target)
             case _:
                 raise MethodNotAllowedError("the server does not allow this method on the requested resource")
         return JSONResponse(answer.body, status_code=answer.code)

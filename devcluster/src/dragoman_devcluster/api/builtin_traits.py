@@ -22,24 +22,17 @@ LISTS: dict[tuple[str, str], str | tuple[str, ...]] = {
     ("V1ObjectMeta", "finalizers"): "set",
     ("V1PodSpec", "containers"): ("name",),
     ("V1PodSpec", "initContainers"): ("name",),
-    ("V1PodSpec", "ephemeralContainers"): ("name",),
     ("V1PodSpec", "volumes"): ("name",),
     ("V1PodSpec", "imagePullSecrets"): ("name",),
-    ("V1PodSpec", "hostAliases"): ("ip",),
     ("V1PodSpec", "topologySpreadConstraints"): ("topologyKey", "whenUnsatisfiable"),
-    ("V1PodSpec", "schedulingGates"): ("name",),
-    ("V1PodSpec", "resourceClaims"): ("name",),
     ("V1PodSpec", "nodeSelector"): "atomic",
     ("V1PodStatus", "podIPs"): ("ip",),
     ("V1Container", "env"): ("name",),
     ("V1Container", "ports"): ("containerPort", "protocol"),
     ("V1Container", "volumeMounts"): ("mountPath",),
-    ("V1Container", "volumeDevices"): ("devicePath",),
-    ("V1ResourceRequirements", "claims"): ("name",),
     ("V1ServiceSpec", "ports"): ("port", "protocol"),
     ("V1ServiceSpec", "selector"): "atomic",
     ("V1ServiceAccount", "secrets"): ("name",),
-    ("V1NodeSpec", "podCIDRs"): "set",
     ("V1NodeStatus", "addresses"): ("type",),
 }
 """By model and field: "atomic", "set", or the keys of a list that merges by key. Other lists are atomic."""
@@ -76,7 +69,6 @@ DEFAULTS: dict[tuple[str, str], Json] = {
     ("V1SecretVolumeSource", "defaultMode"): 420,
     ("V1DownwardAPIVolumeSource", "defaultMode"): 420,
     ("V1ProjectedVolumeSource", "defaultMode"): 420,
-    ("V1HostPathVolumeSource", "type"): "",
     ("V1ServiceAccountTokenProjection", "expirationSeconds"): 3600,
     ("V1ServiceSpec", "type"): "ClusterIP",
     ("V1ServiceSpec", "sessionAffinity"): "None",
@@ -88,7 +80,6 @@ DEFAULTS: dict[tuple[str, str], Json] = {
     ("V1RollingUpdateDeployment", "maxUnavailable"): "25%",
     ("V1RollingUpdateDeployment", "maxSurge"): "25%",
     ("V1ReplicaSetSpec", "replicas"): 1,
-    ("V1PersistentVolumeClaimSpec", "volumeMode"): "Filesystem",
     ("V1Secret", "type"): "Opaque",
     ("V2HorizontalPodAutoscalerSpec", "minReplicas"): 1,
 }
@@ -96,7 +87,6 @@ DEFAULTS: dict[tuple[str, str], Json] = {
 
 OPTIONAL = frozenset(
     {
-        ("V1Endpoints", "subsets"),
         ("V1NetworkPolicySpec", "podSelector"),
         ("V1Container", "name"),
         ("V1DeploymentSpec", "template"),
@@ -113,8 +103,7 @@ ENUMS: dict[tuple[str, str], tuple[str, ...]] = {
     ("V1ServicePort", "protocol"): ("SCTP", "TCP", "UDP"),
     ("V1ServiceSpec", "type"): ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
     ("V1ServiceSpec", "sessionAffinity"): ("ClientIP", "None"),
-    ("V1DeploymentStrategy", "type"): ("Recreate", "RollingUpdate"),
-    ("V1EndpointSlice", "addressType"): ("FQDN", "IPv4", "IPv6"),
+    ("V1DeploymentStrategy", "type"): ("RollingUpdate",),
     ("V1CustomResourceDefinitionSpec", "scope"): ("Cluster", "Namespaced"),
 }
 """What some strings may be."""

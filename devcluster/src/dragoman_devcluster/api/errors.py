@@ -110,12 +110,6 @@ class InvalidError(ApiError):
     code, reason = 422, "Invalid"
 
 
-class TooManyRequestsError(ApiError):
-    """Refused for now: an eviction that the disruption budget does not allow yet."""
-
-    code, reason = 429, "TooManyRequests"
-
-
 class UntypedError(ApiError):
     """What a real server reports as a plain 500 without a reason: an apply patch outside the schema."""
 

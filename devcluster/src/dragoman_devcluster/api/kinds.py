@@ -93,12 +93,10 @@ BUILT_IN: tuple[Kind, ...] = (
     _kind("v1", "V1Node", "nodes", "no", namespaced=False, has_status=True),
     _kind("v1", "V1Pod", "pods", "po", has_status=True, has_generation=True, categories=_ALL),
     _kind("v1", "V1Service", "services", "svc", has_status=True, categories=_ALL),
-    _kind("v1", "V1Endpoints", "endpoints", "ep"),
     _kind("v1", "V1ConfigMap", "configmaps", "cm"),
     _kind("v1", "V1Secret", "secrets"),
     _kind("v1", "V1ServiceAccount", "serviceaccounts", "sa"),
     _kind("v1", "CoreV1Event", "events", "ev", name="Event"),
-    _kind("v1", "V1PersistentVolume", "persistentvolumes", "pv", namespaced=False, has_status=True),
     _kind("v1", "V1PersistentVolumeClaim", "persistentvolumeclaims", "pvc", has_status=True),
     _kind(
         "apps/v1", "V1Deployment", "deployments", "deploy",
@@ -123,7 +121,6 @@ BUILT_IN: tuple[Kind, ...] = (
         "autoscaling/v2", "V2HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa",
         has_status=True, categories=_ALL,
     ),
-    _kind("scheduling.k8s.io/v1", "V1PriorityClass", "priorityclasses", "pc", namespaced=False),
     _kind(
         "apiextensions.k8s.io/v1", "V1CustomResourceDefinition", "customresourcedefinitions", "crd crds",
         namespaced=False, has_status=True, has_generation=True, categories=("api-extensions",),

@@ -6,11 +6,10 @@ import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dragoman_devcluster.api.jsonpath import JsonPathError, compiled
 from dragoman_devcluster.api.kinds import Column, Kind
 from dragoman_devcluster.api.objects import Json, Object
-from dragoman_devcluster.api.tables.columns import AGE_ONLY, FORMS, TableForm
-from dragoman_devcluster.api.tables.durations import age
-from dragoman_devcluster.api.tables.jsonpath import JsonPathError, compiled
+from dragoman_devcluster.api.rows import AGE_ONLY, FORMS, TableForm, age
 
 _META = "meta.k8s.io/v1"
 _NAME = Column("Name", "string", "", format="name", description="Name must be unique within a namespace.")

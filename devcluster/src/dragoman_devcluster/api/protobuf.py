@@ -57,25 +57,6 @@ _MESSAGES: dict[str, dict[int, str]] = {
         4: "propagationPolicy string", 5: "dryRun []string",
     },
     "Preconditions": {1: "uid string", 2: "resourceVersion string"},
-    "Eviction": {1: _META, 2: "deleteOptions DeleteOptions"},
-    "TokenRequest": {1: _META, 2: "spec TokenRequestSpec", 3: "status TokenRequestStatus"},
-    "TokenRequestSpec": {1: "audiences []string", 3: "boundObjectRef BoundObjectReference", 4: "expirationSeconds int"},
-    "TokenRequestStatus": {1: "token string", 2: "expirationTimestamp time"},
-    "BoundObjectReference": {1: "kind string", 2: "apiVersion string", 3: "name string", 4: "uid string"},
-    "SelfSubjectAccessReview": {1: _META, 2: "spec AccessReviewSpec", 3: "status AccessReviewStatus"},
-    "AccessReviewSpec": {1: "resourceAttributes ResourceAttributes", 2: "nonResourceAttributes NonResource"},
-    "AccessReviewStatus": {1: "allowed bool", 2: "reason string", 3: "evaluationError string", 4: "denied bool"},
-    "ResourceAttributes": {
-        1: "namespace string", 2: "verb string", 3: "group string", 4: "version string", 5: "resource string",
-        6: "subresource string", 7: "name string",
-    },
-    "NonResource": {1: "path string", 2: "verb string"},
-    "SelfSubjectRulesReview": {1: _META, 2: "spec RulesReviewSpec", 3: "status RulesReviewStatus"},
-    "RulesReviewSpec": {1: "namespace string"},
-    "RulesReviewStatus": {3: "incomplete bool", 4: "evaluationError string"},
-    "SelfSubjectReview": {1: _META, 2: "status SelfSubjectReviewStatus"},
-    "SelfSubjectReviewStatus": {1: "userInfo UserInfo"},
-    "UserInfo": {1: "username string", 2: "uid string", 3: "groups []string"},
 }  # fmt: skip
 
 

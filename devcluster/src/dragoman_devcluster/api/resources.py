@@ -26,7 +26,6 @@ from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.store import Key, Store
 from dragoman_devcluster.api.strategic import strategic_patch
-from dragoman_kube.times import timestamp
 
 Clock = Callable[[], datetime.datetime]
 
@@ -101,10 +100,6 @@ class Resources:
             made = parse_timestamp(meta["creationTimestamp"])
             if made is not None and now - made > EVENT_LIFETIME:
                 self.store.remove(Key("events", meta["namespace"], meta["name"]))
-
-    def now(self) -> str:
-        """The time as Kubernetes writes it."""
-        return timestamp(self.clock())
 
     def update(
         self, target: Target, sent: Object, options: Options, manager: str, written_through: str = ""

@@ -6,7 +6,6 @@ Source: pkg/apis/*/v1/defaults.go and pkg/registry/*/strategy.go of Kubernetes.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import json
 from collections.abc import Callable
 
@@ -23,30 +22,13 @@ def default_object(resource: str, obj: Object) -> None:
         _DEFAULTS[resource](obj)
 
 
-_TOLERATED_S = 300
-"""How long a pod stays on a node that is gone. Source: the admission plug-in DefaultTolerationSeconds."""
-
-
-def _tolerate_lost_nodes(spec: Object) -> None:
-    tolerations = spec.setdefault("tolerations", [])
-    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
-        if not any(
-            item.get("key") in (key, None) and item.get("effect") in ("NoExecute", None)
-            for item in tolerations
-        ):
-            tolerations.append(
-                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_S}
-            )
-
-
 def complete_new(resource: str, obj: Object) -> None:
     """Add the fields and the first status that the server itself sets on a new object, in place."""
     if resource == "pods":
         obj.setdefault("spec", {})
-        obj["status"] = {"phase": "Pending", "qosClass": qos_class(obj["spec"])}
+        obj["status"] = {"phase": "Pending"}
         obj["spec"].setdefault("serviceAccountName", "default")
         obj["spec"].setdefault("serviceAccount", obj["spec"]["serviceAccountName"])
-        _tolerate_lost_nodes(obj["spec"])
         obj["spec"].setdefault("preemptionPolicy", "PreemptLowerPriority")
         obj["spec"].setdefault("priority", 0)
     elif resource == "namespaces":
@@ -58,9 +40,6 @@ def complete_new(resource: str, obj: Object) -> None:
         obj["status"] = {"loadBalancer": {}}
     elif resource in ("deployments.apps", "replicasets.apps"):
         obj["status"] = {} if resource == "deployments.apps" else {"replicas": 0}
-    elif resource == "poddisruptionbudgets.policy":
-        counts = ("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods")
-        obj["status"] = dict.fromkeys(counts, 0)
 
 
 def _namespace(obj: Object) -> None:
@@ -133,12 +112,6 @@ def _service(obj: Object) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
 
-def _network_policy(obj: Object) -> None:
-    spec = obj.get("spec")
-    if isinstance(spec, dict) and "policyTypes" not in spec:
-        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
-
-
 _DEFAULTS: dict[str, Default] = {
     "namespaces": _namespace,
     "secrets": _secret,
@@ -146,26 +119,7 @@ _DEFAULTS: dict[str, Default] = {
     "deployments.apps": _deployment,
     "replicasets.apps": _template,
     "services": _service,
-    "networkpolicies.networking.k8s.io": _network_policy,
 }
-
-
-def qos_class(spec: Object) -> str:
-    """How a pod's requests and limits rank it: Guaranteed, Burstable or BestEffort."""
-    guaranteed, asked = True, False
-    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
-        limits = get(container, "resources", "limits") or {}
-        requests = get(container, "resources", "requests") or {}
-        counted = {name for name in (*limits, *requests) if name in ("cpu", "memory")}
-        asked = asked or bool(counted)
-        if any(
-            limits.get(name) != requests.get(name, limits.get(name)) for name in ("cpu", "memory")
-        ) or not {
-            "cpu",
-            "memory",
-        } <= set(limits):
-            guaranteed = False
-    return "Guaranteed" if guaranteed and asked else "Burstable" if asked else "BestEffort"
 
 
 def causes(resource: str, obj: Object, live: Object | None) -> list[Cause]:
@@ -175,18 +129,10 @@ def causes(resource: str, obj: Object, live: Object | None) -> list[Cause]:
         found += _workload_causes(obj, live)
     elif resource == "services":
         found += _service_causes(obj, live)
-    elif resource == "endpointslices.discovery.k8s.io":
-        found += _endpoint_slice_causes(obj, live)
     elif resource == "pods":
         found += _container_causes(obj.get("spec") or {}, "spec")
         if live:
             found += _pod_update_causes(obj, live)
-    elif resource in ("configmaps", "secrets") and live and live.get("immutable"):
-        fields = ("data", "binaryData", "immutable")
-        if any(live.get(name) != obj.get(name) for name in fields):
-            found.append(
-                Cause("FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set", "data")
-            )
     return found
 
 
@@ -207,40 +153,6 @@ def _service_causes(obj: Object, live: Object | None) -> list[Cause]:
         told = f'Invalid value: ["{after or ""}"]: may not change once set'
         found.append(Cause("FieldValueInvalid", told, "spec.clusterIPs[0]"))
     return found
-
-
-def _endpoint_slice_causes(obj: Object, live: Object | None) -> list[Cause]:
-    kind = obj.get("addressType")
-    found = []
-    if not live or live.get("endpoints") != obj.get("endpoints"):
-        for number, endpoint in enumerate(obj.get("endpoints") or ()):
-            for at, address in enumerate(endpoint.get("addresses") or ()):
-                where, told = _address_fault(kind, address, at)
-                if told:
-                    told = f"Invalid value: {_shown(address)}: {told}"
-                    found.append(Cause("FieldValueInvalid", told, f"endpoints[{number}].{where}"))
-    if live and live.get("addressType") != kind:
-        told = f"Invalid value: {_shown(kind)}: field is immutable"
-        found.append(Cause("FieldValueInvalid", told, "addressType"))
-    return found
-
-
-def _address_fault(kind: Json, address: str, at: int) -> tuple[str, str]:
-    """Where and what is wrong with an endpoint's address; nothing is if the latter is empty."""
-    where = f"addresses[{at}]"
-    if kind == "FQDN":
-        single = "should be a domain with at least two segments separated by dots"
-        return where, "" if "." in address else single
-    try:
-        ip = ipaddress.ip_address(address)
-    except ValueError:
-        return where, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-    if kind != f"IPv{ip.version}":
-        # Kubernetes names the list here, not the item.
-        return "addresses", f"must be an {kind} address"
-    if ip.is_unspecified:
-        return where, f"may not be unspecified ({address})"
-    return where, "may not be in the loopback range (127.0.0.0/8, ::1/128)" if ip.is_loopback else ""
 
 
 def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:

@@ -1,30 +1,22 @@
-"""Subresources with bodies of their own: scale, binding, eviction, token; logs are in `pod_logs`."""
+"""Subresources with bodies of their own: scale, binding, token; logs are in `pod_logs`."""
 
 from __future__ import annotations
 
-import datetime
 from dataclasses import replace
 
 from dragoman_devcluster.api import patches
-from dragoman_devcluster.api.admission import Admission
 from dragoman_devcluster.api.errors import (
     ApiError,
     BadRequestError,
     Cause,
     ConflictError,
-    TooManyRequestsError,
     UnsupportedMediaTypeError,
     invalid,
 )
-from dragoman_devcluster.api.kinds import BUILT_IN, Kind, ScalePaths
+from dragoman_devcluster.api.kinds import Kind, ScalePaths
 from dragoman_devcluster.api.objects import Json, Object, copied, get
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.resources import Answer, Resources
-from dragoman_devcluster.api.selectors import object_selector
-from dragoman_devcluster.api.tokens import TokenIssuer
-
-_PDB = next(kind for kind in BUILT_IN if kind.plural == "poddisruptionbudgets")
-_TOKEN_LIFETIME_S = 3600
 
 
 def scale_of(kind: Kind, obj: Object) -> Object:
@@ -86,12 +78,11 @@ def scaled(kind: Kind, obj: Object, scale: Json) -> Object:
 
 
 class Subresources:
-    """Serves subresources over the verbs on objects."""
+    """Serves subresources over the verbs on objects. `token` is the one that every client uses."""
 
-    def __init__(self, resources: Resources, admission: Admission, tokens: TokenIssuer) -> None:
+    def __init__(self, resources: Resources, token: str) -> None:
         self._resources = resources
-        self._admission = admission
-        self._tokens = tokens
+        self._token = token
 
     def read_scale(self, target: Target) -> Answer:
         """The Scale of an object."""
@@ -144,58 +135,12 @@ class Subresources:
         self._resources.rewrite(target, obj, options)
         return _done()
 
-    def evict(self, target: Target, body: Json, options: Options) -> Answer:
-        """Delete a pod if every disruption budget over it allows one more; TooManyRequestsError if not."""
-        pod = self._resources.read(target)
-        settled = get(pod, "status", "phase") in ("Pending", "Succeeded", "Failed")
-        if not settled and not get(pod, "metadata", "deletionTimestamp"):
-            for budget in self._resources.store.listed(_PDB.resource, target.namespace):
-                if object_selector(get(budget, "spec", "selector"))(pod):
-                    self._spend(budget, pod, options)
-        asked = get(body, "deleteOptions") or {}
-        grace_s = asked.get("gracePeriodSeconds", options.grace_period_s)
-        self._resources.delete(
-            replace(target, subresource=""),
-            replace(options, grace_period_s=grace_s),
-            asked.get("preconditions") or {},
-        )
-        return _done()
-
-    def _spend(self, budget: Object, pod: Object, options: Options) -> None:
-        name = budget["metadata"]["name"]
-        allowed = get(budget, "status", "disruptionsAllowed") or 0
-        observed = get(budget, "status", "observedGeneration") or 0
-        if observed < budget["metadata"]["generation"]:
-            told = f"The disruption budget {name} is still being processed by the server."
-            raise TooManyRequestsError(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-                details={"retryAfterSeconds": 10},
-                causes=[Cause("DisruptionBudget", told, "")],
-            )
-        if allowed < 1:
-            current = get(budget, "status", "currentHealthy") or 0
-            desired = get(budget, "status", "desiredHealthy") or 0
-            told = f"The disruption budget {name} needs {desired} healthy pods and has {current} currently"
-            raise TooManyRequestsError(
-                "Cannot evict pod as it would violate the pod's disruption budget.",
-                causes=[Cause("DisruptionBudget", told, "")],
-            )
-        spent = copied(budget)
-        spent["status"]["disruptionsAllowed"] = allowed - 1
-        spent["status"].setdefault("disruptedPods", {})[pod["metadata"]["name"]] = self._resources.now()
-        at = Target(_PDB, budget["metadata"]["namespace"], name)
-        self._resources.rewrite(at, spent, options)
-
-    def issue_token(self, target: Target, body: Json) -> Answer:
-        """A token for a service account."""
-        account = self._resources.read(target)
-        lifetime_s = int(get(body, "spec", "expirationSeconds") or _TOKEN_LIFETIME_S)
-        expires = self._resources.clock() + datetime.timedelta(seconds=lifetime_s)
-        user = f"system:serviceaccount:{target.namespace}:{account['metadata']['name']}"
-        token = self._tokens.issue(user, expires)
-        status = {"token": token, "expirationTimestamp": expires.strftime("%Y-%m-%dT%H:%M:%SZ")}
+    def issue_token(self, target: Target) -> Answer:
+        """The token for a service account: the administrator's, because this API does not enforce RBAC."""
+        self._resources.read(target)
+        status = {"token": self._token, "expirationTimestamp": "9999-12-31T00:00:00Z"}
         api = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
-        return Answer({**api, "metadata": {}, "spec": get(body, "spec") or {}, "status": status}, 201)
+        return Answer({**api, "metadata": {}, "spec": {}, "status": status}, 201)
 
 
 def _done() -> Answer:

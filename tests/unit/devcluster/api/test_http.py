@@ -314,34 +314,6 @@ class TestSubresources:
             'already assigned to node "one"' in api("POST", f"{PODS}/p/binding", binding, code=409)["message"]
         )
 
-    def test_evictions_ask_the_budget(self, api: Any) -> None:
-        budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-        api("POST", PODS, pod())
-        api("PATCH", f"{PODS}/p/status", {"status": {"phase": "Running"}})
-        api(
-            "POST",
-            budgets,
-            {
-                "metadata": {"name": "b"},
-                "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}},
-            },
-        )
-        eviction = {"metadata": {"name": "p"}}
-        refused = api("POST", f"{PODS}/p/eviction", eviction, code=429)
-        assert refused["message"] == "Cannot evict pod as it would violate the pod's disruption budget."
-        assert "still being processed" in refused["details"]["causes"][0]["message"]
-        api(
-            "PATCH",
-            f"{budgets}/b/status",
-            {"status": {"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}},
-        )
-        refused = api("POST", f"{PODS}/p/eviction", eviction, code=429)
-        assert "needs 1 healthy pods and has 1 currently" in refused["details"]["causes"][0]["message"]
-        api("PATCH", f"{budgets}/b/status", {"status": {"disruptionsAllowed": 1}})
-        api("POST", f"{PODS}/p/eviction", eviction)
-        api("GET", f"{PODS}/p", code=404)
-        assert api("GET", f"{budgets}/b")["status"]["disruptionsAllowed"] == 0
-
     def test_logs_come_from_the_nodes_files(self, api: Any, tmp_path: Any) -> None:
         api("POST", PODS, pod())
         refused = api("GET", f"{PODS}/p/log", code=400)
@@ -360,7 +332,8 @@ class TestSubresources:
 
     def test_subresources_that_are_not_there(self, api: Any) -> None:
         api("POST", PODS, pod())
-        assert api("POST", f"{PODS}/p/exec", {}, code=404)["reason"] == "NotFound"
+        refused = api("POST", f"{PODS}/p/exec", {}, code=404)
+        assert refused["message"] == "the embedded API does not serve pods/exec"
         assert api("DELETE", f"{PODS}/p/status", code=405)["reason"] == "MethodNotAllowed"
 
 
@@ -480,8 +453,10 @@ class TestCustomResources:
         wrong = make_crd()
         wrong["metadata"]["name"] = "gadgets.example.com"
         assert 'must be spec.names.plural+"."+spec.group' in api("POST", CRDS, wrong, code=422)["message"]
-        wrong = make_crd(**{"x-kubernetes-validations": [{"rule": "self.colour == ''"}]})
-        assert "undefined field 'colour'" in api("POST", CRDS, wrong, code=422)["message"]
+        wrong = make_crd(**{"x-kubernetes-validations": [{"rule": "colour == ''"}]})
+        assert "undeclared reference to 'colour'" in api("POST", CRDS, wrong, code=422)["message"]
+        wrong = make_crd(**{"x-kubernetes-validations": [{"rule": "true", "messageExpression": "'x'"}]})
+        assert "'messageExpression' was unexpected" in api("POST", CRDS, wrong, code=422)["message"]
         wrong = make_crd({"size": {"description": "of no type"}})
         assert "properties[size].type: Required value" in api("POST", CRDS, wrong, code=422)["message"]
 
@@ -512,9 +487,7 @@ class TestCustomResources:
         assert "com.example.v1.Widget" in document["components"]["schemas"]
         listed = api("GET", "/apis/example.com/v1")["resources"]
         assert [item["name"] for item in listed] == ["widgets", "widgets/status", "widgets/scale"]
-        accept = {"accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
-        groups = api.client.get("/apis", headers=accept).json()["items"]
-        assert "example.com" in {group["metadata"]["name"] for group in groups}
+        assert "example.com" in {group["name"] for group in api("GET", "/apis")["groups"]}
 
 
 class TestAccess:
@@ -532,21 +505,7 @@ class TestAccess:
                 "/api/v1/namespaces/default/serviceaccounts/s/token", json={"spec": {}}, headers=given
             )
             token = {"authorization": f"Bearer {request.json()['status']['token']}"}
-            review = {"spec": {"token": request.json()["status"]["token"]}}
-            found = client.post(
-                "/apis/authentication.k8s.io/v1/tokenreviews", json=review, headers=token
-            ).json()
-            assert found["status"]["user"]["username"] == "system:serviceaccount:default:s"
-
-    def test_an_old_token_is_refused(self, store: Store, clock: Any) -> None:
-        with TestClient(create_app(store, token="secret", clock=clock)) as client:
-            given = {"authorization": "Bearer secret"}
-            account = "/api/v1/namespaces/default/serviceaccounts"
-            client.post(account, json={"metadata": {"name": "s"}}, headers=given)
-            body = {"spec": {"expirationSeconds": 600}}
-            made = client.post(f"{account}/s/token", json=body, headers=given).json()["status"]["token"]
-            clock.pass_s(601)
-            assert client.get(CONFIG, headers={"authorization": f"Bearer {made}"}).status_code == 401
+            assert client.get(CONFIG, headers=token).status_code == 200
 
 
 @pytest.mark.parametrize(

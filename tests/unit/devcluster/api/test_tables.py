@@ -3,9 +3,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_devcluster.api.tables.durations import human
-from dragoman_devcluster.api.tables.jsonpath import JsonPathError, compiled
-from dragoman_devcluster.api.tables.pods import pod_reason, pod_row
+from dragoman_devcluster.api.jsonpath import JsonPathError, compiled
+from dragoman_devcluster.api.rows import FORMS, human, pod_reason
 
 OBJ = {
     "spec": {"n": 1, "labels": {"a.b/c": "x"}, "list": [{"k": "a", "v": 1}, {"k": "b", "v": 2}]},
@@ -74,29 +73,10 @@ def test_the_status_of_a_pod(shown: dict[str, Any], reason: str) -> None:
     assert pod_reason(shown) == reason
 
 
-def test_init_containers_are_told_first() -> None:
-    waiting = pod({"waiting": {"reason": "PodInitializing"}}, "Pending")
-    waiting["spec"]["initContainers"] = [{"name": "i"}, {"name": "j"}]
-    waiting["status"]["initContainerStatuses"] = [
-        {"name": "i", "state": {"terminated": {"exitCode": 0}}},
-        {"name": "j", "state": {"running": {}}},
-    ]
-    assert pod_reason(waiting) == "Init:1/2"
-
-
 def test_the_row_of_a_pod() -> None:
     now = datetime.datetime(2026, 1, 1, 0, 5, tzinfo=datetime.UTC)
     shown = pod({"running": {}})
     shown["status"]["containerStatuses"][0]["lastState"] = {
         "terminated": {"finishedAt": "2026-01-01T00:04:00Z"}
     }
-    assert pod_row(shown, now) == [
-        "1/1",
-        "Running",
-        "2 (60s ago)",
-        "5m",
-        "127.1.2.3",
-        "one",
-        "<none>",
-        "<none>",
-    ]
+    assert FORMS["pods"].row(shown, now) == ["1/1", "Running", "2 (60s ago)", "5m", "127.1.2.3", "one"]

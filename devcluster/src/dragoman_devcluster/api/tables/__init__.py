@@ -1,1 +1,0 @@
-"""Objects as the tables that `kubectl get` prints."""
