@@ -13,7 +13,7 @@ from typing import Any, Self
 import aiohttp
 from kubernetes.aio.client import ApiClient
 
-from dragoman_devcluster.controllers import Controller
+from dragoman_devcluster.controllers.controller import Controller
 from dragoman_devcluster.controllers.deployments import DeploymentController
 from dragoman_devcluster.controllers.endpoints import EndpointController
 from dragoman_devcluster.controllers.garbage import GarbageCollector

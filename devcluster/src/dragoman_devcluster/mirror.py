@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from dragoman_kube.backoff import Backoff
 from dragoman_kube.cache import Cache, Listener
 from dragoman_kube.client import KubeClient
+from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key, Manifest, key_of, uid_of
 
 BACKOFF = Backoff(0.2, 1.0)
 """The API server is on this machine and restarts within seconds."""
+
+_REQUIRED_VERBS = {"list", "watch", "delete"}
 
 
 class _Followed:
@@ -82,6 +86,31 @@ class Mirror:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def discover(self) -> Sequence[Kind]:
+        """Every kind that can be listed, watched and deleted, once each, in its group's preferred version.
+
+        Groups that answer with an error, such as an aggregated API that is down, are left out.
+        """
+        groups = (await self.client.request("GET", "/apis")).get("groups") or ()
+        preferred = [group.get("preferredVersion") or group["versions"][0] for group in groups]
+        versions = ["v1", *(version["groupVersion"] for version in preferred)]
+        found = await asyncio.gather(*(self._kinds(version) for version in versions))
+        return [kind for kinds in found for kind in kinds]
+
+    async def _kinds(self, api_version: str) -> Sequence[Kind]:
+        root = "/apis/" if "/" in api_version else "/api/"
+        try:
+            response = await self.client.request("GET", root + api_version)
+        except ClusterError as error:
+            if not error.status:
+                raise
+            return []
+        return [
+            Kind(api_version, item["kind"], item["name"], bool(item["namespaced"]))
+            for item in response.get("resources") or ()
+            if "/" not in item["name"] and set(item.get("verbs") or ()) >= _REQUIRED_VERBS
+        ]
+
     def list(self, kind: Kind, namespace: str = "") -> Sequence[Manifest]:
         """The known objects of a kind, of one namespace if given."""
         items = self._followed[kind].cache.items
@@ -122,3 +151,21 @@ class Mirror:
         if kind in self._followed:
             self._followed[kind].cache.put(manifest)
         return manifest
+
+
+def differs(manifest: Manifest, status: Manifest) -> bool:
+    """Whether any field of `status` is not yet in the object.
+
+    A field that is absent equals one that is empty or zero, because API servers leave those out.
+    """
+    before = manifest.get("status") or {}
+    return any(_normal(before.get(name)) != _normal(value) for name, value in status.items())
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, dict):
+        normal = {name: _normal(item) for name, item in value.items()}
+        return {name: item for name, item in normal.items() if item is not None} or None
+    if isinstance(value, list):
+        return [_normal(item) for item in value] or None
+    return value or None

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from dragoman_devcluster.decisions.endpoints import Endpoint
+from dragoman_devcluster.controllers.endpoints import Endpoint
 from dragoman_kube.objects import Key, Manifest
 
 logger = logging.getLogger(__name__)

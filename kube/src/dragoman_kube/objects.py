@@ -117,6 +117,11 @@ def _meets(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return False
 
 
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Whether all containers of a pod have ended for good."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
 def created_at(manifest: Mapping[str, Any]) -> datetime:
     """When the object was created."""
     return parse_time(manifest["metadata"]["creationTimestamp"])

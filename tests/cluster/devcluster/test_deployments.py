@@ -54,20 +54,6 @@ async def test_rolling_update_keeps_enough_pods_available(workloads, server):
     assert all(pod.spec.containers[0].env[0].value == "2" for pod in await workloads.pods("web"))
 
 
-async def test_recreate_never_runs_two_templates_at_once(workloads, server):
-    await workloads.deploy("web", server(), replicas=1, strategy={"type": "Recreate"})
-    await workloads.all_ready("web")
-    await workloads.patch("web", template=changed("2"))
-
-    async def hashes():
-        found = await workloads.core.list_namespaced_pod(workloads.namespace, label_selector="app=web")
-        assert len({pod.metadata.labels["pod-template-hash"] for pod in found.items}) <= 1
-        return [pod for pod in found.items if pod.spec.containers[0].env]
-
-    await workloads.until(hashes, bool)
-    await workloads.all_ready("web")
-
-
 async def test_rolls_back_to_a_former_template(workloads, server):
     await workloads.deploy("web", server(), replicas=1)
     first = await workloads.all_ready("web")
@@ -116,22 +102,6 @@ async def test_min_ready_seconds_delay_availability(workloads, server):
     started = asyncio.get_running_loop().time()
     await workloads.all_ready("web")
     assert asyncio.get_running_loop().time() - started < 10
-
-
-async def test_paused_rolls_nothing_out(workloads, server):
-    await workloads.deploy("web", server(), replicas=1)
-    await workloads.all_ready("web")
-    await workloads.patch("web", paused=True, template=changed("2"))
-    await workloads.until(
-        lambda: workloads.deployment("web"),
-        lambda found: any(c.reason == "DeploymentPaused" for c in found.status.conditions),
-    )
-    replica_sets = await workloads.apps.list_namespaced_replica_set(workloads.namespace)
-    assert len(replica_sets.items) == 1
-    await workloads.patch("web", paused=False)
-    await workloads.all_ready("web")
-    [pod] = await workloads.pods("web")
-    assert pod.spec.containers[0].env[0].value == "2"
 
 
 async def test_keeps_no_more_history_than_asked(workloads, server):

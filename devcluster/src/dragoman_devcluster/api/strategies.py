@@ -166,6 +166,9 @@ def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:
         told = f"Invalid value: {_shown(labels)}: `selector` does not match template `labels`"
         found.append(Cause("FieldValueInvalid", told, "spec.template.metadata.labels"))
     found += _container_causes(get(obj, "spec", "template", "spec") or {}, "spec.template.spec")
+    if get(obj, "spec", "paused"):
+        told = "Forbidden: the embedded API does not support paused Deployments"
+        found.append(Cause("FieldValueForbidden", told, "spec.paused"))
     if live and get(live, "spec", "selector") != selector:
         told = f"Invalid value: {_shown(selector)}: field is immutable"
         found.append(Cause("FieldValueInvalid", told, "spec.selector"))

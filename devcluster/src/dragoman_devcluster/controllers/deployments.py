@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-from dragoman_devcluster.controllers.queue import work_queue
-from dragoman_devcluster.decisions.deployment_status import deadline_in_s, deployment_status
-from dragoman_devcluster.decisions.replicas import phase_of
-from dragoman_devcluster.decisions.rollout import (
+from dragoman_devcluster.controllers.controller import work_queue
+from dragoman_devcluster.controllers.deployment_status import deadline_in_s, deployment_status
+from dragoman_devcluster.controllers.rollout import (
     REVISION,
     current_replica_set,
     desired_of,
     name_of,
     plan_rollout,
+    unsupported,
 )
-from dragoman_devcluster.mirror import Mirror
-from dragoman_devcluster.status_changes import differs
+from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.errors import ConflictError
 from dragoman_kube.events import EventRecorder, EventWriter
-from dragoman_kube.kinds import DEPLOYMENT, POD, REPLICA_SET
+from dragoman_kube.kinds import DEPLOYMENT, REPLICA_SET
 from dragoman_kube.objects import (
     Key,
     Manifest,
@@ -28,7 +27,6 @@ from dragoman_kube.objects import (
     is_controlled_by,
     is_deleting,
     key_of,
-    uid_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -51,15 +49,17 @@ class DeploymentController:
         """Follow the kinds that concern Deployments."""
         self._mirror.follow(DEPLOYMENT, lambda _, new: self.queue.add(key_of(new)) if new else None)
         self._mirror.follow(REPLICA_SET, self._enqueue_owner)
-        self._mirror.follow(POD, self._enqueue_on_end)
 
     async def reconcile(self, key: Key) -> float | None:
         """Take the next step of one Deployment's rollout."""
         deployment = self._mirror.get(DEPLOYMENT, key)
         if deployment is None or is_deleting(deployment):
             return None
+        if why := unsupported(deployment):
+            self._events.record(deployment, "Unsupported", why, warning=True)
+            return None
         owned = self._owned(deployment)
-        plan = plan_rollout(deployment, owned, old_pods_exist=self._old_pods_exist(deployment, owned))
+        plan = plan_rollout(deployment, owned)
         if plan.create is not None:
             await self._create(deployment, plan.create)
         current = current_replica_set(deployment, owned)
@@ -123,27 +123,8 @@ class DeploymentController:
         found = self._mirror.list(REPLICA_SET, key_of(deployment).namespace)
         return [replica_set for replica_set in found if is_controlled_by(replica_set, deployment)]
 
-    def _old_pods_exist(self, deployment: Manifest, owned: list[Manifest]) -> bool:
-        current = current_replica_set(deployment, owned)
-        old = {uid_of(replica_set) for replica_set in owned if replica_set is not current}
-        for pod in self._mirror.list(POD, key_of(deployment)[0]):
-            owner = controller_of(pod)
-            if owner is not None and owner["uid"] in old and phase_of(pod) not in ("Succeeded", "Failed"):
-                return True
-        return False
-
     def _enqueue_owner(self, old: Manifest | None, new: Manifest | None) -> None:
         replica_set = new or old
         owner = controller_of(replica_set) if replica_set else None
         if replica_set and owner and owner["kind"] == "Deployment":
             self.queue.add(Key(key_of(replica_set).namespace, owner["name"]))
-
-    def _enqueue_on_end(self, old: Manifest | None, new: Manifest | None) -> None:
-        if new is not None or old is None:
-            return
-        owner = controller_of(old)
-        replica_set = (
-            self._mirror.get(REPLICA_SET, Key(key_of(old).namespace, owner["name"])) if owner else None
-        )
-        if replica_set is not None:
-            self._enqueue_owner(None, replica_set)

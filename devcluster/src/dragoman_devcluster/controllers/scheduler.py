@@ -1,16 +1,20 @@
-"""The scheduler: binds pods to the one node, or reports why it cannot."""
+"""The scheduler: binds pods to the one node, or reports why it cannot.
+
+Only whole devices are counted: CPU and memory are the machine's own, shared with everything that runs on it,
+and labels and taints tell nodes apart, of which there is one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from dragoman_devcluster.controllers.queue import work_queue
-from dragoman_devcluster.decisions.placement import Unschedulable, place, waits_for_node
+from dragoman_devcluster.controllers.controller import work_queue
 from dragoman_devcluster.mirror import Mirror
+from dragoman_devcluster.node.launch import container_devices
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import POD
-from dragoman_kube.objects import Key, Manifest, condition_of, key_of
+from dragoman_kube.objects import Key, Manifest, condition_of, has_ended, is_deleting, key_of
 from dragoman_kube.times import timestamp
 
 
@@ -41,11 +45,10 @@ class Scheduler:
         if pod is None or not waits_for_node(pod):
             return None
         bound = [other for other in self._mirror.list(POD) if other["spec"].get("nodeName") == self._node]
-        decision = place(pod, bound, self._devices)
-        if isinstance(decision, Unschedulable):
-            await self._report(pod, decision.message)
-            return None
-        await self._bind(pod)
+        if why := place(pod, bound, self._devices):
+            await self._report(pod, why)
+        else:
+            await self._bind(pod)
         return None
 
     async def _bind(self, pod: Manifest) -> None:
@@ -82,7 +85,46 @@ class Scheduler:
     def _changed(self, _old: Manifest | None, new: Manifest | None) -> None:
         if new is not None and waits_for_node(new):
             self.queue.add(key_of(new))
-        elif new is None or (new.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        elif new is None or has_ended(new):
             for pod in self._mirror.list(POD):
                 if waits_for_node(pod):
                     self.queue.add(key_of(pod))
+
+
+def place(pod: Manifest, bound: Sequence[Manifest], devices: Mapping[str, int]) -> str:
+    """Why a pod does not fit on the node; empty if it fits.
+
+    Args:
+        pod: The pod.
+        bound: The pods on the node.
+        devices: How many of each extended resource the node has, such as ``{"nvidia.com/gpu": 1}``.
+    """
+    wanted = requested_devices(pod)
+    running = [other for other in bound if not has_ended(other)]
+    missing = []
+    for name, count in wanted.items():
+        taken = sum(requested_devices(other).get(name, 0) for other in running)
+        if taken + count > devices.get(name, 0):
+            missing.append(f"Insufficient {name}")
+    if missing:
+        reasons = ", ".join(f"1 {reason}" for reason in sorted(missing))
+        return f"0/1 nodes are available: {reasons}."
+    return ""
+
+
+def requested_devices(pod: Manifest) -> dict[str, int]:
+    """Extended resources (names with a domain) that the pod's containers request, summed by name.
+
+    Limits and requests of an extended resource are equal; one alone may be given.
+    """
+    total: dict[str, int] = {}
+    for container in pod["spec"].get("containers") or ():
+        for name, count in container_devices(container).items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def waits_for_node(pod: Manifest) -> bool:
+    """Whether the pod waits for the scheduler."""
+    spec = pod["spec"]
+    return not spec.get("nodeName") and not spec.get("schedulingGates") and not is_deleting(pod)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_devcluster.decisions.placement import container_devices
 from dragoman_devcluster.node.command import command_line
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.environment import variables_of
@@ -86,6 +85,13 @@ async def prepare(
     }
     argv = command_line(container, asked, paths.rewrite)
     return Launch(argv, env, _working_directory(container, paths, own), paths, termination_file)
+
+
+def container_devices(container: Manifest) -> dict[str, int]:
+    """Extended resources that one container requests."""
+    resources = container.get("resources") or {}
+    asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    return {name: int(count) for name, count in asked.items() if "/" in name and int(count)}
 
 
 def inherited(environment: Mapping[str, str]) -> dict[str, str]:

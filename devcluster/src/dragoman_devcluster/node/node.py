@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 
-from dragoman_devcluster.decisions.replicas import phase_of
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod import REMOVED_GRACE_S, Pod
 from dragoman_kube.errors import ClusterError, ConflictError
 from dragoman_kube.kinds import NODE, POD
-from dragoman_kube.objects import Key, Manifest, is_deleting, uid_of
+from dragoman_kube.objects import Key, Manifest, has_ended, is_deleting, uid_of
 from dragoman_kube.times import timestamp
 
 logger = logging.getLogger(__name__)
@@ -87,7 +86,7 @@ class Node:
                 known[0].end(REMOVED_GRACE_S)
         elif known is not None:
             known[0].update(new)
-        elif is_deleting(new) or phase_of(new) not in ("Succeeded", "Failed"):
+        elif is_deleting(new) or not has_ended(new):
             self._take_on(new)
 
     def _take_on(self, manifest: Manifest) -> None:

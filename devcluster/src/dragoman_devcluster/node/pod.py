@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError
+from dragoman_devcluster.mirror import differs
 from dragoman_devcluster.node.container import Container
 from dragoman_devcluster.node.container_status import waiting
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod_status import PodView, pod_status
 from dragoman_devcluster.node.volumes import can_change, mount, refresh
-from dragoman_devcluster.status_changes import differs
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of

@@ -222,6 +222,22 @@ class TestBuiltIns:
         }
         assert "field is immutable" in api("PATCH", f"{DEPLOYMENTS}/web", change, code=422)["message"]
 
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (
+                {"paused": True},
+                "spec.paused: Forbidden: the embedded API does not support paused Deployments",
+            ),
+            (
+                {"strategy": {"type": "Recreate"}},
+                'spec.strategy.type: Unsupported value: "Recreate": supported values: "RollingUpdate"',
+            ),
+        ],
+    )
+    def test_what_no_controller_does_is_refused(self, api: Any, change: Any, message: str) -> None:
+        assert message in api("POST", DEPLOYMENTS, deployment(**change), code=422)["message"]
+
     def test_missing_and_mistyped_fields(self, api: Any) -> None:
         refused = api(
             "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}, code=422

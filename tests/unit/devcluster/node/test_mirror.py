@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman_devcluster.mirror import Mirror
-from dragoman_devcluster.status_changes import differs
+from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.client import Listing
 from dragoman_kube.errors import NotFoundError
 from dragoman_kube.kinds import NODE, POD, Kind

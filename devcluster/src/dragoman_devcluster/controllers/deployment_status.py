@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from dragoman_devcluster.decisions.rollout import (
+from dragoman_devcluster.controllers.rollout import (
     available_of,
     current_replica_set,
     desired_of,
@@ -63,7 +63,7 @@ def deadline_in_s(deployment: Manifest, status: Manifest, now: datetime) -> floa
     limit_s = deployment["spec"].get("progressDeadlineSeconds") or 600
     if progressing is None or limit_s == NO_DEADLINE or progressing["status"] != "True":
         return None
-    if progressing["reason"] in (COMPLETE, "DeploymentPaused"):
+    if progressing["reason"] == COMPLETE:
         return None
     due = parse_time(progressing["lastUpdateTime"]) + timedelta(seconds=limit_s)
     return max(0.0, (due - now).total_seconds())
@@ -75,9 +75,7 @@ def _total(replica_sets: Sequence[Manifest], count: str) -> int:
 
 def _available(deployment: Manifest, available: int) -> Manifest:
     desired = desired_of(deployment)
-    recreate = (deployment["spec"].get("strategy") or {}).get("type") == "Recreate"
-    minimum = desired if recreate else desired - surge_and_unavailable(deployment)[1]
-    enough = available >= minimum
+    enough = available >= desired - surge_and_unavailable(deployment)[1]
     return {
         "type": "Available",
         "status": "True" if enough else "False",
@@ -91,10 +89,6 @@ def _progressing(
 ) -> Manifest | None:
     before = condition_of(deployment, "Progressing")
     subject = f'ReplicaSet "{name_of(current)}"' if current else f'Deployment "{name_of(deployment)}"'
-    if deployment["spec"].get("paused"):
-        return _condition("Unknown", "DeploymentPaused", "Deployment is paused", now)
-    if before is not None and before["reason"] == "DeploymentPaused":
-        return _condition("Unknown", "DeploymentResumed", "Deployment is resumed", now)
     if (deployment["spec"].get("progressDeadlineSeconds") or 600) == NO_DEADLINE:
         return None
     rested = before is not None and before["reason"] == COMPLETE
@@ -104,7 +98,7 @@ def _progressing(
         return _condition("True", COMPLETE, f"{subject} has successfully progressed.", now)
     if before is None and current is not None:
         return _condition("True", "NewReplicaSetCreated", f"Created new replica set {subject[11:]}", now)
-    if before is None or rested or before["status"] == "Unknown":
+    if before is None or rested:
         return _condition("True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
     if _has_progressed(deployment, current, status, parse_time(before["lastUpdateTime"])):
         return _condition("True", "ReplicaSetUpdated", f"{subject} is progressing.", now)

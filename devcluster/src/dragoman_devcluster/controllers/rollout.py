@@ -1,8 +1,6 @@
 """Which ReplicaSets a Deployment creates, scales and removes next.
 
-Source: https://github.com/kubernetes/kubernetes/tree/v1.34.0/pkg/controller/deployment (rolling.go, recreate.go,
-sync.go). Simpler than there: while paused, a change of ``replicas`` goes to the newest ReplicaSet first
-instead of to all in proportion.
+Source: https://github.com/kubernetes/kubernetes/tree/v1.34.0/pkg/controller/deployment (rolling.go, sync.go)
 """
 
 from __future__ import annotations
@@ -40,39 +38,35 @@ class RolloutPlan:
     remove: tuple[str, ...] = ()
 
 
-def plan_rollout(
-    deployment: Manifest, replica_sets: Sequence[Manifest], *, old_pods_exist: bool = False
-) -> RolloutPlan:
+def unsupported(deployment: Manifest) -> str:
+    """Why this Deployment is not rolled out here; empty if it is. The embedded API refuses such Deployments."""
+    if (deployment["spec"].get("strategy") or {}).get("type") == "Recreate":
+        return "devcluster does not support the strategy Recreate; use RollingUpdate with maxSurge 0"
+    return "devcluster does not support spec.paused" if deployment["spec"].get("paused") else ""
+
+
+def plan_rollout(deployment: Manifest, replica_sets: Sequence[Manifest]) -> RolloutPlan:
     """The next step from the ReplicaSets there are to the Deployment's template and replicas.
 
     Args:
         deployment: The Deployment.
         replica_sets: Those it controls.
-        old_pods_exist: Whether pods of former templates have not ended yet (matters to ``Recreate`` only).
     """
     live = [replica_set for replica_set in replica_sets if not is_deleting(replica_set)]
     current = current_replica_set(deployment, live)
     old = sorted((item for item in live if item is not current), key=created_at)
-    if deployment["spec"].get("paused"):
-        return RolloutPlan(scale=_scale_paused(deployment, current, old))
-    recreate = (deployment["spec"].get("strategy") or {}).get("type") == "Recreate"
-    if recreate:
-        shrink = {name_of(item): 0 for item in old if desired_of(item)}
-        if shrink or (old_pods_exist and (current is None or not desired_of(current))):
-            return RolloutPlan(scale=shrink)
     if current is None:
         return RolloutPlan(create=new_replica_set(deployment, old))
     min_ready_s = deployment["spec"].get("minReadySeconds") or 0
     if min_ready_s != (current["spec"].get("minReadySeconds") or 0):
-        # Before anything is scaled: who is available follows from it.
+        # Before anything is scaled: availability follows from it.
         return RolloutPlan(min_ready_s=min_ready_s)
     revision = _next_revision(current, old)
-    grow = _grow(deployment, current, old, recreate)
-    if grow or recreate:
-        return RolloutPlan(revision=revision, scale=grow)
-    shrink = _shrink(deployment, current, old)
-    remove = () if shrink else _forgotten(deployment, current, old)
-    return RolloutPlan(revision=revision, scale=shrink, remove=remove)
+    if size := _scale_current(deployment, current, old):
+        return RolloutPlan(revision=revision, scale=size)
+    sizes = _scale_down_old(deployment, current, old)
+    remove = () if sizes else _forgotten(deployment, current, old)
+    return RolloutPlan(revision=revision, scale=sizes, remove=remove)
 
 
 def name_of(manifest: Manifest) -> str:
@@ -112,8 +106,6 @@ def new_replica_set(deployment: Manifest, old: Sequence[Manifest]) -> Manifest:
         for name, value in annotations_of(deployment).items()
         if name != "kubectl.kubernetes.io/last-applied-configuration"
     }
-    recreate = (spec.get("strategy") or {}).get("type") == "Recreate"
-    room = desired_of(deployment) if recreate else _room(deployment, old)
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -125,7 +117,7 @@ def new_replica_set(deployment: Manifest, old: Sequence[Manifest]) -> Manifest:
             "ownerReferences": [owner_reference(deployment)],
         },
         "spec": {
-            "replicas": min(desired_of(deployment), room),
+            "replicas": min(desired_of(deployment), _room(deployment, old)),
             "minReadySeconds": spec.get("minReadySeconds") or 0,
             "selector": {**selector, "matchLabels": match_labels},
             "template": template,
@@ -167,16 +159,13 @@ def _room(deployment: Manifest, others: Sequence[Manifest]) -> int:
     return max(0, desired_of(deployment) + surge - sum(map(desired_of, others)))
 
 
-def _grow(deployment: Manifest, current: Manifest, old: Sequence[Manifest], recreate: bool) -> dict[str, int]:
+def _scale_current(deployment: Manifest, current: Manifest, old: Sequence[Manifest]) -> dict[str, int]:
     desired, present = desired_of(deployment), desired_of(current)
-    if present < desired:
-        size = desired if recreate else min(desired, max(present, _room(deployment, old)))
-    else:
-        size = desired
+    size = min(desired, max(present, _room(deployment, old)))
     return {name_of(current): size} if size != present else {}
 
 
-def _shrink(deployment: Manifest, current: Manifest, old: Sequence[Manifest]) -> dict[str, int]:
+def _scale_down_old(deployment: Manifest, current: Manifest, old: Sequence[Manifest]) -> dict[str, int]:
     if not any(map(desired_of, old)):
         return {}
     _, unavailable = surge_and_unavailable(deployment)
@@ -198,21 +187,6 @@ def _shrink(deployment: Manifest, current: Manifest, old: Sequence[Manifest]) ->
         sizes[name_of(item)] -= step
         budget -= step
     return {name_of(item): sizes[name_of(item)] for item in old if sizes[name_of(item)] != desired_of(item)}
-
-
-def _scale_paused(deployment: Manifest, current: Manifest | None, old: Sequence[Manifest]) -> dict[str, int]:
-    newest_first = [*([current] if current else []), *reversed(old)]
-    active = [item for item in newest_first if desired_of(item)] or newest_first[:1]
-    difference = desired_of(deployment) - sum(map(desired_of, active))
-    if difference > 0 and active:
-        return {name_of(active[0]): desired_of(active[0]) + difference}
-    sizes = {}
-    for item in active:
-        step = min(desired_of(item), -difference)
-        if step > 0:
-            sizes[name_of(item)] = desired_of(item) - step
-            difference += step
-    return sizes
 
 
 def _forgotten(deployment: Manifest, current: Manifest, old: Sequence[Manifest]) -> tuple[str, ...]:

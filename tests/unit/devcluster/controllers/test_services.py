@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_devcluster.controllers.endpoints import local_address
-from dragoman_devcluster.decisions.endpoints import endpoint_slices, endpoints_of
+from dragoman_devcluster.controllers.endpoints import endpoint_slices, endpoints_of, local_address
 from dragoman_devcluster.proxy import routes
 
 

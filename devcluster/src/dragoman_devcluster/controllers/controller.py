@@ -1,12 +1,26 @@
-"""The work queue of a controller."""
+"""What every controller is: a work queue, and a step that brings one object closer to what it should be."""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 from dragoman_devcluster.errors import LocalClusterError
 from dragoman_kube.backoff import Backoff
 from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, UnavailableError
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
+
+
+class Controller(Protocol):
+    """Reconciles the objects of some kinds."""
+
+    queue: WorkQueue[Key]
+
+    def start(self) -> None:
+        """Follow those kinds, so that their changes fill the queue."""
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Bring one object closer to what it should be; the seconds until it is reconciled again, or None."""
 
 
 def work_queue(name: str) -> WorkQueue[Key]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman_devcluster.decisions.garbage import Collect, Orphan, Release, plan_garbage
+from dragoman_devcluster.controllers.garbage import Collect, Orphan, Release, plan_garbage
 
 
 def make(uid, *owners, deleting=False, finalizers=(), blocks=True):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dragoman_devcluster.decisions.deployment_status import deadline_in_s, deployment_status
-from dragoman_devcluster.decisions.rollout import new_replica_set
+from dragoman_devcluster.controllers.deployment_status import deadline_in_s, deployment_status
+from dragoman_devcluster.controllers.rollout import new_replica_set
 from dragoman_kube.objects import condition_of
 from dragoman_kube.times import timestamp
 
@@ -116,13 +116,6 @@ def test_a_new_template_starts_the_clock_afresh():
     status = deployment_status(deployment, [old], NOW)
     assert (progressing(status)["status"], progressing(status)["reason"]) == ("True", "ReplicaSetUpdated")
     assert deadline_in_s(deployment, status, NOW) == 10
-
-
-def test_paused_has_no_deadline():
-    deployment = make_deployment(paused=True)
-    status = deployment_status(deployment, [], NOW)
-    assert progressing(status)["reason"] == "DeploymentPaused"
-    assert deadline_in_s(deployment, status, NOW) is None
 
 
 def test_the_reason_why_pods_cannot_be_created_is_carried_up():

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dragoman_devcluster.decisions.replicas import (
+from dragoman_devcluster.controllers.replica_sets import (
     DELETION_COST,
     available_in_s,
     new_pod,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_devcluster.decisions.rollout import (
+from dragoman_devcluster.controllers.rollout import (
     REVISION,
     TEMPLATE_HASH,
     RolloutPlan,
@@ -16,6 +16,7 @@ from dragoman_devcluster.decisions.rollout import (
     new_replica_set,
     plan_rollout,
     surge_and_unavailable,
+    unsupported,
 )
 
 
@@ -124,21 +125,10 @@ def test_scaling_mid_rollout_changes_the_new_one():
     }
 
 
-def test_recreate_waits_until_nothing_old_is_left():
-    deployment = make_deployment(image="b", strategy={"type": "Recreate"})
-    old = make_replica_set("a")
-    assert plan_rollout(deployment, [old], old_pods_exist=True) == RolloutPlan(scale={name("a"): 0})
-    old["spec"]["replicas"] = 0
-    assert plan_rollout(deployment, [old], old_pods_exist=True) == RolloutPlan()
-    assert plan_rollout(deployment, [old], old_pods_exist=False).create["spec"]["replicas"] == 3
-
-
-def test_paused_neither_creates_nor_rolls_but_scales():
-    deployment = make_deployment(replicas=5, image="b", paused=True)
-    assert plan_rollout(deployment, [make_replica_set("a", 3)]) == RolloutPlan(scale={name("a"): 5})
-    deployment["spec"]["replicas"] = 1
-    sizes = plan_rollout(deployment, [make_replica_set("a", 2), make_replica_set("b", 2, revision=2)]).scale
-    assert sizes == {name("b"): 0, name("a"): 1}
+def test_what_is_not_supported_is_named():
+    assert "Recreate" in unsupported(make_deployment(strategy={"type": "Recreate"}))
+    assert "paused" in unsupported(make_deployment(paused=True))
+    assert not unsupported(make_deployment(strategy=rolling(1, 0)))
 
 
 def test_a_former_template_becomes_the_newest_revision():
