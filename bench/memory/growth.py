@@ -27,7 +27,6 @@ from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
-from dragoman_service.http.tracing import Untraced
 from dragoman_service.settings import Settings
 
 SIDE_BY_SIDE = 30
@@ -86,7 +85,7 @@ async def measure(count: int, trace: bool) -> int:
     )  # fmt: skip
     engine = ScriptedEngine(script_from(settings), "m", CollectorRegistry())
     lifecycle = Lifecycle()
-    app = create_app(settings, engine, lifecycle, LoopLag(), CollectorRegistry(), Untraced())
+    app = create_app(settings, engine, lifecycle, LoopLag(), CollectorRegistry(), None)
     lifecycle.ready()
     ends: Counter[str] = Counter()
     numbers = iter(range(count))

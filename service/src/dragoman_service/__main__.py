@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     """
     try:
         settings = read_settings(argv)
-        configure_logging(settings.log_level, sparse=("uvicorn.error", "dragoman_service.http.accounting"))
+        configure_logging(settings.log_level, sparse=("uvicorn.error", "dragoman_service.http.metrics"))
         uvloop.run(_serve(settings))
     except (StartError, EngineDeadError) as error:
         _say_why(error, termination_log(argv))
@@ -68,7 +68,8 @@ async def _serve(settings: Settings) -> None:
         finally:
             for task in watching:
                 task.cancel()
-            await in_daemon_thread(traces.close)
+            if traces is not None:
+                await in_daemon_thread(traces.close)
 
 
 def _engine(settings: Settings) -> Engine:

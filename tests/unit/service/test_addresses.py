@@ -3,7 +3,7 @@
 import pytest
 from starlette.requests import Request
 
-from dragoman_service.http.addresses import base_url
+from dragoman_service.http.files import base_url
 
 OWN = "http://router.example:8080/"
 

@@ -5,19 +5,19 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from starlette.responses import JSONResponse, Response
 
+from dragoman_protocols.api import Answer, Translate, json_answer
 from dragoman_protocols.errors import GenerationError
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
-from dragoman_service.http.work import Call
+from dragoman_service.http.endpoints import TranslationWork
 
 
 class Core:
-    """Answers with the target language, once all that was asked for is under way.
+    """Answers with the target language, once all requests are in progress.
 
     Args:
-        meet: How many requests have to be under way.
+        meet: How many requests have to be in progress.
         failing: Target whose requests fail.
     """
 
@@ -26,57 +26,63 @@ class Core:
         self._failing = failing
         self.ended: list[str] = []
 
-    def check(self, asked: TranslationRequest) -> Any:
-        return pair("en", asked.target_lang, ())
+    def check(self, request: TranslationRequest) -> Any:
+        return pair("en", request.target_lang, ())
 
-    async def translate(self, asked: TranslationRequest) -> list[TranslationResult]:
+    async def translate(self, request: TranslationRequest) -> list[TranslationResult]:
         try:
             async with asyncio.timeout(5):
                 await self._barrier.wait()
-            if asked.target_lang == self._failing:
+            if request.target_lang == self._failing:
                 raise GenerationError("failed")
             if self._failing:
                 await asyncio.Event().wait()
-            return [TranslationResult(f"{text} {asked.target_lang}", "en") for text in asked.texts]
+            return [TranslationResult(f"{text} {request.target_lang}", "en") for text in request.texts]
         finally:
-            self.ended.append(asked.target_lang)
+            self.ended.append(request.target_lang)
 
-    async def stream(self, asked: TranslationRequest) -> AsyncGenerator[Delta]:
+    async def stream(self, request: TranslationRequest) -> AsyncGenerator[Delta]:
         try:
-            for text in asked.texts:
+            for text in request.texts:
                 yield Delta(0, text)
         finally:
-            self.ended.append(asked.target_lang)
+            self.ended.append(request.target_lang)
 
 
 def request_for(target: str) -> TranslationRequest:
     return TranslationRequest(("a", "b"), target, "en")
 
 
-def rendered(results: Any) -> Response:
-    return JSONResponse([[result.text for result in each] for each in results])
+def rendered(results: Any) -> Answer:
+    return json_answer([[result.text for result in each] for each in results])
+
+
+def work_for(*targets: str, events: Any = None) -> TranslationWork:
+    requests = tuple(map(request_for, targets))
+    return TranslationWork(requests, Translate(requests, 2, rendered, (), events))
 
 
 async def test_targets_are_translated_side_by_side_and_answered_in_order() -> None:
     core: Any = Core(meet=3)
-    call = Call((request_for("fr"), request_for("de"), request_for("ne")), rendered)
-    answer = await call.answer(core)
+    work = work_for("fr", "de", "ne")
+    answer = await work.answer(core)
     assert answer.body == b'[["a fr","b fr"],["a de","b de"],["a ne","b ne"]]'
-    assert call.texts == ["a", "b"] * 3
+    assert work.text_count == 6
+    assert work.stream(core) is None
 
 
 async def test_the_first_target_that_fails_ends_the_others() -> None:
     core: Any = Core(meet=2, failing="de")
     with pytest.raises(GenerationError):
-        await Call((request_for("fr"), request_for("de")), rendered).answer(core)
+        await work_for("fr", "de").answer(core)
     assert sorted(core.ended) == ["de", "fr"]
 
 
 async def test_nothing_to_translate_is_an_answer_too() -> None:
     core: Any = Core()
-    call = Call((), rendered)
-    assert call.check(core) is None
-    assert (await call.answer(core)).body == b"[]"
+    work = work_for()
+    assert work.check(core) is None
+    assert (await work.answer(core)).body == b"[]"
 
 
 class Written:
@@ -92,11 +98,13 @@ class Written:
 
 async def test_a_stream_that_is_closed_closes_the_cores() -> None:
     core: Any = Core()
-    call = Call((request_for("fr"),), rendered, Written())
-    assert call.streams
-    assert [event async for event in call.stream(core)] == [b"a", b"b", b"end"]
-    stream = call.stream(core)
-    assert await anext(stream) == b"a"
+    work = work_for("fr", events=Written())
+    stream = work.stream(core)
+    assert stream is not None
+    assert [event async for event in stream.events] == [b"a", b"b", b"end"]
+    again = work.stream(core)
+    assert again is not None
+    assert await anext(again.events) == b"a"
     core.ended.clear()
-    await stream.aclose()
+    await again.events.aclose()
     assert core.ended == ["fr"]

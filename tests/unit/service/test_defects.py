@@ -75,7 +75,7 @@ def test_of_a_translation(
 
 
 def test_of_any_other_path(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman_service.http.probes.generate_latest", broken)
+    monkeypatch.setattr("dragoman_service.http.control.generate_latest", broken)
     answer = pod.client.get("/metrics")
     assert (answer.status_code, answer.json()["error"]["message"]) == (500, SAID)
     assert pod.value("dragoman_defects_total") == 1

@@ -1,10 +1,9 @@
 import asyncio
 
 import pytest
-from starlette.responses import Response
+from starlette.requests import Request as Received
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
-from dragoman_protocols import native
 from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import (
@@ -16,102 +15,95 @@ from dragoman_protocols.errors import (
     OverloadedError,
     RequestError,
 )
-from dragoman_service.http.answering import refusal
-from dragoman_service.http.draining import (
+from dragoman_protocols.routes import recognise
+from dragoman_service.http.answering import Exchange
+from dragoman_service.http.lifecycle import (
     DIRECT_SEEN_S,
     FETCH_S,
-    MOST_ROUTERS,
-    ON_THE_WAY_S,
+    IN_TRANSIT_S,
+    MAX_ROUTERS,
+    Lifecycle,
     Routers,
-    Seen,
+    SeenRouter,
     Unfetched,
     lame_duck_s,
     may_stop,
 )
-from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.work import response_of
 
 NOW_S = 1000.0
 
 
-class Native:
-    def refuse(self, error: RequestError) -> Response:
-        return response_of(native.API.error(error, Request("POST", "/translate", b"", [])))
-
-
-SILENT = Seen(NOW_S - ROUTER_SEEN_S - 1)
-ACTIVE = Seen(NOW_S - ROUTER_SEEN_S)
-DRAINED = Seen(NOW_S - 3, drained_s=NOW_S - 2)
-STILL_ARRIVING = Seen(NOW_S - 2 + ON_THE_WAY_S, drained_s=NOW_S - 2)
-BACK_AGAIN = Seen(NOW_S, drained_s=NOW_S - 2)
+OLD = SeenRouter(NOW_S - ROUTER_SEEN_S - 1)
+ACTIVE = SeenRouter(NOW_S - ROUTER_SEEN_S)
+DRAINED = SeenRouter(NOW_S - 3, drained_s=NOW_S - 2)
+STILL_ARRIVING = SeenRouter(NOW_S - 2 + IN_TRANSIT_S, drained_s=NOW_S - 2)
+BACK_AGAIN = SeenRouter(NOW_S, drained_s=NOW_S - 2)
 
 
 @pytest.mark.parametrize(
     ("routers", "may"),
     [
         ([], False),
-        ([SILENT], False),
+        ([OLD], False),
         ([ACTIVE], False),
         ([DRAINED], True),
         ([STILL_ARRIVING], True),
         ([BACK_AGAIN], False),
         ([DRAINED, DRAINED], True),
         ([DRAINED, ACTIVE], False),
-        ([DRAINED, SILENT], True),
+        ([DRAINED, OLD], True),
     ],
 )
-def test_a_pod_may_stop_once_each_router_heard_from_lately_has_confirmed(
-    routers: list[Seen], may: bool
-) -> None:
+def test_a_pod_may_stop_once_each_recent_router_has_confirmed(routers: list[SeenRouter], may: bool) -> None:
     assert may_stop(routers, NOW_S) is may
 
 
 @pytest.mark.parametrize(
-    ("asked_s", "routers", "expected_s"),
+    ("configured_s", "routers", "expected_s"),
     [
         (None, [], 0),
-        (None, [SILENT], 0),
-        (None, [SILENT, ACTIVE], LAME_DUCK_S),
+        (None, [OLD], 0),
+        (None, [OLD, ACTIVE], LAME_DUCK_S),
         (0.0, [ACTIVE], 0),
         (30.0, [], 30),
     ],
 )
 def test_only_a_router_makes_a_lame_duck_unless_a_time_is_set(
-    asked_s: float | None, routers: list[Seen], expected_s: float
+    configured_s: float | None, routers: list[SeenRouter], expected_s: float
 ) -> None:
-    assert lame_duck_s(asked_s, routers, NOW_S) == expected_s
+    assert lame_duck_s(configured_s, routers, NOW_S) == expected_s
 
 
-def test_a_confirmation_outlasts_requests_that_were_on_their_way() -> None:
+def test_a_confirmation_outlasts_requests_in_transit() -> None:
     now_s = NOW_S
     routers = Routers(lambda: now_s)
-    routers.heard("a")
+    routers.record("a")
     assert not routers.may_stop
     routers.drained("a")
-    now_s += ON_THE_WAY_S / 2
-    routers.heard("a")
+    now_s += IN_TRANSIT_S / 2
+    routers.record("a")
     assert routers.may_stop
-    now_s += ON_THE_WAY_S
-    routers.heard("a")
+    now_s += IN_TRANSIT_S
+    routers.record("a")
     assert not routers.may_stop
     routers.drained("a")
     assert routers.may_stop
 
 
-def test_the_router_that_was_silent_for_longest_makes_room() -> None:
+def test_the_router_without_requests_for_longest_is_forgotten() -> None:
     routers = Routers(lambda: NOW_S)
-    routers.heard("unconfirmed")
-    for number in range(MOST_ROUTERS):
+    routers.record("unconfirmed")
+    for number in range(MAX_ROUTERS):
         routers.drained(str(number))
     assert routers.may_stop
-    routers.heard("another")
+    routers.record("another")
     assert not routers.may_stop
 
 
 async def test_the_last_confirmation_releases_a_pod_that_is_to_leave() -> None:
     lifecycle = Lifecycle()
     lifecycle.ready()
-    lifecycle.routers.heard("b")
+    lifecycle.routers.record("b")
     lifecycle.drained("a")
     lifecycle.leave()
     assert not lifecycle.released.is_set()
@@ -129,7 +121,7 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "mark"),
     [
         (DrainingError("x"), "draining"),
         (NotReadyError("x"), "not_ready"),
@@ -140,8 +132,12 @@ async def test_confirmations_before_the_end_release_it_at_once_and_not_earlier()
         (EngineDeadError("x"), None),
     ],
 )
-def test_refusals_of_work_that_was_not_begun_say_so(error: RequestError, said: str | None) -> None:
-    assert refusal(Native(), error).headers.get(REFUSED_HEADER) == said
+def test_refusals_before_any_work_are_marked(error: RequestError, mark: str | None) -> None:
+    request = Request("POST", "/translate", b"", [])
+    endpoint = recognise(request)
+    assert endpoint is not None
+    exchange = Exchange(Received({"type": "http"}), request, endpoint)
+    assert exchange.refused(error).headers.get(REFUSED_HEADER) == mark
 
 
 def test_results_are_waited_for_until_they_are_fetched_or_too_old() -> None:
@@ -179,7 +175,7 @@ async def test_the_last_fetch_ends_the_wait() -> None:
 
 
 def test_a_client_that_came_by_no_router_lately_keeps_a_pod_that_all_routers_have_confirmed() -> None:
-    confirmed = [Seen(heard_s=100, drained_s=100)]
+    confirmed = [SeenRouter(request_s=100, drained_s=100)]
     assert may_stop(confirmed, 101)
     assert not may_stop(confirmed, 101, direct_s=101 - DIRECT_SEEN_S)
     assert may_stop(confirmed, 101, direct_s=100.9 - DIRECT_SEEN_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from dragoman_service.engine.vllm.engine import BY_TOKEN
-from dragoman_service.http.exposition import Exposition
+from dragoman_service.http.control import Exposition
 
 
 def test_what_is_counted_by_token_is_left_out() -> None:

@@ -15,7 +15,7 @@ from dragoman_service.engine.gpu import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
-from dragoman_service.http.metrics import MOST_PAIRS, Metrics
+from dragoman_service.http.metrics import MAX_PAIRS, Metrics
 
 TAGS = ("en", "de", "fr", "ne", "es", "it", "nl", "pt", "pl")
 PAIR = Pair(language("en"), language("pt-br"))
@@ -30,17 +30,17 @@ class Counted:
         return self.registry.get_sample_value(f"dragoman_{name}", {"model_name": "m", **labels})
 
 
-def test_requests_are_counted_by_dialect_pair_and_outcome() -> None:
+def test_requests_are_counted_by_api_pair_and_outcome() -> None:
     counted = Counted()
-    counted.metrics.translated(PAIR, texts=3, latency_s=0.2, dialect="native")
-    counted.metrics.left(PAIR, "native")
+    counted.metrics.translated(PAIR, texts=3, latency_s=0.2, api="native")
+    counted.metrics.disconnected(PAIR, "native")
     counted.metrics.refused(None, MalformedRequestError("x"), "deepl")
-    asked = {"dialect": "native", "source": "en", "target": "pt-BR"}
-    assert counted.value("requests_total", **asked, outcome="ok") == 1
-    assert counted.value("requests_total", **asked, outcome="disconnected") == 1
-    nowhere = {"dialect": "deepl", "source": "other", "target": "other"}
+    labels = {"api": "native", "source": "en", "target": "pt-BR"}
+    assert counted.value("requests_total", **labels, outcome="ok") == 1
+    assert counted.value("requests_total", **labels, outcome="disconnected") == 1
+    nowhere = {"api": "deepl", "source": "other", "target": "other"}
     assert counted.value("requests_total", **nowhere, outcome="malformed_request") == 1
-    assert counted.value("request_seconds_count", **asked) == 1
+    assert counted.value("request_seconds_count", **labels) == 1
     assert counted.value("texts_total") == 3
 
 
@@ -67,7 +67,7 @@ def test_a_glossary_shows_what_is_in_force_and_whether_its_file_is() -> None:
 def test_the_core_s_work_is_counted() -> None:
     learned: list[Any] = []
     counted = Counted()
-    metrics = Metrics(counted.registry.__class__(), "m", lambda *told: learned.append(told))
+    metrics = Metrics(counted.registry.__class__(), "m", lambda *segment: learned.append(segment))
     metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
     assert learned == [(PAIR, 40, 12)]
     counted.metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
@@ -100,8 +100,8 @@ def test_a_caller_cannot_make_series_without_end(name: str) -> None:
         for sample in family.samples
         if sample.name.endswith(suffix)
     ]
-    assert len(pairs) > MOST_PAIRS
-    assert len(series) == MOST_PAIRS + 1
+    assert len(pairs) > MAX_PAIRS
+    assert len(series) == MAX_PAIRS + 1
 
 
 def test_gauges_follow_the_pod() -> None:

@@ -1,14 +1,14 @@
 import pytest
 
 from dragoman_service.engine.protocol import Phase
-from dragoman_service.http.probes import Tolerance, ailment, hindrance
+from dragoman_service.http.control import Tolerance, liveness_failure, readiness_failure
 
 STRICT = Tolerance(stall_timeout_s=10, unready_when_overloaded=True)
 LAX = Tolerance(stall_timeout_s=10)
 
 
 @pytest.mark.parametrize(
-    ("phase", "stalled_s", "said"),
+    ("phase", "stalled_s", "reason"),
     [
         (Phase.LOADING, 0, None),
         (Phase.READY, 10, None),
@@ -18,14 +18,14 @@ LAX = Tolerance(stall_timeout_s=10)
         (Phase.FAILED, 0, "the engine is gone"),
     ],
 )
-def test_only_what_a_restart_helps_against_is_an_ailment(
-    phase: Phase, stalled_s: float, said: str | None
+def test_only_what_a_restart_helps_against_is_a_liveness_failure(
+    phase: Phase, stalled_s: float, reason: str | None
 ) -> None:
-    assert ailment(phase, stalled_s, LAX) == said
+    assert liveness_failure(phase, stalled_s, LAX) == reason
 
 
 @pytest.mark.parametrize(
-    ("phase", "full", "tolerance", "said"),
+    ("phase", "full", "tolerance", "reason"),
     [
         (Phase.READY, False, STRICT, None),
         (Phase.READY, True, LAX, None),
@@ -37,10 +37,10 @@ def test_only_what_a_restart_helps_against_is_an_ailment(
     ],
 )
 def test_requests_should_come_to_a_ready_pod_alone(
-    phase: Phase, full: bool, tolerance: Tolerance, said: str | None
+    phase: Phase, full: bool, tolerance: Tolerance, reason: str | None
 ) -> None:
-    assert hindrance(phase, 0.0, full, tolerance) == said
+    assert readiness_failure(phase, 0.0, full, tolerance) == reason
 
 
 def test_a_stuck_engine_should_get_nothing_more() -> None:
-    assert hindrance(Phase.READY, 11.0, False, LAX) is not None
+    assert readiness_failure(Phase.READY, 11.0, False, LAX) is not None

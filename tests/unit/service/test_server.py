@@ -43,7 +43,7 @@ async def test_who_says_that_nobody_will_come_ends_the_lame_duck_s_time() -> Non
         os.kill(os.getpid(), signal.SIGTERM)
         await until(lifecycle, Phase.LEAVING)
         with lifecycle.admit():
-            assert lifecycle.parting_headers == {"Connection": "close"}
+            assert lifecycle.leaving_headers == {"Connection": "close"}
         lifecycle.released.set()
         async with asyncio.timeout(10):
             await running

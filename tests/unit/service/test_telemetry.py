@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry
 from dragoman_protocols.errors import GenerationError
 from dragoman_service.engine.protocol import Decoding, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.http.tracing import OpenTelemetry, Untraced, tracing
+from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.tracing import TracedEngine, Tracing, tracing
 from dragoman_service.settings import Settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -25,9 +26,9 @@ CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
 class Traced:
     def __init__(self, **script: Any) -> None:
         self.memory = InMemorySpanExporter()
-        self.tracing = OpenTelemetry(SimpleSpanProcessor(self.memory), "european")
+        self.tracing = Tracing(SimpleSpanProcessor(self.memory), "european")
         self.scripted = ScriptedEngine(Script(**script), "m", CollectorRegistry())
-        self.engine = self.tracing.engine(self.scripted)
+        self.engine = TracedEngine(self.scripted, self.tracing)
 
     async def generate(self, headers: Any) -> None:
         chunks = self.engine.generate(Prompt("ab", "ab"), Decoding(), "r", trace_headers=headers)
@@ -45,14 +46,14 @@ async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
     with traced.tracing.request(CALLER) as span:
         span.admitted(texts=1, tokens=70)
         await traced.generate(span.headers)
-        span.ended("ok", dialect="native", source="en", target="de")
+        span.ended("ok", api="native", source="en", target="de")
     request, admission, generation = map(traced.span, ("translate", "admission", "generate"))
     for each in (request, admission, generation):
         assert f"{each.context.trace_id:032x}" == TRACE
     assert f"{request.parent.span_id:016x}" == "00f067aa0ba902b7"
     assert admission.parent.span_id == generation.parent.span_id == request.context.span_id
     assert request.attributes == {
-        "dragoman.dialect": "native",
+        "dragoman.api": "native",
         "dragoman.source": "en",
         "dragoman.target": "de",
         "dragoman.outcome": "ok",
@@ -75,7 +76,7 @@ async def test_the_engine_s_own_spans_would_stand_below_the_generation() -> None
 async def test_a_refused_request_says_why() -> None:
     traced = Traced()
     with traced.tracing.request({}) as span:
-        span.ended("overloaded", dialect="deepl")
+        span.ended("overloaded", api="deepl")
     assert traced.span("translate").status.status_code is StatusCode.ERROR
     assert traced.span("translate").parent is None
     assert traced.span("admission").attributes == {"dragoman.outcome": "overloaded"}
@@ -103,15 +104,10 @@ async def test_a_trace_header_that_is_none_begins_a_trace(header: str) -> None:
 
 
 async def test_without_a_collector_nothing_is_traced() -> None:
-    off = tracing(None, "m")
-    assert isinstance(off, Untraced)
-    engine = ScriptedEngine(Script(), "m", CollectorRegistry())
-    assert off.engine(engine) is engine
-    with off.request(CALLER) as span:
-        span.admitted(1, 1)
-        span.ended("ok")
-        assert span.headers is None
-    off.close()
+    assert tracing(None, "m") is None
+    with Accounting(Metrics(CollectorRegistry(), "m"), None).request("native", CALLER) as account:
+        assert account.origin.trace_headers is None
+        account.translated()
 
 
 @pytest.fixture

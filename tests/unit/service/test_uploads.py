@@ -10,7 +10,7 @@ from dragoman_protocols.api import Answer, TranslateFile
 from dragoman_protocols.errors import CallerError
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest
-from dragoman_service.http.uploads import ReadFile, read_file
+from dragoman_service.http.files import ReadFile, read_file
 
 
 def read(name: str, content: bytes) -> ReadFile:

@@ -1,8 +1,11 @@
-"""Evaluates generated texts, by markers, guards and terms, and builds results from them; pure."""
+"""Evaluates generated texts, by markers, guards and terms, and builds results from them."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from dragoman_protocols.errors import (
@@ -14,12 +17,20 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.matching import Term, missing
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import TranslationResult, Warned
+from dragoman_service.core.concurrency import Slice
+from dragoman_service.core.guard_process import GuardProcess, GuardProcessError
 from dragoman_service.core.stages import Evaluation, GeneratedText, Outcome, PreparedText, SegmentResult
 from dragoman_service.engine.protocol import Decoding, Finish
 from dragoman_service.text.document import Segment
-from dragoman_service.text.guards import Expectation, Finding, Guard, cleaned
+from dragoman_service.text.guards import Expectation, Finding, Guard, check, cleaned
 from dragoman_service.text.pieces import MARKER_START
 from dragoman_service.text.restoring import restore, verify
+
+INLINE_CHARS = 2_000
+"""Longer texts, source and output together, are checked in a thread, so that short ones do not queue behind them in the
+guard process or on the event loop: the guards take about 2 µs a character."""
+
+Findings = tuple[Finding, ...]
 
 NO_TEXT = frozenset({Guard.EMPTY, Guard.TRUNCATED})
 """Guards after which there is no text that could be returned as a translation."""
@@ -32,11 +43,6 @@ def output_of(segment: Segment, generated: GeneratedText) -> str:
     return cleaned(generated.text) if clean else generated.text.strip()
 
 
-def expectation(generated: GeneratedText, pair: Pair) -> Expectation:
-    """What the guards need beside the texts."""
-    return Expectation(pair.source.tag, pair.target.tag, generated.finish, markers=True)
-
-
 def evaluate(
     segment: Segment,
     generated: GeneratedText,
@@ -44,15 +50,7 @@ def evaluate(
     output: str,
     findings: tuple[Finding, ...],
 ) -> Evaluation:
-    """Everything wrong with a generated text. The guards, which take about a millisecond, have run before.
-
-    Args:
-        segment: The segment.
-        generated: The engine's output for it.
-        terms: Those that apply to the segment.
-        output: See `output_of`.
-        findings: Of the guards.
-    """
+    """Everything wrong with a generated text, of which `output` is cleaned, from what the guards found in it."""
     problems = verify(segment, output) if _may_have_markers(segment, output) else ()
     lost_terms = missing(terms, output) if terms else ()
     names = [f"marker_{problem.fault}" for problem in problems]
@@ -82,11 +80,9 @@ def better(first: Evaluation, second: Evaluation) -> Evaluation:
 
 
 def retry_sampling(decoding: Decoding, names: Sequence[str]) -> Decoding:
-    """Sampling of a retry: the same prompt sampled in the same way tends to fail in the same way.
+    """Sampling of a retry, from that of the first text and the `Evaluation.names` of it.
 
-    Args:
-        decoding: Of the first text.
-        names: Its `Evaluation.names`.
+    The same prompt sampled in the same way tends to fail in the same way.
     """
     looped = {Guard.REPETITION, Guard.TRUNCATED, Guard.RUNAWAY} & set(names)
     penalty = max(decoding.repetition_penalty, 1.1) if looped else decoding.repetition_penalty
@@ -103,26 +99,71 @@ def retry_sampling(decoding: Decoding, names: Sequence[str]) -> Decoding:
 
 
 def alternative_sampling(decoding: Decoding, number: int) -> Decoding:
-    """Sampling of another translation of the same segment; repeatable.
-
-    Args:
-        decoding: Of the first.
-        number: From 1.
-    """
+    """Sampling of another translation of the same segment, by its number from 1; repeatable."""
     warmer = max(decoding.temperature, 0.7) + 0.05 * number
     return replace(
         decoding, temperature=min(warmer, 1.2), top_p=0.95, top_k=decoding.top_k or 50, seed=number
     )
 
 
-def segment_result(number: int, segment: Segment, outcome: Outcome, *, strict: bool) -> SegmentResult:
-    """What is returned for a segment.
+class Evaluator:
+    """Evaluates generated texts so that many at once do not block the event loop.
+
+    Without a guard process, in slices: a lock takes a turn of the loop for each text, and a thread waits milliseconds
+    for a busy event loop, so that with hundreds of generations in flight either is slower than an engine.
 
     Args:
-        number: Index of the segment in its text.
-        segment: The segment.
-        outcome: Of its generations.
-        strict: Whether a finding is an error.
+        process: A guard process, run by the caller; None: there is none.
+    """
+
+    def __init__(self, process: GuardProcess | None = None) -> None:
+        self._process = process
+        self._waiting: deque[tuple[asyncio.Future[Findings], str, str, Expectation]] = deque()
+        self._working = False
+
+    async def evaluation(
+        self, segment: Segment, generated: GeneratedText, pair: Pair, terms: Sequence[Term]
+    ) -> Evaluation:
+        """Everything wrong with a generated text; `terms` are those that apply to the segment."""
+        output = output_of(segment, generated)
+        expected = Expectation(pair.source.tag, pair.target.tag, generated.finish, markers=True)
+        found = await self.findings(segment.text, output, expected)
+        return evaluate(segment, generated, terms, output, found)
+
+    async def findings(self, source: str, output: str, expected: Expectation) -> Findings:
+        """See `guards.check`."""
+        if len(source) + len(output) > INLINE_CHARS:
+            return await asyncio.to_thread(check, source, output, expected)
+        if self._process is not None and self._process.is_free:
+            with suppress(GuardProcessError):
+                return await self._process.check(source, output, expected)
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[Findings] = loop.create_future()
+        self._waiting.append((found, source, output, expected))
+        if not self._working:
+            self._working = True
+            loop.call_soon(self._work, loop)
+        return await found
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        slice_ = Slice()
+        while self._waiting and not slice_.is_over:
+            found, source, output, expected = self._waiting.popleft()
+            if found.done():
+                # The caller was cancelled.
+                continue
+            try:
+                found.set_result(check(source, output, expected))
+            except Exception as error:
+                found.set_exception(error)
+        if self._waiting:
+            loop.call_soon(self._work, loop)
+        else:
+            self._working = False
+
+
+def segment_result(number: int, segment: Segment, outcome: Outcome, *, strict: bool) -> SegmentResult:
+    """What is returned for the segment with index `number` of its text.
 
     Raises:
         UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
@@ -165,13 +206,7 @@ def _failure(segment: Segment, evaluation: Evaluation) -> RequestError | None:
 
 
 def result_of(text: PreparedText, parts: Sequence[SegmentResult], alternatives: int) -> TranslationResult:
-    """A text's translation from those of its segments.
-
-    Args:
-        text: The text.
-        parts: One per segment.
-        alternatives: Maximum number of alternatives.
-    """
+    """A text's translation from those of its segments, with at most `alternatives` others."""
     whole = text.document.rejoin([part.text for part in parts])
     others = dict.fromkeys(
         text.document.rejoin(

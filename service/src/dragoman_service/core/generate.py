@@ -1,4 +1,4 @@
-"""Generates a segment: one generation, its evaluation, and a retry if something was found."""
+"""Generates segments: one generation each, its evaluation, a retry if it has findings; equal segments only once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,26 @@ import time
 import uuid
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dragoman_protocols.errors import GenerationError
-from dragoman_service.core.checks import Evaluator
-from dragoman_service.core.concurrency import together
-from dragoman_service.core.evaluate import alternative_sampling, better, retry_sampling
-from dragoman_service.core.stages import Evaluation, GeneratedText, Observer, Origin, Outcome, SegmentTask
+from dragoman_service.core.concurrency import Deduplication, key_of, together
+from dragoman_service.core.evaluate import (
+    Evaluator,
+    alternative_sampling,
+    better,
+    retry_sampling,
+    segment_result,
+)
+from dragoman_service.core.stages import (
+    Evaluation,
+    GeneratedText,
+    Observer,
+    Origin,
+    Outcome,
+    SegmentResult,
+    SegmentTask,
+)
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.prompts.family import PromptFamily
 
@@ -39,6 +52,7 @@ class Generator:
         family: Prompt format and sampling.
         observer: Counts findings and retries.
         evaluator: Evaluates the generated texts.
+        outcomes: Of all requests.
         origin: Of the request.
         slots: Generations that the request may have in the engine at once.
     """
@@ -47,8 +61,29 @@ class Generator:
     family: PromptFamily
     observer: Observer
     evaluator: Evaluator
+    outcomes: Deduplication[Outcome]
     origin: Origin
     slots: asyncio.Semaphore
+    _known: dict[bytes, Outcome] = field(default_factory=dict, init=False)
+
+    async def result(self, number: int, task: SegmentTask, *, strict: bool) -> SegmentResult:
+        """What is returned for the segment with index `number` of its text; raises as `outcome` does.
+
+        Raises:
+            UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
+        """
+        key = _key(task)
+        if key in self._known:
+            outcome, how = self._known[key], "in_flight"
+        else:
+            outcome, how = await self.outcomes.get(key, lambda: self.outcome(task))
+            self._known[key] = outcome
+        if how != "made":
+            self.observer.reused(how, self.origin)
+        result = segment_result(number, task.segment, outcome, strict=strict)
+        if result.source_kept:
+            self.observer.source_kept(self.origin)
+        return result
 
     async def outcome(self, task: SegmentTask) -> Outcome:
         """The outcome of a segment, generated a second time if the first text has findings.
@@ -142,3 +177,18 @@ def _different(first: str, others: Sequence[Evaluation]) -> tuple[str, ...]:
     texts = dict.fromkeys(other.text for other in others if not other.names)
     texts.pop(first, None)
     return tuple(texts)
+
+
+def _key(task: SegmentTask) -> bytes:
+    """A key of everything that can change a segment's outcome."""
+    segment = task.segment
+    return key_of(
+        segment.text,
+        segment.source,
+        segment.format,
+        task.pair.source.tag,
+        task.pair.target.tag,
+        task.options,
+        task.terms,
+        task.alternatives,
+    )

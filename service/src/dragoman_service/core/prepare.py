@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -10,17 +10,32 @@ import regex
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import NOTHING, Detection, detect
-from dragoman_protocols.errors import TextTooLongError, UnknownLanguageError, UnsupportedOptionError
+from dragoman_protocols.errors import (
+    EmptyTextError,
+    TextTooLongError,
+    UnknownLanguageError,
+    UnsupportedOptionError,
+)
 from dragoman_protocols.glossaries.matching import Glossary, Term
-from dragoman_protocols.languages import Language, Pair, language, listing, pair, script, sources
+from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, listing, pair, script, sources
 from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
-from dragoman_protocols.translation import Formality, Split, TranslationRequest, Warned
+from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, Warned
+from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.prompts.family import NO_OPTIONS, Option, PromptFamily, PromptOptions, Tone
 from dragoman_service.text.document import Document, Preparation, Segment, prepare
 from dragoman_service.text.pieces import MARKER
 from dragoman_service.text.segments import has_letters
+
+INLINE_CHARS = 2000
+"""Longer texts are prepared in a thread: this many take about 2 ms."""
+
+MARKUP_RATIO = 4
+"""Cost of a character of HTML or XML, relative to plain text."""
+
+TEXT_CHARS = 100
+"""Fixed cost of a text, in characters."""
 
 SMALL_MODEL_TOKENS = 1024
 """A model that holds no more was trained on single sentences."""
@@ -89,11 +104,6 @@ class ResolvedOptions:
 def resolve_options(request: TranslationRequest, pair: Pair, family: PromptFamily) -> ResolvedOptions:
     """Those of a request's options that the family supports.
 
-    Args:
-        request: The request.
-        pair: Its languages.
-        family: Of the model.
-
     Raises:
         UnsupportedOptionError: An option is not supported, and `ignore_unsupported` is not set.
     """
@@ -131,13 +141,27 @@ def _without(options: PromptOptions, unsupported: tuple[Option, ...]) -> PromptO
 _NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supported in (False, True)}
 
 
-def source_language(text: str, target: Language, served: tuple[Languages, ...]) -> SourceLanguage:
-    """The language that a text is translated from, detected.
+def check(request: TranslationRequest, family: PromptFamily, served: tuple[Languages, ...]) -> Pair:
+    """The pair of a request; its source is `UNKNOWN` if it is to be detected.
 
-    Args:
-        text: Of any format.
-        target: The language of the translation.
-        served: The deployment's pairs; empty means every pair.
+    Raises:
+        CallerError: The texts are empty, the pair is not served, or the model's family does not support
+            an option.
+    """
+    found = pair(request.source_lang, request.target_lang, served)
+    if not request.texts:
+        raise EmptyTextError("the list of texts is empty")
+    for index, text in enumerate(request.texts):
+        if not text or text.isspace():
+            which = f"text number {index + 1}" if len(request.texts) > 1 else "the text"
+            raise EmptyTextError(f"{which} is empty; send text to translate")
+    if found.source is not UNKNOWN:
+        resolve_options(request, found, family)
+    return found
+
+
+def source_language(text: str, target: Language, served: tuple[Languages, ...]) -> SourceLanguage:
+    """The language that a text of any format is translated from, detected; `served` as in `pair`.
 
     Raises:
         UnknownLanguageError: It has letters, and its language could not be detected.
@@ -181,12 +205,7 @@ def _is_in(text: str, tag: str, target: Language) -> bool:
 
 
 def expansion_ratio(source: Language, target: Language) -> float:
-    """Output tokens per source token, at the usual maximum.
-
-    Args:
-        source: Language of the text.
-        target: Language of its translation.
-    """
+    """Output tokens per source token, at the usual maximum."""
     cost = [TOKENS_OF.get(script(each.tag) or "Latn", OTHER_SCRIPTS) for each in (source, target)]
     return max(1.0, MARGIN * cost[1] / cost[0])
 
@@ -200,15 +219,9 @@ def segment_budget(
     *,
     with_terms: bool = False,
 ) -> int:
-    """Maximum tokens of one segment.
+    """Maximum tokens of one segment: at most `max_tokens`, and as many as a prompt and its answer have room for.
 
-    Args:
-        max_model_len: Tokens of prompt and output together that the model holds.
-        max_prompt_tokens: Longest prompt that it was trained for; None: `max_model_len`.
-        overhead_tokens: Of the prompt without the segment and its terms.
-        ratio: As `expansion_ratio` gives it.
-        max_tokens: Longest segment that the model translates well.
-        with_terms: Whether room is left for terms.
+    `overhead_tokens` are those of the prompt without the segment and its terms, `ratio` is an `expansion_ratio`.
 
     Raises:
         TextTooLongError: Context and instructions leave no room.
@@ -226,12 +239,7 @@ def segment_budget(
 
 
 class Budgets:
-    """Maximum tokens of a segment by pair and options, computed once each.
-
-    Args:
-        engine: Counts tokens; loaded before the first call.
-        family: Of the model.
-    """
+    """Maximum tokens of a segment by pair and options, computed once each, with an engine that is loaded."""
 
     def __init__(self, engine: Engine, family: PromptFamily) -> None:
         self._engine = engine
@@ -251,16 +259,16 @@ class Budgets:
 
 
 class Preparer:
-    """Prepares the texts of one request; `text` can be called in a thread.
+    """Prepares the texts of one request; `texts` can be called in a thread.
 
     Args:
         request: The request.
         engine: Counts tokens.
         family: Of the model.
         budgets: Of both.
-        languages: Pairs that are served.
+        languages: As in `check`.
         split: Used if the request has none; None is the model family's preference.
-        deployed: The deployment's glossary for a pair, None if it has none.
+        deployed: The deployment's glossary, if it has one.
     """
 
     def __init__(
@@ -271,7 +279,7 @@ class Preparer:
         budgets: Budgets,
         languages: tuple[Languages, ...],
         split: Split | None,
-        deployed: Callable[[Pair], Glossary | None],
+        deployed: GlossaryFile | None,
     ) -> None:
         self._request = request
         self._engine = engine
@@ -281,12 +289,33 @@ class Preparer:
         self._split = request.split or split
         self._deployed = deployed
 
-    def text(self, index: int) -> PreparedText:
-        """One text as tasks, with everything that their prompts state.
+    @property
+    def takes_long(self) -> bool:
+        """Whether `texts` takes long, and should be called in a thread."""
+        request, deployed = self._request, self._deployed
+        chars = sum(map(len, request.texts)) + TEXT_CHARS * len(request.texts)
+        if request.format is not Format.PLAIN:
+            chars *= MARKUP_RATIO
+        chars += sum(len(term.source) for term in request.terms)
+        if chars > INLINE_CHARS:
+            return True
+        # Indexing the deployment's terms for a pair can take seconds.
+        return deployed is not None and (
+            request.source_lang is None
+            or not deployed.is_made(pair(request.source_lang, request.target_lang, self._languages))
+        )
+
+    def texts(self) -> list[PreparedText]:
+        """All texts as tasks, with everything that their prompts state.
 
         Raises:
-            CallerError: Its language is not served or not detected, or an option is not supported.
+            CallerError: The request is invalid: see `check`; or the language of a text is not served or not
+                detected.
         """
+        check(self._request, self._family, self._languages)
+        return [self._text(index) for index in range(len(self._request.texts))]
+
+    def _text(self, index: int) -> PreparedText:
         text, request = self._request.texts[index], self._request
         source = self._source(text)
         if source.pair is None:
@@ -340,7 +369,8 @@ class Preparer:
 
     def _glossaries(self, pair: Pair) -> tuple[Glossary, ...]:
         """The request's before the deployment's."""
-        return tuple(found for found in (self._own, self._deployed(pair)) if found is not None)
+        deployed = None if self._deployed is None else self._deployed.of(pair)
+        return tuple(found for found in (self._own, deployed) if found is not None)
 
     def _terms(self, segment: Segment, glossaries: Sequence[Glossary]) -> tuple[Term, ...]:
         """The terms that occur in a segment, as many as fit its prompt; of two with one source the first."""

@@ -25,13 +25,13 @@ class Origin:
     """Properties of the request that a generation belongs to.
 
     Args:
-        dialect: The request's API: a label of metrics.
+        api: The request's API: a label of metrics.
         priority: Called for each generation; None is 0 for all. Used by engines that schedule by priority.
         trace_headers: W3C trace context of the request's span.
         added: Called with the tokens of each generation beyond those that were admitted.
     """
 
-    dialect: str = ""
+    api: str = ""
     priority: Priority | None = None
     trace_headers: Mapping[str, str] | None = None
     added: Callable[[int], None] | None = None

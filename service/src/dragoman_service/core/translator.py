@@ -1,43 +1,29 @@
-"""From texts and a pair to translations: prepare, generate, evaluate, in the request's time."""
+"""From texts and a pair to translations: prepare, generate, evaluate, within the request's time limit."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 import uuid
-from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import chain
 
 from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import detect
-from dragoman_protocols.errors import DeadlineExceededError, EmptyTextError, RequestError
-from dragoman_protocols.glossaries.matching import Glossary
-from dragoman_protocols.languages import UNKNOWN, Pair, language, pair
-from dragoman_protocols.translation import (
-    Delta,
-    Format,
-    OnFinding,
-    Split,
-    TranslationRequest,
-    TranslationResult,
-)
-from dragoman_service.core.checks import Evaluator, GuardProcess
-from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS, Deduplication, in_order, key_of
-from dragoman_service.core.evaluate import result_of, segment_result
+from dragoman_protocols.errors import DeadlineExceededError, RequestError
+from dragoman_protocols.languages import Pair, language
+from dragoman_protocols.translation import Delta, OnFinding, Split, TranslationRequest, TranslationResult
+from dragoman_service.core import prepare
+from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS, Deduplication, in_order
+from dragoman_service.core.evaluate import Evaluator, result_of
 from dragoman_service.core.generate import Generator, size_bytes
 from dragoman_service.core.glossary_file import GlossaryFile
-from dragoman_service.core.prepare import ANY_TERM, Budgets, Preparer, resolve_options
-from dragoman_service.core.stages import (
-    NO_ORIGIN,
-    Observer,
-    Origin,
-    Outcome,
-    PreparedText,
-    SegmentResult,
-    SegmentTask,
-)
+from dragoman_service.core.guard_process import GuardProcess
+from dragoman_service.core.prepare import ANY_TERM, Budgets, Preparer
+from dragoman_service.core.stages import NO_ORIGIN, Observer, Origin, Outcome, PreparedText, SegmentResult
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import SettingsError
 from dragoman_service.prompts import prompt_family
@@ -45,17 +31,14 @@ from dragoman_service.prompts.family import PromptFamily, PromptOptions
 from dragoman_service.settings import Settings
 from dragoman_service.text.guards import Expectation, check
 
-INLINE_CHARS = 2000
-"""Longer texts are prepared in a thread: this many take about 2 ms."""
-
-MARKUP_RATIO = 4
-"""Cost of a character of HTML or XML, relative to plain text."""
-
-TEXT_CHARS = 100
-"""Fixed cost of a text, in characters."""
-
 INLINE_SEGMENTS = 200
 """More segments are joined in a thread: each takes about 10 µs."""
+
+MAX_ROUNDS = 2
+"""Generations of one request in the engine per sequence that it runs: enough to keep it busy; the next request waits
+for one round of them rather than for a whole document."""
+
+ANY_PAIR = Pair(language("en"), language("de"))
 
 
 class Translator:
@@ -117,13 +100,7 @@ class Translator:
         return other
 
     def chat(self, prompt: Prompt, decoding: Decoding, answer_tokens: int) -> AsyncGenerator[Chunk]:
-        """One generation that is no translation: no segments, no guards.
-
-        Args:
-            prompt: The prompt.
-            decoding: Sampling.
-            answer_tokens: Expected length of the answer, for its priority.
-        """
+        """One generation without segments and guards; its priority is by the expected tokens of its answer."""
         origin = self._origin
         return self.engine.generate(
             prompt,
@@ -138,22 +115,8 @@ class Translator:
         await asyncio.to_thread(_load)
 
     def check(self, request: TranslationRequest) -> Pair:
-        """The pair of a request; its source is `UNKNOWN` if it is to be detected.
-
-        Raises:
-            CallerError: The texts are empty, the pair is not served, or the model's family does not support
-                an option.
-        """
-        found = pair(request.source_lang, request.target_lang, self.languages)
-        if not request.texts:
-            raise EmptyTextError("the list of texts is empty")
-        for index, text in enumerate(request.texts):
-            if not text or text.isspace():
-                which = f"text number {index + 1}" if len(request.texts) > 1 else "the text"
-                raise EmptyTextError(f"{which} is empty; send text to translate")
-        if found.source is not UNKNOWN:
-            resolve_options(request, found, self.family)
-        return found
+        """See `prepare.check`."""
+        return prepare.check(request, self.family, self.languages)
 
     async def translate(self, request: TranslationRequest) -> list[TranslationResult]:
         """Translate all texts, their segments concurrently.
@@ -170,22 +133,24 @@ class Translator:
         try:
             async with asyncio.timeout(limit_s):
                 texts = await self._prepared(request)
-                parts = await self._results(request, texts)
+                parts: list[list[SegmentResult]] = [[] for _ in texts]
+                async with aclosing(self._segments(request, texts)) as found:
+                    async for text, part in found:
+                        parts[text.index].append(part)
         except TimeoutError:
             raise _timeout(limit_s) from None
 
         def results() -> list[TranslationResult]:
-            if parts and not any(_has_any(each) for each in parts.values()):
-                raise _first_failure([part for each in parts.values() for part in each])
+            _raise_if_all_failed(chain.from_iterable(parts))
             joined = []
             # Freed here one by one: freeing all of them at once would block the event loop.
             texts.reverse()
+            parts.reverse()
             while texts:
-                text = texts.pop()
-                joined.append(result_of(text, parts.pop(text.index, ()), request.alternatives))
+                joined.append(result_of(texts.pop(), parts.pop(), request.alternatives))
             return joined
 
-        is_short = len(texts) + sum(map(len, parts.values())) <= INLINE_SEGMENTS
+        is_short = len(texts) + sum(map(len, parts)) <= INLINE_SEGMENTS
         return results() if is_short else await asyncio.to_thread(results)
 
     async def stream(self, request: TranslationRequest) -> AsyncGenerator[Delta]:
@@ -226,100 +191,33 @@ class Translator:
         if self.glossary is not None:
             await self.glossary.refresh()
         preparer = Preparer(
-            request,
-            self.engine,
-            self.family,
-            self._budgets,
-            self.languages,
-            self._split,
-            self._deployed,
+            request, self.engine, self.family, self._budgets, self.languages, self._split, self.glossary
         )
-        chars = sum(map(len, request.texts)) + TEXT_CHARS * len(request.texts)
-        if request.format is not Format.PLAIN:
-            chars *= MARKUP_RATIO
-        chars += sum(len(term.source) for term in request.terms)
-
-        def prepared() -> list[PreparedText]:
-            self.check(request)
-            return [preparer.text(index) for index in range(len(request.texts))]
-
-        if chars <= INLINE_CHARS and not self._must_index_glossary(request):
-            return prepared()
-        return await asyncio.to_thread(prepared)
-
-    def _must_index_glossary(self, request: TranslationRequest) -> bool:
-        """Whether the deployment's terms for the pair may have to be indexed first, which can take seconds."""
-        if self.glossary is None:
-            return False
-        if request.source_lang is None:
-            return True
-        return not self.glossary.is_made(pair(request.source_lang, request.target_lang, self.languages))
-
-    def _deployed(self, pair: Pair) -> Glossary | None:
-        return self.glossary.of(pair) if self.glossary is not None else None
-
-    async def _results(
-        self, request: TranslationRequest, texts: Sequence[PreparedText]
-    ) -> dict[int, list[SegmentResult]]:
-        """The segments' results of each text that has segments, by its index."""
-        parts: defaultdict[int, list[SegmentResult]] = defaultdict(list)
-        async with aclosing(self._segments(request, texts)) as found:
-            async for text, part in found:
-                parts[text.index].append(part)
-        return parts
+        return await asyncio.to_thread(preparer.texts) if preparer.takes_long else preparer.texts()
 
     async def _segments(
         self, request: TranslationRequest, texts: Sequence[PreparedText]
     ) -> AsyncGenerator[tuple[PreparedText, SegmentResult]]:
         """The results of all texts' segments, in order."""
-        slots = self._slots or asyncio.Semaphore(self._max_concurrent)
-        generator = Generator(self.engine, self.family, self._observer, self._evaluator, self._origin, slots)
+        generator = Generator(
+            self.engine,
+            self.family,
+            self._observer,
+            self._evaluator,
+            self._outcomes,
+            self._origin,
+            self._slots or asyncio.Semaphore(self._max_concurrent),
+        )
         strict = request.on_finding is OnFinding.FAIL
-        known: dict[bytes, Outcome] = {}
 
-        async def work(position: tuple[PreparedText, int]) -> tuple[PreparedText, SegmentResult]:
+        async def generated(position: tuple[PreparedText, int]) -> tuple[PreparedText, SegmentResult]:
             text, number = position
-            task = text.tasks[number]
-            key = _key(task)
-            if key in known:
-                outcome, how = known[key], "in_flight"
-            else:
-                outcome, how = await self._outcomes.get(key, lambda: generator.outcome(task))
-                known[key] = outcome
-            if how != "made":
-                self._observer.reused(how, self._origin)
-            part = segment_result(number, task.segment, outcome, strict=strict)
-            if part.source_kept:
-                self._observer.source_kept(self._origin)
-            return text, part
+            return text, await generator.result(number, text.tasks[number], strict=strict)
 
         positions = ((text, number) for text in texts for number in range(len(text.tasks)))
-        async with aclosing(in_order(positions, work, self._max_concurrent)) as found:
+        async with aclosing(in_order(positions, generated, self._max_concurrent)) as found:
             async for each in found:
                 yield each
-
-
-def _key(task: SegmentTask) -> bytes:
-    """A key of everything that can change a segment's outcome."""
-    segment = task.segment
-    return key_of(
-        segment.text,
-        segment.source,
-        segment.format,
-        task.pair.source.tag,
-        task.pair.target.tag,
-        task.options,
-        task.terms,
-        task.alternatives,
-    )
-
-
-def _load() -> None:
-    """Load the model of languages, their names, and patterns, by using them."""
-    text = "This text is in English."
-    detect(text)
-    found = Pair(language("en"), language("de"))
-    check(text, f"Translation: {text}", Expectation(found.source.tag, found.target.tag))
 
 
 async def _deltas(
@@ -345,17 +243,17 @@ async def _deltas(
         buffered.append(Delta(text.index, text.document.between[-1], whole))
         while buffered and (has_any or not every):
             yield buffered.popleft()
-    if buffered:
-        raise _first_failure(every)
+    _raise_if_all_failed(every)
 
 
-def _has_any(parts: Sequence[SegmentResult]) -> bool:
-    """Whether there is a translation: a segment that did not fail, or no segment at all."""
-    return not parts or any(part.failure is None for part in parts)
-
-
-def _first_failure(parts: Sequence[SegmentResult]) -> RequestError:
-    return next(part.failure for part in parts if part.failure is not None)
+def _raise_if_all_failed(parts: Iterable[SegmentResult]) -> None:
+    failure: RequestError | None = None
+    for part in parts:
+        if part.failure is None:
+            return
+        failure = failure or part.failure
+    if failure is not None:
+        raise failure
 
 
 def _timeout(limit_s: float) -> DeadlineExceededError:
@@ -365,11 +263,12 @@ def _timeout(limit_s: float) -> DeadlineExceededError:
     )
 
 
-MAX_ROUNDS = 2
-"""Generations of one request in the engine per sequence that it runs: enough to keep it busy; the next request waits
-for one round of them rather than for a whole document."""
-
-ANY_PAIR = Pair(language("en"), language("de"))
+def _load() -> None:
+    """Load the model of languages, their names, and patterns, by using them."""
+    text = "This text is in English."
+    detect(text)
+    expected = Expectation(ANY_PAIR.source.tag, ANY_PAIR.target.tag)
+    check(text, f"Translation: {text}", expected)
 
 
 def max_concurrent(settings: Settings) -> int:
@@ -381,13 +280,7 @@ def max_concurrent(settings: Settings) -> int:
 def translator_of(
     settings: Settings, engine: Engine, observer: Observer, guards: GuardProcess | None = None
 ) -> Translator:
-    """The translator that a pod's settings describe.
-
-    Args:
-        settings: The pod's.
-        engine: The engine; need not be loaded.
-        observer: Counts the work.
-        guards: Guard process, if there is one.
+    """The translator that a pod's settings describe, with an engine that need not be loaded yet.
 
     Raises:
         PromptTemplateError: The prompt family cannot be used.

@@ -17,31 +17,25 @@ from dragoman_protocols.errors import DefectError, MethodNotAllowedError, Reques
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.routes import api_of
 from dragoman_service.core.admission import Admission, Bounds
-from dragoman_service.core.checks import GuardProcess
+from dragoman_service.core.guard_process import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.http.accounting import Accounting
-from dragoman_service.http.answering import Answering
+from dragoman_service.http.answering import Answering, response_of
+from dragoman_service.http.control import Exposition, Tolerance, probe_routes, router_routes
 from dragoman_service.http.endpoints import Endpoints
-from dragoman_service.http.exposition import Exposition
 from dragoman_service.http.garbage import collect_between_requests
-from dragoman_service.http.glossary_store import open_store
-from dragoman_service.http.glossary_terms import GlossaryTerms
-from dragoman_service.http.held_glossaries import HeldGlossaries
+from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
-from dragoman_service.http.metrics import Metrics
-from dragoman_service.http.probes import Tolerance, probe_routes
+from dragoman_service.http.metrics import Accounting, Metrics
 from dragoman_service.http.quota import Quota
-from dragoman_service.http.routers import RouterWatch, router_routes
-from dragoman_service.http.tracing import Tracing
-from dragoman_service.http.work import response_of
+from dragoman_service.http.tracing import TracedEngine, Tracing
 from dragoman_service.settings import Settings
 
 CPUS_FOR_GUARDS = 4
-"""HTTP, vLLM's engine and what it starts take three."""
+"""HTTP, vLLM's engine and the engine's processes take three."""
 
 
 def create_app(
@@ -50,19 +44,19 @@ def create_app(
     lifecycle: Lifecycle,
     lag: LoopLag,
     registry: CollectorRegistry,
-    tracing: Tracing,
+    tracing: Tracing | None,
 ) -> FastAPI:
     """The pod's HTTP application; it neither loads the engine nor closes it.
 
-    Its `state.warm_up` is awaited beside the engine's load; each of `state.watches` runs until the end.
+    `Pod` awaits its `state.warm_up` while the engine loads; each of `state.watches` runs until the end.
 
     Args:
-        settings: What is served, and within which limits.
-        engine: What generates.
-        lifecycle: Tells whether requests are taken; driven by whoever runs the application.
+        settings: The pod's.
+        engine: The engine.
+        lifecycle: The pod's phase, which `Pod` sets.
         lag: Of the event loop, for the metrics.
-        registry: Where the engine keeps its metrics, and the pod its own.
-        tracing: Traces requests.
+        registry: Of the engine's metrics; the pod's own are added.
+        tracing: Of the pod; None: it is off.
 
     Raises:
         PromptTemplateError: The prompt family cannot be used.
@@ -78,7 +72,8 @@ def create_app(
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
     guards = GuardProcess() if _has_guard_process(settings) else None
-    translator = translator_of(settings, tracing.engine(engine), metrics, guards)
+    traced = engine if tracing is None else TracedEngine(engine, tracing)
+    translator = translator_of(settings, traced, metrics, guards)
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up
@@ -92,26 +87,25 @@ def create_app(
         metrics.watch_glossary(glossary)
         app.state.watches.append(glossary.watch)
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
-    shown = Exposition(registry, lambda: engine.hidden_metrics)
-    app.include_router(probe_routes(lifecycle, engine, admission, shown, tolerance))
-    held = HeldGlossaries()
-    app.include_router(router_routes(lifecycle, held))
-    accounting = Accounting(metrics, tracing, shortest)
-    answering = Answering(translator, lifecycle, admission, accounting, settings.max_body_bytes)
+    exported = Exposition(registry, lambda: engine.hidden_metrics)
+    app.include_router(probe_routes(lifecycle, engine, admission, exported, tolerance))
+    glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
+    app.include_router(router_routes(lifecycle, glossaries.attached))
+    answering = Answering(
+        translator,
+        lifecycle,
+        admission,
+        Accounting(metrics, tracing, shortest),
+        Quota(settings.deepl_character_limit),
+        settings.max_body_bytes,
+    )
     site = Site(
         offer_of([settings.languages]),
         settings.languages,
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
     )
-    app.add_middleware(
-        Endpoints,
-        answering=answering,
-        site=site,
-        glossaries=GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir), held),
-        quota=Quota(settings.deepl_character_limit),
-    )
-    app.add_middleware(RouterWatch, lifecycle=lifecycle)
+    app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
     app.add_exception_handler(HTTPException, _no_such_route)
     app.add_exception_handler(Exception, _last_handler(metrics))
     return app
@@ -120,7 +114,7 @@ def create_app(
 def _has_guard_process(settings: Settings) -> bool:
     if settings.guard_process is not None:
         return settings.guard_process
-    # A model on a CPU takes all there are.
+    # A model on a CPU uses all of them.
     return settings.device == "cuda" and settings.engine == "vllm" and usable_cpus() >= CPUS_FOR_GUARDS
 
 
@@ -128,24 +122,24 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
     """404 and 405 in the format of the API that the path is nearest to."""
     if not isinstance(error, HTTPException):
         raise error
-    asked = ApiRequest(
+    unknown = ApiRequest(
         request.method, request.scope["path"], request.scope["query_string"], request.scope["headers"]
     )
-    here = f"nothing here at {asked.path[:100]!r}"
+    here = f"nothing here at {unknown.path[:100]!r}"
     cause: RequestError = UnknownPathError(here)
     if error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow", "").split(", ")
-        cause = MethodNotAllowedError(f"{here} with {asked.method}: use {' or '.join(allowed)}", allowed)
-    return response_of(api_of(asked).error(cause, asked))
+        cause = MethodNotAllowedError(f"{here} with {unknown.method}: use {' or '.join(allowed)}", allowed)
+    return response_of(api_of(unknown).error(cause, unknown))
 
 
 def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Answers an exception that no route foresees; Starlette raises it again, and the server logs its traceback."""
+    """Answers an unexpected exception; Starlette raises it again, and the server logs its traceback."""
 
     async def answer(request: Request, error: Exception) -> Response:
         del error
         metrics.defects.inc()
-        asked = ApiRequest(request.method, request.url.path, b"", [])
-        return response_of(native.API.error(DefectError("a defect; the pod's log has more"), asked))
+        failed = ApiRequest(request.method, request.url.path, b"", [])
+        return response_of(native.API.error(DefectError("a defect; the pod's log has more"), failed))
 
     return answer

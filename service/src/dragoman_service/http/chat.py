@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from starlette.responses import Response
-
+from dragoman_protocols.api import Answer
 from dragoman_protocols.chat import Chat, End, Sampling
-from dragoman_protocols.errors import GenerationError, InvalidFieldError, RequestError
+from dragoman_protocols.errors import GenerationError, InvalidFieldError
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.costs import Cost, Demand, cost_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Framing, Prompt
-from dragoman_service.http.work import response_of
+from dragoman_service.http.answering import Stream, Work
 
 ANSWER_TOKENS = 512
 """Expected length of an answer, unless the client's maximum is less: answers end before the model's context does."""
@@ -27,8 +26,8 @@ FINISHES: dict[Finish, Literal["stop", "length"]] = {
 }
 
 
-@dataclass(frozen=True)
-class ChatWork:
+@dataclass
+class ChatWork(Work):
     """One chat: work for the engine alone.
 
     Args:
@@ -36,36 +35,15 @@ class ChatWork:
     """
 
     chat: Chat
-    is_file: bool = False
 
-    @property
-    def texts(self) -> Sequence[str]:
-        """All that the engine reads."""
-        return [text for _, text in self.chat.turns]
+    def __post_init__(self) -> None:
+        self.characters, self.text_count = self.chat.characters, len(self.chat.turns)
 
     @property
     def cost(self) -> Cost:
         """One generation of all messages."""
-        text = "\n".join(self.texts)
+        text = "\n".join(text for _, text in self.chat.turns)
         return cost_of([Demand(text, answer_tokens=self._answer_tokens, whole=True)])
-
-    @property
-    def characters(self) -> int:
-        """See `Chat.characters`."""
-        return self.chat.characters
-
-    def reserve(self) -> AbstractContextManager[None]:
-        """Nothing: the quota is that of DeepL's API."""
-        return nullcontext()
-
-    @property
-    def _answer_tokens(self) -> int:
-        return min(self.chat.sampling.max_tokens or ANSWER_TOKENS, ANSWER_TOKENS)
-
-    @property
-    def streams(self) -> bool:
-        """See `Chat.stream`."""
-        return self.chat.stream
 
     def check(self, translator: Translator) -> Pair | None:
         """No pair.
@@ -79,25 +57,28 @@ class ChatWork:
             )
         return None
 
-    async def answer(self, translator: Translator) -> Response:
+    async def answer(self, translator: Translator) -> Answer:
         """The whole answer."""
         text, last = "", None
         async with aclosing(self._chunks(translator)) as chunks:
             async for last in chunks:
                 text += last.text
-        return response_of(self.chat.writer.whole(text, _end(last)))
+        return self.chat.writer.whole(text, _end(last))
 
-    async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
-        """The answer's events."""
+    def stream(self, translator: Translator) -> Stream | None:
+        """The answer's events, if the client requests a stream."""
+        return Stream(self._events(translator), self.chat.writer.failed) if self.chat.stream else None
+
+    async def _events(self, translator: Translator) -> AsyncGenerator[bytes]:
         last = None
         async with aclosing(self._chunks(translator)) as chunks:
             async for last in chunks:
                 yield self.chat.writer.piece(last.text)
         yield self.chat.writer.end(_end(last))
 
-    def failed(self, error: RequestError) -> bytes:
-        """See `ChatWriter.failed`."""
-        return self.chat.writer.failed(error)
+    @property
+    def _answer_tokens(self) -> int:
+        return min(self.chat.sampling.max_tokens or ANSWER_TOKENS, ANSWER_TOKENS)
 
     def _chunks(self, translator: Translator) -> AsyncGenerator[Chunk]:
         *before, (_, last) = self.chat.turns
@@ -110,14 +91,7 @@ class ChatWork:
 
 
 def decoding_of(sampling: Sampling, default: Decoding, max_tokens: int, *, stream: bool) -> Decoding:
-    """How to choose tokens: the client's values, and where there are none, those of the model's publisher.
-
-    Args:
-        sampling: The client's.
-        default: The publisher's.
-        max_tokens: Maximum length of the answer where the client sets none.
-        stream: Whether the answer is streamed.
-    """
+    """How to choose tokens: the client's values, else those of the model's publisher, and `max_tokens`."""
     return replace(
         default,
         temperature=default.temperature if sampling.temperature is None else sampling.temperature,

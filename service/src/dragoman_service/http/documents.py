@@ -6,9 +6,9 @@ import asyncio
 import hmac
 import logging
 import secrets
-from collections import OrderedDict
 from contextlib import ExitStack
 
+from cachetools import FIFOCache
 from starlette.datastructures import Headers
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
@@ -16,9 +16,7 @@ from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import RequestError, UnknownDocumentError
 from dragoman_service.http.answering import Answering, check_left
-from dragoman_service.http.quota import Quota
-from dragoman_service.http.shelf import Shelf
-from dragoman_service.http.uploads import ReadFile
+from dragoman_service.http.files import Files, ReadFile
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +36,12 @@ class Documents:
 
     Args:
         answering: Admits and counts their translation as it does requests.
-        quota: The pod's own.
     """
 
-    def __init__(self, answering: Answering, quota: Quota) -> None:
+    def __init__(self, answering: Answering) -> None:
         self._answering = answering
-        self._quota = quota
-        self._shelf = Shelf()
-        self._known: OrderedDict[str, Document] = OrderedDict()
+        self._files = Files(answering.lifecycle.unfetched)
+        self._known = FIFOCache[str, Document](MAX_DOCUMENTS)
         self._working: set[asyncio.Task[None]] = set()
 
     @property
@@ -53,8 +49,8 @@ class Documents:
         """Whether as many are being translated as may be."""
         return len(self._working) >= MAX_CONCURRENT
 
-    async def begin(self, api: str, name: str, file: ReadFile, headers: Headers) -> Document:
-        """Begin to translate a document; its slot is held until that is done.
+    async def start(self, api: str, name: str, file: ReadFile, headers: Headers) -> Document:
+        """Start to translate a document; its slot is released when that is done.
 
         Args:
             api: Name of the API, for metrics.
@@ -74,8 +70,6 @@ class Documents:
         self._end_with_the_drain(task)
         await admitted
         self._known[document.document_id] = document
-        while len(self._known) > MAX_DOCUMENTS:
-            self._known.popitem(last=False)
         await asyncio.wait((task,), timeout=UPLOAD_WAIT_S)
         return document
 
@@ -101,11 +95,10 @@ class Documents:
         if document.state is not State.DONE:
             raise DocumentNotDoneError("Document translation is not done")
         del self._known[document_id]
-        content = self._shelf.take(document_id)
-        self._answering.lifecycle.unfetched.fetched(document_id)
+        content = self._files.take(document_id)
         if content is None:
             raise UnknownDocumentError("Document not found: it was kept for too long")
-        return content.content
+        return content
 
     def _end_with_the_drain(self, task: asyncio.Task[None]) -> None:
         given_up = self._answering.lifecycle.given_up
@@ -125,16 +118,16 @@ class Documents:
         admitted: asyncio.Future[None],
     ) -> None:
         answering, request = self._answering, file.request
-        with ExitStack() as held:
-            account = held.enter_context(answering.accounting.request(api, headers))
+        with ExitStack() as stack:
+            account = stack.enter_context(answering.accounting.request(api, headers))
             try:
                 # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
-                held.enter_context(answering.lifecycle.admit())
+                stack.enter_context(answering.lifecycle.admit())
                 check_left(headers, document.characters)
-                held.enter_context(self._quota.reserve(document.characters))
+                stack.enter_context(answering.quota.reserve(document.characters))
                 limit_s = answering.admission.time_limit_s(None, document.characters)
                 cost = await asyncio.to_thread(lambda: file.cost)
-                slot = held.enter_context(answering.admission.admit(cost, limit_s))
+                slot = stack.enter_context(answering.admission.admit(cost, limit_s))
                 account.admitted(slot, 0 if request is None else len(request.texts))
                 if request is not None:
                     account.pair = await asyncio.to_thread(answering.translator.check, request)
@@ -152,8 +145,7 @@ class Documents:
                 document.state, document.error = State.ERROR, "an unexpected error; the pod's log has more"
                 log.exception("a document was not translated")
             else:
-                self._shelf.put(document.document_id, document.name, content)
-                answering.lifecycle.unfetched.put(document.document_id)
+                self._files.put(document.document_id, document.name, content)
                 document.state = State.DONE
-                self._quota.add(document.characters)
+                answering.quota.add(document.characters)
                 account.translated()

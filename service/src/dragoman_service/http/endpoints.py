@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request as Received
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dragoman_contract.files import MOST_FILE_BYTES
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_protocols.api import (
-    Call,
+    Answer,
     Detect,
-    Endpoint,
+    Events,
     Kind,
     Request,
     Results,
@@ -25,41 +28,105 @@ from dragoman_protocols.api import (
 )
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
-from dragoman_protocols.errors import CapacityError, MethodNotAllowedError, RequestError
+from dragoman_protocols.errors import CapacityError, MethodNotAllowedError
+from dragoman_protocols.languages import Pair
 from dragoman_protocols.multipart import read_form
-from dragoman_protocols.routes import api_of, recognise, with_body
-from dragoman_protocols.translation import TranslationRequest
+from dragoman_protocols.routes import api_of, recognise
+from dragoman_protocols.translation import TranslationRequest, TranslationResult
+from dragoman_service.core.concurrency import together
+from dragoman_service.core.costs import Cost, cost_of, demands_of
+from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Phase
-from dragoman_service.http import work
-from dragoman_service.http.answering import Answering
+from dragoman_service.http.answering import Answering, Exchange, Stream, Work, in_thread_if_long, response_of
 from dragoman_service.http.chat import ChatWork
 from dragoman_service.http.documents import MAX_CONCURRENT, Documents
-from dragoman_service.http.files import Files, FileWork
-from dragoman_service.http.glossary_terms import GlossaryTerms
-from dragoman_service.http.quota import Quota
-from dragoman_service.http.uploads import ReadFile, read_file
-from dragoman_service.http.work import response_of
+from dragoman_service.http.files import Files, FileWork, ReadFile, read_file
+from dragoman_service.http.glossaries import GlossaryTerms
+
+MAX_CONCURRENT_REQUESTS = 8
+"""Of one call: each may have many texts in the engine at once."""
+
+ROUTER = ROUTER_HEADER.lower().encode()
+
+NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
+"""Requested by kubelets, monitoring and routers themselves."""
+
+
+@dataclass
+class TranslationWork(Work):
+    """The usual work: translations.
+
+    Args:
+        requests: One, or one for each target language, done concurrently.
+        call: The call that they were read from.
+    """
+
+    requests: tuple[TranslationRequest, ...]
+    call: Translate
+
+    def __post_init__(self) -> None:
+        self.characters, self.uses_quota = self.call.characters, self.call.uses_quota
+        self.text_count = sum(len(request.texts) for request in self.requests)
+
+    @property
+    def cost(self) -> Cost:
+        """Of all requests together."""
+        return cost_of(demand for request in self.requests for demand in demands_of(request))
+
+    def check(self, translator: Translator) -> Pair | None:
+        """The last request's pair, once all were checked."""
+        pairs = [translator.check(request) for request in self.requests]
+        return pairs[-1] if pairs else None
+
+    async def answer(self, translator: Translator) -> Answer:
+        """All requests concurrently; the first failure ends the others."""
+        results: Results
+        if len(self.requests) == 1:
+            results = [await translator.translate(self.requests[0])]
+        else:
+            slots = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+
+            async def in_slot(request: TranslationRequest) -> list[TranslationResult]:
+                async with slots:
+                    return await translator.translate(request)
+
+            results = await together([in_slot(request) for request in self.requests])
+        chars = sum(len(result.text) for each in results for result in each)
+        return await in_thread_if_long(chars, lambda: self.call.render(results))
+
+    def stream(self, translator: Translator) -> Stream | None:
+        """The first request's translations as the API's events."""
+        events = self.call.events
+        return None if events is None else Stream(self._events(translator, events), events.failed)
+
+    async def _events(self, translator: Translator, events: Events) -> AsyncGenerator[bytes]:
+        async with aclosing(translator.stream(self.requests[0])) as deltas:
+            async for delta in deltas:
+                yield events.delta(delta)
+        yield events.end()
 
 
 class Endpoints:
     """ASGI middleware that answers requests for the endpoints of all APIs.
 
+    It also records by which router each request came. While the pod is leaving, every answer closes its connection:
+    through a Service alone a kept connection would lead its client back here, to a refusal; a new one leads to
+    another pod.
+
     Args:
         app: Answers all other requests.
-        answering: What all endpoints share.
+        answering: Answers those that need the engine.
         site: What the pod has to offer.
         glossaries: Callers' glossaries.
-        quota: The pod's own.
     """
 
-    def __init__(
-        self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms, quota: Quota
-    ) -> None:
+    def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
         self._app, self._answering, self._site = app, answering, site
-        self._glossaries, self._quota = glossaries, quota
+        self._glossaries = glossaries
+        self._lifecycle = answering.lifecycle
         self._for_files = replace(answering, max_body_bytes=max(answering.max_body_bytes, MOST_FILE_BYTES))
-        self._files = Files(answering.lifecycle.unfetched)
-        self._documents = Documents(answering, quota)
+        self._files = Files(self._lifecycle.unfetched)
+        self._documents = Documents(answering)
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,160 +135,122 @@ class Endpoints:
             await self._app(scope, receive, send)
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
+        self._record_router(request)
+
+        async def closing(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._lifecycle.leaving_headers:
+                MutableHeaders(scope=message).update(self._lifecycle.leaving_headers)
+            await send(message)
+
         try:
             endpoint = recognise(request)
         except MethodNotAllowedError as error:
-            await response_of(api_of(request).error(error, request))(scope, receive, send)
+            await response_of(api_of(request).error(error, request))(scope, receive, closing)
             return
         if endpoint is None:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, closing)
             return
-        response = await self._answer(Received(scope, receive), request, endpoint)
-        await response(scope, receive, send)
+        response = await self._answer(Exchange(Received(scope, receive), request, endpoint))
+        await response(scope, receive, closing)
 
-    async def _answer(self, received: Received, request: Request, endpoint: Endpoint) -> Response:
-        served = self._served(endpoint, request)
+    def _record_router(self, request: Request) -> None:
+        if request.path in NOT_CLIENTS or request.path.startswith(HELD_GLOSSARIES_PATH):
+            return
+        router = next((value for name, value in request.headers if name == ROUTER and value), None)
+        if router is None:
+            self._lifecycle.routers.record_direct()
+        else:
+            self._lifecycle.routers.record(router.decode("latin-1"))
+
+    async def _answer(self, exchange: Exchange) -> Response:
+        endpoint, request = exchange.endpoint, exchange.request
         match endpoint.kind:
             case Kind.RESPOND | Kind.DETECT:
 
-                async def inform(body: bytes) -> Response:
+                async def respond(body: bytes) -> Answer:
                     request.body = body
                     # In a thread: detecting languages, and naming them, takes milliseconds.
-                    return await asyncio.to_thread(self._informed, served)
+                    return await asyncio.to_thread(self._responded, exchange)
 
-                return await self._answering.inform(received, served, inform)
+                return await self._answering.respond(exchange, respond)
             case Kind.GLOSSARIES | Kind.DOCUMENT:
                 assert endpoint.handle is not None
-                handle, store = endpoint.handle, self._store(endpoint)
+                handle = endpoint.handle
 
-                async def act(body: bytes) -> Response:
+                async def act(body: bytes) -> Answer:
                     request.body = body
-                    answered = await work.in_thread_if_long(len(body), lambda: handle(request))
-                    return response_of(await answered(store))
+                    answered = await in_thread_if_long(len(body), lambda: handle(request))
+                    if endpoint.kind is Kind.GLOSSARIES:
+                        return await answered(self._glossaries.store)
+                    return await answered(self._documents if endpoint.in_background else self._files)
 
-                return await self._answering.inform(received, served, act)
+                return await self._answering.respond(exchange, act)
             case Kind.FILE:
-                return await self._upload(received, served)
+                return await self._upload(exchange)
             case Kind.TRANSLATE:
+                return await self._answering.translate(exchange, self._read)
 
-                def choose(_: Received, body: bytes) -> _Served:
-                    request.body = body
-                    return self._served(with_body(endpoint, request), request)
-
-                limit = endpoint.body_limit(self._answering.max_body_bytes)
-                return await self._answering.translate(received, choose, limit)
-
-    def _served(self, endpoint: Endpoint, request: Request) -> _Served:
-        return _Served(endpoint, request, self._site, self._glossaries, self._quota)
-
-    def _store(self, endpoint: Endpoint) -> object:
-        if endpoint.kind is Kind.GLOSSARIES:
-            return self._glossaries.store
-        return self._documents if endpoint.in_background else self._files
-
-    def _informed(self, served: _Served) -> Response:
-        endpoint, request = served.endpoint, served.request
+    def _responded(self, exchange: Exchange) -> Answer:
+        endpoint, request = exchange.endpoint, exchange.request
         if endpoint.respond is not None:
-            ready = self._answering.lifecycle.phase is Phase.READY
-            site = replace(self._site, ready=ready, usage=self._quota.usage)
-            return response_of(endpoint.respond(request, site))
-        call = served.call()
+            ready = self._lifecycle.phase is Phase.READY
+            site = replace(self._site, ready=ready, usage=self._answering.quota.usage)
+            return endpoint.respond(request, site)
+        assert endpoint.read is not None
+        call = endpoint.read(request, self._site)
         assert isinstance(call, Detect)
-        return response_of(call.render([detect(text, call.among) for text in call.texts]))
+        return call.render([detect(text, call.among) for text in call.texts])
 
-    async def _upload(self, received: Received, served: _Served) -> Response:
-        if self._uploads.locked() or self._documents.full:
-            return served.refuse(CapacityError(f"{MAX_CONCURRENT} files are being translated"))
-        uploaded = _Uploaded(served, received, self._files)
-
-        async def begin(body: bytes) -> Response:
-            call, file = await uploaded.file(body)
-            document = await self._documents.begin(served.name, call.name, file, received.headers)
-            return response_of(call.render(document))
-
-        async with self._uploads:
-            if served.endpoint.in_background:
-                return await self._for_files.inform(received, served, begin)
-            return await self._for_files.answer(received, uploaded)
-
-
-class _Served:
-    """One request at one endpoint, as `Answering` takes it."""
-
-    def __init__(
-        self, endpoint: Endpoint, request: Request, site: Site, glossaries: GlossaryTerms, quota: Quota
-    ) -> None:
-        self.endpoint, self.request, self.site = endpoint, request, site
-        self.glossaries, self._quota = glossaries, quota
-
-    @property
-    def name(self) -> str:
-        """Of the API."""
-        return self.endpoint.api.name
-
-    def call(self) -> Call:
-        """The call that the request is read into; raises `CallerError`."""
-        assert self.endpoint.read is not None
-        return self.endpoint.read(self.request, self.site)
-
-    def read(self, received: Received, _: bytes) -> work.Work | Awaitable[work.Work]:
-        """What the core has to do; awaited where it needs glossaries. Raises `CallerError`."""
-        call = self.call()
+    def _read(self, exchange: Exchange) -> Work | Awaitable[Work]:
+        """The work of a request; raises `CallerError`."""
+        assert exchange.endpoint.read is not None
+        call = exchange.endpoint.read(exchange.request, self._site)
         if isinstance(call, Chat):
             return ChatWork(call)
         assert isinstance(call, Translate)
-        return self._with_terms(call, received) if call.glossary_ids else self._work(call, call.requests)
+        return self._with_terms(call, exchange) if call.glossary_ids else TranslationWork(call.requests, call)
 
-    async def _with_terms(self, call: Translate, received: Received) -> work.Work:
-        added = [
-            await self.glossaries.added(each, call.glossary_ids, received.headers) for each in call.requests
-        ]
-        return self._work(call, tuple(added))
+    async def _with_terms(self, call: Translate, exchange: Exchange) -> Work:
+        headers = exchange.received.headers
+        added = [await self._glossaries.added(each, call.glossary_ids, headers) for each in call.requests]
+        return TranslationWork(tuple(added), call)
 
-    def _work(self, call: Translate, requests: tuple[TranslationRequest, ...]) -> work.Work:
-        def render(results: Results) -> Response:
-            if call.uses_quota:
-                self._quota.add(call.characters)
-            return response_of(call.render(results))
+    async def _upload(self, exchange: Exchange) -> Response:
+        if self._uploads.locked() or self._documents.full:
+            return exchange.refused(CapacityError(f"{MAX_CONCURRENT} files are being translated"))
 
-        def reserve() -> AbstractContextManager[None]:
-            return self._quota.reserve(call.characters) if call.uses_quota else nullcontext()
+        async def work() -> Work:
+            call, file = await self._file(exchange)
+            return FileWork(call, file, exchange.received, self._files)
 
-        return work.Call(requests, render, call.events, call.characters, reserve)
+        async def start(body: bytes) -> Answer:
+            exchange.request.body = body
+            call, file = await self._file(exchange)
+            headers = exchange.received.headers
+            return call.render(
+                await self._documents.start(exchange.endpoint.api.name, call.name, file, headers)
+            )
 
-    def refuse(self, error: RequestError) -> Response:
-        """An error in the API's shape."""
-        return response_of(self.endpoint.api.error(error, self.request))
+        async with self._uploads:
+            if exchange.endpoint.in_background:
+                return await self._for_files.respond(exchange, start)
+            return await self._for_files.translate(exchange, lambda _: work())
 
-
-class _Uploaded:
-    """A form with a file, as `Answering` takes it."""
-
-    def __init__(self, served: _Served, received: Received, files: Files) -> None:
-        self._served, self._received, self._files = served, received, files
-        self.name, self.refuse = served.name, served.refuse
-
-    async def read(self, received: Received, body: bytes) -> work.Work:
-        """The file is read in a thread; raises `CallerError`."""
-        call, file = await self.file(body)
-        return FileWork(call, file, received, self._files)
-
-    async def file(self, body: bytes) -> tuple[TranslateFile, ReadFile]:
-        """The call, and the file with the terms of its glossaries; raises `CallerError`."""
-        served = self._served
+    async def _file(self, exchange: Exchange) -> tuple[TranslateFile, ReadFile]:
+        """The call, and the file with the terms of its glossaries; read in a thread; raises `CallerError`."""
+        request, endpoint = exchange.request, exchange.endpoint
 
         def read() -> tuple[TranslateFile, ReadFile]:
-            request = served.request
             if request.is_multipart:
-                request.upload = read_form(request.header(b"content-type"), body, keep_file=True)
-            else:
-                request.body = body
-            call = served.call()
+                request.upload = read_form(request.header(b"content-type"), request.body, keep_file=True)
+                request.body = b""
+            assert endpoint.read is not None
+            call = endpoint.read(request, self._site)
             assert isinstance(call, TranslateFile)
-            return call, read_file(call, served.site.offer)
+            return call, read_file(call, self._site.offer)
 
         call, file = await asyncio.to_thread(read)
         if file.request is None or not call.glossary_ids:
             return call, file
-        terms = await served.glossaries.added(file.request, call.glossary_ids, self._received.headers)
+        terms = await self._glossaries.added(file.request, call.glossary_ids, exchange.received.headers)
         return call, replace(file, request=terms)

@@ -1,59 +1,164 @@
-"""LibreTranslate's files: translated within the request, and kept until their URL is fetched."""
+"""Files: their texts are read and translated, and the translation is kept until it is fetched."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from cachetools import TTLCache
 from starlette.requests import Request as Received
-from starlette.responses import Response
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_protocols.api import TranslateFile
-from dragoman_protocols.errors import RequestError, UnknownDocumentError
+from dragoman_protocols.api import Answer, TranslateFile
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.detection import NOTHING, detect
+from dragoman_protocols.errors import UnknownDocumentError
 from dragoman_protocols.languages import Pair
-from dragoman_service.core.costs import Cost
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import TranslationRequest
+from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
-from dragoman_service.http.addresses import base_url
-from dragoman_service.http.draining import Unfetched
-from dragoman_service.http.shelf import Shelf, Shelved
-from dragoman_service.http.uploads import ReadFile
-from dragoman_service.http.work import response_of
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.kinds import reader_for
+from dragoman_service.http.answering import Work
+from dragoman_service.http.lifecycle import Unfetched
+
+SAMPLED_TEXTS = 200
+"""A file's language is detected from its first texts: each alone may be too short."""
+
+KEPT_S = 30 * 60
+"""As long as LibreTranslate keeps them."""
+
+MAX_KEPT_BYTES = 128 * 1024 * 1024
+
+_HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+_PREFIX = re.compile(r"(/[A-Za-z0-9_.~-]{1,100}){1,10}/?")
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """A file that was read.
+
+    Args:
+        file: The file.
+        texts: All of its texts, blank ones too.
+        words: Its texts without their markup, which is what it is charged for.
+        request: What the core has to do; None where all texts are blank.
+    """
+
+    file: FileDocument
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+    request: TranslationRequest | None
+
+    @property
+    def characters(self) -> int:
+        """What it is charged for."""
+        return sum(map(len, self.words))
+
+    @property
+    def cost(self) -> Cost:
+        """Of the translation, for the engine."""
+        if self.request is None:
+            return cost_of(())
+        return cost_of(demands_of(replace(self.request, texts=self.words)))
+
+    async def translated(self, translator: Translator) -> bytes:
+        """The file with its texts translated."""
+        results = [] if self.request is None else await translator.translate(self.request)
+
+        def rebuilt() -> bytes:
+            return self.file.rebuild([result.text for result in put_back(self.texts, results, None)])
+
+        return await asyncio.to_thread(rebuilt)
+
+
+def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
+    """The texts of a file, and what has to be done with them. Takes long: call it in a thread.
+
+    Raises:
+        CallerError: The file cannot be read.
+    """
+    file = reader_for(call.name)(call.content)
+    texts, words = not_blank(file.texts), tuple(file.words())
+    request = replace(
+        call.request,
+        texts=texts,
+        format=file.format,
+        ignore_tags=file.ignore_tags,
+        splitting_tags=file.splitting_tags,
+        non_splitting_tags=file.non_splitting_tags,
+        source_lang=call.request.source_lang or _detected(words, offer),
+    )
+    return ReadFile(file, tuple(file.texts), words, request if texts else None)
+
+
+def _detected(words: tuple[str, ...], offer: Offer) -> str | None:
+    """One language for the file; None where it is not clear, which leaves it to the core, text by text."""
+    found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
+    return None if found == NOTHING else found.tag
+
+
+class TranslatedFile(NamedTuple):
+    """A translated file and its name."""
+
+    name: str
+    content: bytes
 
 
 class Files:
-    """The translated files of a pod.
+    """The translated files of a pod by key, for a while and up to a size. Used from the event loop alone.
 
     Args:
         unfetched: Delays the end of the pod until they are fetched.
+        max_bytes: Maximum of all together; those that were not fetched for longest are dropped.
+        clock: Monotonic seconds.
     """
 
-    def __init__(self, unfetched: Unfetched) -> None:
-        self._shelf = Shelf()
+    def __init__(
+        self,
+        unfetched: Unfetched,
+        max_bytes: int = MAX_KEPT_BYTES,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._files = TTLCache[str, TranslatedFile](
+            max_bytes, KEPT_S, clock, getsizeof=lambda file: len(file.content)
+        )
         self._unfetched = unfetched
 
-    def find(self, key: str) -> Shelved:
+    def put(self, key: str, name: str, content: bytes) -> None:
+        """Keep a file. `key` must be hard to guess: fetching requires nothing else."""
+        with suppress(ValueError):  # It is larger than all may be together.
+            self._files[key] = TranslatedFile(name, content)
+        self._unfetched.put(key)
+
+    def find(self, key: str) -> TranslatedFile:
         """A file.
 
         Raises:
             UnknownDocumentError: There is none, or no longer.
         """
-        found = self._shelf.get(key)
+        found = self._files.get(key)
         if found is None:
             raise UnknownDocumentError("no such file; translated files are kept for half an hour")
         self._unfetched.fetched(key)
         return found
 
-    def put(self, key: str, name: str, content: bytes) -> None:
-        """Keep a file."""
-        self._shelf.put(key, name, content)
-        self._unfetched.put(key)
+    def take(self, key: str) -> bytes | None:
+        """The content of a file, which is deleted; None if it is not kept any longer."""
+        found = self._files.pop(key, None)
+        self._unfetched.fetched(key)
+        return None if found is None else found.content
 
 
-@dataclass(frozen=True)
-class FileWork:
-    """One file to translate within its request.
+@dataclass
+class FileWork(Work):
+    """LibreTranslate's: one file to translate within its request.
 
     Args:
         call: What the client requests.
@@ -66,27 +171,16 @@ class FileWork:
     file: ReadFile
     received: Received
     files: Files
-    streams: bool = False
-    is_file: bool = True
 
-    @property
-    def texts(self) -> Sequence[str]:
-        """Without markup, which the engine never sees."""
-        return self.file.words
+    is_file = True
+
+    def __post_init__(self) -> None:
+        self.characters, self.text_count = self.file.characters, len(self.file.words)
 
     @property
     def cost(self) -> Cost:
         """Of the texts without markup."""
         return self.file.cost
-
-    @property
-    def characters(self) -> int:
-        """Of the texts without markup."""
-        return self.file.characters
-
-    def reserve(self) -> AbstractContextManager[None]:
-        """Nothing: the quota is that of DeepL's API."""
-        return nullcontext()
 
     def check(self, translator: Translator) -> Pair | None:
         """The pair.
@@ -96,20 +190,29 @@ class FileWork:
         """
         return translator.check(self.file.request) if self.file.request else None
 
-    async def answer(self, translator: Translator) -> Response:
+    async def answer(self, translator: Translator) -> Answer:
         """Translate the file and answer its URL."""
         content = await self.file.translated(translator)
         tag = self.received.headers.get(REPLICA_HEADER)
         key = f"{new_document_id(tag)}.{self.call.name}"
         self.files.put(key, self.call.name, content)
-        return response_of(self.call.render(f"{base_url(self.received)}download_file/{key}"))
+        return self.call.render(f"{base_url(self.received)}download_file/{key}")
 
-    async def stream(self, translator: Translator) -> AsyncGenerator[bytes]:
-        """Not supported."""
-        del translator
-        raise NotImplementedError
-        yield b""
 
-    def failed(self, error: RequestError) -> bytes:
-        """Not supported."""
-        raise NotImplementedError
+def base_url(received: Received) -> str:
+    """Scheme, host and prefix of the client's address for the pod, with a slash at the end.
+
+    From `X-Forwarded-Proto`, `-Host` and `-Prefix`, which routers and ingresses set, and else from the request itself.
+    A client could set them, and gets an address of its own choice back, as with `Host`.
+    """
+    proto, host, prefix = (_first(received, f"x-forwarded-{name}") for name in ("proto", "host", "prefix"))
+    own = received.base_url
+    scheme = proto.lower() if proto.lower() in ("http", "https") else own.scheme
+    host = host if _HOST.fullmatch(host) else own.netloc
+    prefix = prefix if _PREFIX.fullmatch(prefix) else own.path
+    return f"{scheme}://{host}{prefix.rstrip('/')}/"
+
+
+def _first(received: Received, name: str) -> str:
+    """The value that the proxy nearest to the client set."""
+    return received.headers.get(name, "").partition(",")[0].strip()

@@ -1,15 +1,176 @@
-"""The life of a pod: which phase it is in, and how many requests it holds."""
+"""The life of a pod: its phase, its requests in flight, and when it may end.
+
+The end is the pod's half of the agreement in `dragoman_contract.routing`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 
+from dragoman_contract.routing import LAME_DUCK_S, ROUTER_SEEN_S
 from dragoman_protocols.errors import DrainingError, EngineDeadError, NotReadyError
 from dragoman_service.engine.protocol import Phase, Progress
-from dragoman_service.http.draining import Routers, Unfetched
+
+IN_TRANSIT_S = 1.0
+"""Requests that a router sent before its confirmation may arrive this long after it; later ones revoke it."""
+
+MAX_ROUTERS = 256
+"""Routers that are remembered: a client could make names up."""
+
+DIRECT_SEEN_S = 10.0
+"""A direct client without a request for this time is not expected back. Longer than a kube-proxy takes to learn that an
+endpoint is gone, and than the pauses of a client with steady load on a kept connection."""
+
+FETCH_S = 12.0
+"""Time for which an unfetched result delays the pod's end: DeepL's clients poll every five seconds."""
+
+
+class Unfetched:
+    """Results that clients are about to fetch: a pod that ends waits for them, for a while.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until_s: dict[str, float] = {}
+        self._none = asyncio.Event()
+
+    def __len__(self) -> int:
+        now_s = self._clock()
+        return sum(until_s > now_s for until_s in self._until_s.values())
+
+    def put(self, key: str) -> None:
+        """Add a result."""
+        now_s = self._clock()
+        self._until_s = {each: until_s for each, until_s in self._until_s.items() if until_s > now_s}
+        self._until_s[key] = now_s + FETCH_S
+        self._none.clear()
+
+    def fetched(self, key: str) -> None:
+        """Remove a result, which was fetched."""
+        if self._until_s.pop(key, None) is not None and not self._until_s:
+            self._none.set()
+
+    def forget(self) -> None:
+        """Remove all."""
+        self._until_s.clear()
+        self._none.set()
+
+    async def until_none(self, timeout_s: float) -> bool:
+        """Wait until all are fetched, or too old; False if `timeout_s` seconds were not enough."""
+        end_s = self._clock() + timeout_s
+        while len(self):
+            wait_s = min(end_s, max(self._until_s.values())) - self._clock()
+            try:
+                async with asyncio.timeout(max(0.0, wait_s)):
+                    await self._none.wait()
+            except TimeoutError:
+                if self._clock() >= end_s:
+                    return not len(self)
+        return True
+
+
+@dataclass(frozen=True)
+class SeenRouter:
+    """What a pod knows of one router.
+
+    Args:
+        request_s: Arrival of its last request, in monotonic seconds.
+        drained_s: When it confirmed that it sends nothing new, or None.
+    """
+
+    request_s: float
+    drained_s: float | None = None
+
+    def is_recent(self, now_s: float) -> bool:
+        """Whether a request of it arrived within `ROUTER_SEEN_S`."""
+        return now_s - self.request_s <= ROUTER_SEEN_S
+
+    @property
+    def drained(self) -> bool:
+        """Whether it sends nothing new."""
+        return self.drained_s is not None and self.request_s <= self.drained_s + IN_TRANSIT_S
+
+
+def may_stop(routers: Collection[SeenRouter], now_s: float, direct_s: float = float("-inf")) -> bool:
+    """Whether a pod may stop serving before its time as a lame duck is up.
+
+    Args:
+        routers: All that it knows.
+        now_s: Monotonic seconds.
+        direct_s: Arrival of the last request that came by no router, in monotonic seconds.
+
+    Returns:
+        True once each recent router has confirmed. False if none is known, or if a client sends requests directly:
+        it never confirms, and learns of the pod's end through its Service alone.
+    """
+    if now_s - direct_s <= DIRECT_SEEN_S:
+        return False
+    awaited = [router for router in routers if router.is_recent(now_s)]
+    return all(router.drained for router in awaited) and any(router.drained for router in routers)
+
+
+def lame_duck_s(
+    configured_s: float | None, routers: Collection[SeenRouter], now_s: float, direct_s: float = float("-inf")
+) -> float:
+    """Maximum seconds for which a pod accepts requests after SIGTERM.
+
+    Args:
+        configured_s: The setting; None is the contract's time if there were requests lately, else 0.
+        routers: All that it knows.
+        now_s: Monotonic seconds.
+        direct_s: Arrival of the last request that came by no router, in monotonic seconds.
+    """
+    if configured_s is not None:
+        return configured_s
+    used = now_s - direct_s <= ROUTER_SEEN_S or any(router.is_recent(now_s) for router in routers)
+    return LAME_DUCK_S if used else 0.0
+
+
+class Routers:
+    """The routers whose requests a pod received; used from the event loop alone.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, SeenRouter] = {}
+        self._direct_s = float("-inf")
+
+    def record_direct(self) -> None:
+        """A request came by no router."""
+        self._direct_s = self._clock()
+
+    def record(self, name: str) -> None:
+        """A request came by this router."""
+        before = self._seen.pop(name, None)
+        now_s = self._clock()
+        # Put last, so that the first is the one without requests for longest.
+        self._seen[name] = SeenRouter(now_s) if before is None else replace(before, request_s=now_s)
+        if len(self._seen) > MAX_ROUTERS:
+            del self._seen[next(iter(self._seen))]
+
+    def drained(self, name: str) -> None:
+        """This router confirms that it sends nothing new."""
+        self.record(name)
+        self._seen[name] = replace(self._seen[name], drained_s=self._clock())
+
+    @property
+    def may_stop(self) -> bool:
+        """See the function."""
+        return may_stop(self._seen.values(), self._clock(), self._direct_s)
+
+    def lame_duck_s(self, configured_s: float | None) -> float:
+        """See the function."""
+        return lame_duck_s(configured_s, self._seen.values(), self._clock(), self._direct_s)
 
 
 class Lifecycle:
@@ -21,7 +182,7 @@ class Lifecycle:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._began_s = clock()
+        self._started_s = clock()
         self._ready_after_s: float | None = None
         self._progress = Progress(Phase.STARTING)
         self._in_flight = 0
@@ -29,11 +190,11 @@ class Lifecycle:
         self._idle.set()
         self._given_up: asyncio.Future[None] | None = None
         self.released = asyncio.Event()
-        """Set once nobody will send this pod a request any more: ends the time as a lame duck."""
+        """Set once no more requests are expected: ends the time as a lame duck."""
         self.routers = Routers(clock)
-        """Those that have sent requests."""
+        """Those whose requests were received."""
         self.unfetched = Unfetched(clock)
-        """Documents that are translated and not fetched."""
+        """Translated documents that were not fetched."""
 
     @property
     def progress(self) -> Progress:
@@ -58,33 +219,33 @@ class Lifecycle:
     @property
     def start_s(self) -> float:
         """Seconds that the start took, or has taken so far."""
-        return self._clock() - self._began_s if self._ready_after_s is None else self._ready_after_s
+        return self._clock() - self._started_s if self._ready_after_s is None else self._ready_after_s
 
     def report(self, progress: Progress) -> None:
-        """Take note of how far the start has come; too late once the pod is ready, draining or failed."""
+        """Set the progress of the start; ignored once the pod is ready, draining or failed."""
         if self.phase not in (Phase.READY, Phase.LEAVING, Phase.DRAINING, Phase.FAILED):
             self._progress = progress
 
     def ready(self) -> None:
-        """The engine takes requests from now on."""
+        """The engine accepts requests from now on."""
         if self.phase in (Phase.DRAINING, Phase.FAILED):
             return
-        self._ready_after_s = self._clock() - self._began_s
+        self._ready_after_s = self._clock() - self._started_s
         self._progress = Progress(Phase.READY, 1.0)
 
     def leave(self) -> None:
-        """Go on admitting, and say that this will end soon; before the engine is ready it changes nothing."""
+        """Go on admitting as a lame duck; before the engine is ready it changes nothing."""
         if self.phase is Phase.READY:
             self._progress = Progress(Phase.LEAVING)
             self.release()
 
     def drained(self, router: str) -> None:
-        """A router confirms that it sends nothing new; it may do so before this pod is told to end."""
+        """A router confirms that it sends nothing new; it may do so before SIGTERM."""
         self.routers.drained(router)
         self.release()
 
     def release(self) -> None:
-        """End the time as a lame duck where all routers have confirmed and no client asks past them."""
+        """End the time as a lame duck if all routers have confirmed and no client sends requests directly."""
         if self.phase is Phase.LEAVING and self.routers.may_stop:
             self.released.set()
 
@@ -98,8 +259,8 @@ class Lifecycle:
         self._progress = Progress(Phase.FAILED)
 
     @property
-    def parting_headers(self) -> dict[str, str]:
-        """What an answer says beside its own while the pod is about to leave: ask elsewhere next time."""
+    def leaving_headers(self) -> dict[str, str]:
+        """Headers of every answer while the pod is leaving: the next request needs a new connection."""
         return {"Connection": "close"} if self.phase in (Phase.LEAVING, Phase.DRAINING) else {}
 
     @contextmanager
@@ -107,8 +268,8 @@ class Lifecycle:
         """Count one request as in flight while it is answered.
 
         Args:
-            direct: It came by no router, and may be served until the drain ends: a router sends a refused request to
-                another replica, a direct client can only report it as failed.
+            direct: Whether it came by no router. It is served until the drain ends: a router sends a refused
+                request to another replica, a direct client can only report it as failed.
 
         Raises:
             NotReadyError: While the model loads.

@@ -1,34 +1,44 @@
-"""The pod's own metrics, beside those that the engine keeps in the same registry.
-
-It implements `translate.Observer`: the core tells it what it does with segments.
-"""
+"""The pod's own metrics, beside those of the engine in the same registry, and what is counted of each request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from dragoman_protocols.errors import CapacityError, CrowdedOutError, OverloadedError, RequestError
+from dragoman_protocols.errors import (
+    CapacityError,
+    CrowdedOutError,
+    DeadlineExceededError,
+    DefectError,
+    OverloadedError,
+    RequestError,
+)
 from dragoman_protocols.languages import Pair
-from dragoman_service.core.admission import Admission, Reason
+from dragoman_service.core.admission import Admission, AdmissionSlot, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
-from dragoman_service.core.stages import Observer, Origin
+from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
+from dragoman_service.http.tracing import RequestSpan, Tracing
 
-MOST_PAIRS = 64
-"""Pairs that get labels of their own, with each dialect that they come by: a deployment may serve every pair
-there is, and a series per pair and outcome would let any caller fill the monitoring system. Later ones count
-as `other`."""
+log = logging.getLogger(__name__)
+
+MAX_PAIRS = 64
+"""Combinations of API and pair with labels of their own; later ones are counted as `other`: a deployment may serve
+every pair there is, and a series per pair and outcome would let any client fill the monitoring system."""
 
 OTHER = "other"
 
 LATENCY_BUCKETS_S = (0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 
 DISCONNECTED = "disconnected"
-"""Outcome of a request whose client left."""
+"""Outcome of a request whose client disconnected."""
 
 
 class Metrics(Observer):
@@ -37,7 +47,7 @@ class Metrics(Observer):
     Args:
         registry: Where the metrics are registered.
         model_name: Label value, as vLLM's own metrics have it.
-        learn: Told of each segment too: its pair, and the tokens that were read and written.
+        learn: Called for each segment: its pair, and the tokens that were read and written.
     """
 
     def __init__(
@@ -54,14 +64,14 @@ class Metrics(Observer):
         self._requests = self._counter(
             "requests",
             "Requests by outcome: ok, disconnected, or an error's code",
-            "dialect",
+            "api",
             *pair,
             "outcome",
         )
         self._latency = self._histogram(
             "request_seconds",
             "Time from a request's last byte to its answer, of those that were translated",
-            *("dialect", *pair),
+            *("api", *pair),
         )
         self._texts = self._counter("texts", "Texts translated")
         self._segments = self._counter("segments", "Segments that the engine translated", *pair)
@@ -72,16 +82,18 @@ class Metrics(Observer):
             "prompt_tokens", "Tokens that the engine read for segments", *pair
         )
         self._output_tokens = self._counter("output_tokens", "Tokens that it wrote for them", *pair)
-        self._findings = self._counter("guard_findings", "Answers of the model that a guard doubted", "guard")
-        self._retries = self._counter("segment_retries", "Segments generated once more for that")
+        self._findings = self._counter(
+            "guard_findings", "Findings of guards in answers of the model", "guard"
+        )
+        self._retries = self._counter("segment_retries", "Segments generated once more because of findings")
         self._source_kept = self._counter("source_kept_segments", "Segments whose source text was kept")
         self._reused = self._counter(
             "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
         )
-        self._refusals = self._counter("admission_refusals", "Requests that were not taken on", "reason")
-        self.defects = self._counter(
-            "defects", "Requests that ended in an exception that the pod does not foresee"
-        ).labels(model_name)
+        self._refusals = self._counter("admission_refusals", "Requests that were not admitted", "reason")
+        self.defects = self._counter("defects", "Requests that ended in an unexpected exception").labels(
+            model_name
+        )
         self.stalled = self._counter(
             "clients_stalled", "Clients disconnected because they did not read their answer"
         ).labels(model_name)
@@ -91,7 +103,7 @@ class Metrics(Observer):
     def watch(
         self, lifecycle: Lifecycle, admission: Admission, stall_detector: StallDetector, lag: LoopLag
     ) -> None:
-        """Show the pod's state as gauges, read when metrics are asked for."""
+        """Export the pod's state as gauges, read at each scrape."""
         phase = Gauge(
             "dragoman_phase", "1 for the pod's phase", ["model_name", "phase"], registry=self._registry
         )
@@ -123,7 +135,7 @@ class Metrics(Observer):
             gauge.labels(self._model_name).set_function(read)
 
     def watch_glossary(self, glossary: GlossaryFile) -> None:
-        """Show as gauges what is in force of the deployment's glossary, and whether its file is."""
+        """Export the deployment's glossary as gauges: its terms in force, and whether its file is invalid."""
         for name, about, read in (
             ("glossary_terms", "Terms of the deployment's glossary in force", lambda: glossary.terms),
             (
@@ -135,39 +147,26 @@ class Metrics(Observer):
             gauge = Gauge(f"dragoman_{name}", about, ["model_name"], registry=self._registry)
             gauge.labels(self._model_name).set_function(read)
 
-    def translated(self, pair: Pair | None, texts: int, latency_s: float, dialect: str) -> None:
-        """Count a request that was answered with translations.
-
-        Args:
-            pair: Its languages; None where it was no translation.
-            texts: How many it had.
-            latency_s: Seconds from its last byte to its answer.
-            dialect: The API it came by.
-        """
-        labels = self._labels(pair, dialect)
+    def translated(self, pair: Pair | None, texts: int, latency_s: float, api: str) -> None:
+        """Count a request that was answered; `pair` is None if it was no translation."""
+        labels = self._labels(pair, api)
         self._requests.labels(self._model_name, *labels, "ok").inc()
         self._latency.labels(self._model_name, *labels).observe(latency_s)
         self._texts.labels(self._model_name).inc(texts)
 
-    def refused(self, pair: Pair | None, error: RequestError, dialect: str) -> None:
-        """Count a request that was answered with an error.
-
-        Args:
-            pair: What it asked for; None where it did not come to that.
-            error: The answer.
-            dialect: The API it came by.
-        """
-        self._requests.labels(self._model_name, *self._labels(pair, dialect), error.code).inc()
+    def refused(self, pair: Pair | None, error: RequestError, api: str) -> None:
+        """Count a request that was answered with an error; `pair` is None if it is not known."""
+        self._requests.labels(self._model_name, *self._labels(pair, api), error.code).inc()
         if isinstance(error, CapacityError) and not isinstance(error, CrowdedOutError):
             reason = error.reason if isinstance(error, OverloadedError) else error.code
             self._refusals.labels(self._model_name, reason).inc()
 
-    def left(self, pair: Pair | None, dialect: str) -> None:
-        """Count a request whose client did not wait for the answer."""
-        self._requests.labels(self._model_name, *self._labels(pair, dialect), DISCONNECTED).inc()
+    def disconnected(self, pair: Pair | None, api: str) -> None:
+        """Count a request whose client disconnected before the answer."""
+        self._requests.labels(self._model_name, *self._labels(pair, api), DISCONNECTED).inc()
 
     def finding(self, guard: str, origin: Origin) -> None:
-        """A guard fired on an answer."""
+        """A guard reported a finding."""
         del origin
         self._findings.labels(self._model_name, guard).inc()
 
@@ -177,17 +176,17 @@ class Metrics(Observer):
         self._retries.labels(self._model_name).inc()
 
     def source_kept(self, origin: Origin) -> None:
-        """A segment was left as it was."""
+        """A segment's source was kept."""
         del origin
         self._source_kept.labels(self._model_name).inc()
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
     ) -> None:
-        """A segment is done."""
+        """A segment is complete."""
         if self._learn is not None:
             self._learn(pair, prompt_tokens, output_tokens)
-        _, *languages = self._labels(pair, origin.dialect)
+        _, *languages = self._labels(pair, origin.api)
         self._segments.labels(self._model_name, *languages).inc()
         self._segment_s.labels(self._model_name, *languages).observe(duration_s)
         self._prompt_tokens.labels(self._model_name, *languages).inc(prompt_tokens)
@@ -210,12 +209,114 @@ class Metrics(Observer):
             registry=self._registry,
         )
 
-    def _labels(self, pair: Pair | None, dialect: str) -> tuple[str, str, str]:
+    def _labels(self, pair: Pair | None, api: str) -> tuple[str, str, str]:
         if pair is None:
-            return dialect, OTHER, OTHER
-        labels = (dialect, pair.source.tag, pair.target.tag)
+            return api, OTHER, OTHER
+        labels = (api, pair.source.tag, pair.target.tag)
         if labels not in self._kept:
-            if len(self._kept) >= MOST_PAIRS:
-                return dialect, OTHER, OTHER
+            if len(self._kept) >= MAX_PAIRS:
+                return api, OTHER, OTHER
             self._kept.add(labels)
         return labels
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """Counts and traces requests.
+
+    Args:
+        metrics: Of the pod.
+        tracing: Of the pod; None: it is off.
+        priority: Of segments in the engine; None: they have none.
+    """
+
+    metrics: Metrics
+    tracing: Tracing | None
+    priority: Priority | None = None
+
+    @contextmanager
+    def request(self, api: str, headers: Mapping[str, str]) -> Iterator[Account]:
+        """The account of a request while it is answered.
+
+        Args:
+            api: Its API, as its head shows it.
+            headers: Its headers, by names in lower case.
+        """
+        with nullcontext() if self.tracing is None else self.tracing.request(headers) as span:
+            yield Account(self.metrics, span, self.priority, api)
+
+    def defect(self) -> RequestError:
+        """Log and count the unexpected exception that is being handled; the error to answer."""
+        self.metrics.defects.inc()
+        log.exception("unexpected exception")
+        return DefectError("a defect; the pod's log has more")
+
+
+class Account:
+    """Counts and traces one request.
+
+    Attributes:
+        pair: Of its translation, once known.
+    """
+
+    pair: Pair | None = None
+
+    def __init__(
+        self, metrics: Metrics, span: RequestSpan | None, priority: Priority | None, api: str
+    ) -> None:
+        self._metrics = metrics
+        self._span = span
+        self._priority = priority
+        self._api = api
+        self._texts = 0
+        self._slot: AdmissionSlot | None = None
+        self._received_s = time.monotonic()
+
+    @property
+    def origin(self) -> Origin:
+        """Passed by the core to the engine and to its observer."""
+        return Origin(
+            self._api,
+            self._priority,
+            None if self._span is None else self._span.headers,
+            None if self._slot is None else self._slot.add,
+        )
+
+    def received(self, api: str) -> None:
+        """The body was received, which shows the API; the latency counts from now on."""
+        self._api = api
+        self._received_s = time.monotonic()
+
+    def admitted(self, slot: AdmissionSlot, texts: int) -> None:
+        """The request was admitted."""
+        self._slot, self._texts = slot, texts
+        if self._span is not None:
+            self._span.admitted(texts, slot.tokens)
+
+    def translated(self) -> None:
+        """The request was answered."""
+        if self._slot is not None:
+            self._slot.served()
+        latency_s = time.monotonic() - self._received_s
+        self._metrics.translated(self.pair, self._texts, latency_s, self._api)
+        self._ended("ok")
+
+    def refused(self, error: RequestError) -> RequestError:
+        """The request is answered with an error, which is returned as the client gets it."""
+        if self._slot is not None and isinstance(error, DeadlineExceededError):
+            error = self._slot.late(error)
+        self._metrics.refused(self.pair, error, self._api)
+        self._ended(error.code)
+        return error
+
+    def disconnected(self) -> None:
+        """The client disconnected before the answer."""
+        self._metrics.disconnected(self.pair, self._api)
+        self._ended(DISCONNECTED)
+
+    def _ended(self, outcome: str) -> None:
+        if self._span is None:
+            return
+        pair = self.pair
+        languages = {} if pair is None else {"source": pair.source.tag, "target": pair.target.tag}
+        self._span.ended(outcome, api=self._api, **languages)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 
 from dragoman_protocols.api import Usage
 from dragoman_protocols.errors import QuotaError
 
 
 class Quota:
-    """Characters translated since the pod started; may be used from any thread.
+    """Characters translated since the pod started; added to from the event loop alone.
 
     Args:
         limit_chars: Maximum; None is without limit.
@@ -20,7 +19,6 @@ class Quota:
     def __init__(self, limit_chars: int | None = None) -> None:
         self._limit_chars = limit_chars
         self._used_chars = self._reserved_chars = 0
-        self._adding = Lock()
 
     @property
     def usage(self) -> Usage:
@@ -47,5 +45,4 @@ class Quota:
 
     def add(self, chars: int) -> None:
         """Count characters that were translated."""
-        with self._adding:
-            self._used_chars += chars
+        self._used_chars += chars

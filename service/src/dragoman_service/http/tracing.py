@@ -1,7 +1,7 @@
-"""OpenTelemetry traces of requests and of their generations; nothing at all unless a collector is named.
+"""OpenTelemetry traces of requests and of their generations, if a collector is configured.
 
-A request's span continues the caller's `traceparent`. Below it stand its admission and a span for each
-generation, whose context goes on to vLLM, which adds spans of its own. No text is ever put into a span.
+A request's span continues the client's `traceparent`. Below it are its admission and a span for each
+generation, whose context goes on to vLLM, which adds spans of its own. No span contains text.
 
 Source: https://www.w3.org/TR/trace-context/ and https://opentelemetry.io/docs/languages/python/
 """
@@ -9,8 +9,8 @@ Source: https://www.w3.org/TR/trace-context/ and https://opentelemetry.io/docs/l
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import AbstractContextManager, aclosing, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from dragoman_protocols.errors import RequestError
 from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Report, StallDetector
@@ -20,94 +20,21 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
 EXPORT_TIMEOUT_S = 5
-"""What a batch of spans may take to be sent, and so the most by which a collector that is gone delays the
-pod's end."""
+"""Maximum time to send a batch of spans, and so by which an unreachable collector delays the pod's end."""
 
 
-class RequestSpan(Protocol):
-    """One request's span."""
-
-    @property
-    def headers(self) -> Mapping[str, str] | None:
-        """What passes its context on; None where there is none."""
-        ...
-
-    def admitted(self, texts: int, tokens: int) -> None:
-        """The request was taken on.
-
-        Args:
-            texts: How many it has.
-            tokens: What it will cost, as estimated.
-        """
-        ...
-
-    def ended(self, outcome: str, **attributes: str) -> None:
-        """How it ended.
-
-        Args:
-            outcome: As metrics name it.
-            attributes: What is known of it: `dialect`, `source`, `target`.
-        """
-        ...
-
-
-class Tracing(Protocol):
-    """Makes spans."""
-
-    def request(self, headers: Mapping[str, str]) -> AbstractContextManager[RequestSpan]:
-        """The span of a request, while it is answered.
-
-        Args:
-            headers: As they came, by names in lower case.
-        """
-        ...
-
-    def engine(self, engine: Engine) -> Engine:
-        """The engine, each of its generations with a span."""
-        ...
-
-    def close(self) -> None:
-        """Send what there is; may take `EXPORT_TIMEOUT_S`."""
-        ...
-
-
-class Untraced:
-    """Makes none; it is its own span."""
-
-    headers: Mapping[str, str] | None = None
-
-    @contextmanager
-    def request(self, headers: Mapping[str, str]) -> Iterator[Untraced]:
-        """Nothing."""
-        del headers
-        yield self
-
-    def admitted(self, texts: int, tokens: int) -> None:
-        """Nothing."""
-
-    def ended(self, outcome: str, **attributes: str) -> None:
-        """Nothing."""
-
-    def engine(self, engine: Engine) -> Engine:
-        """The engine as it is."""
-        return engine
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-def tracing(endpoint: str | None, service_name: str) -> Tracing:
-    """What makes the spans of a pod.
+def tracing(endpoint: str | None, service_name: str) -> Tracing | None:
+    """The tracing of a pod; None if it is off.
 
     Args:
-        endpoint: Where an OTLP/HTTP collector takes traces, with its path; None turns tracing off.
-        service_name: Name of the pod's service unless `OTEL_SERVICE_NAME` or the like says another.
+        endpoint: Of an OTLP/HTTP collector, with its path; None turns tracing off.
+        service_name: Name of the pod's service unless a variable such as `OTEL_SERVICE_NAME` has another.
 
     Raises:
         SettingsError: The packages for it are not installed.
     """
     if endpoint is None:
-        return Untraced()
+        return None
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
@@ -116,18 +43,14 @@ def tracing(endpoint: str | None, service_name: str) -> Tracing:
             "traces need OpenTelemetry's packages: install dragoman-service[otel], or name no collector"
         ) from None
     exporter = OTLPSpanExporter(endpoint=endpoint, timeout=EXPORT_TIMEOUT_S)
-    return OpenTelemetry(BatchSpanProcessor(exporter), service_name)
+    return Tracing(BatchSpanProcessor(exporter), service_name)
 
 
-class OpenTelemetry:
-    """Makes spans by OpenTelemetry's SDK.
+class Tracing:
+    """Creates spans with OpenTelemetry's SDK.
 
     Its provider is not the process's global one, which is vLLM's to set, and no span is ever made current:
-    requests go from task to task, and may end in another than they began in.
-
-    Args:
-        processor: Takes the spans that end.
-        service_name: See `tracing`.
+    requests go from task to task, and may end in another than they started in.
     """
 
     def __init__(self, processor: SpanProcessor, service_name: str) -> None:
@@ -143,48 +66,43 @@ class OpenTelemetry:
 
     @contextmanager
     def request(self, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
-        """See `Tracing.request`."""
+        """The span of a request, while it is answered; `headers` have names in lower case."""
         from opentelemetry.trace import SpanKind
 
         span = self.tracer.start_span("translate", self.context.extract(headers), SpanKind.SERVER)
         try:
-            yield _Span(self, span)
+            yield RequestSpan(self, span)
         finally:
             span.end()
 
-    def engine(self, engine: Engine) -> Engine:
-        """See `Tracing.engine`."""
-        return TracedEngine(engine, self)
-
     def close(self) -> None:
-        """See `Tracing.close`."""
+        """Send what there is; may take `EXPORT_TIMEOUT_S`."""
         self._provider.shutdown()
 
 
-class _Span:
-    """One request's span, by OpenTelemetry."""
+class RequestSpan:
+    """One request's span.
 
-    def __init__(self, tracing: OpenTelemetry, span: Any) -> None:
+    Attributes:
+        headers: Pass its context on.
+    """
+
+    def __init__(self, tracing: Tracing, span: Any) -> None:
         from opentelemetry.trace import set_span_in_context
 
         below = set_span_in_context(span)
         self._span = span
         self._admission = tracing.tracer.start_span("admission", below)
-        self._headers: dict[str, str] = {}
-        tracing.context.inject(self._headers, below)
-
-    @property
-    def headers(self) -> Mapping[str, str] | None:
-        """See `RequestSpan.headers`."""
-        return self._headers
+        self.headers: dict[str, str] = {}
+        tracing.context.inject(self.headers, below)
 
     def admitted(self, texts: int, tokens: int) -> None:
-        """See `RequestSpan.admitted`."""
+        """The request was admitted, with its number of texts and their estimated tokens."""
         self._admission.set_attributes({"dragoman.texts": texts, "dragoman.estimated_tokens": tokens})
         self._admission.end()
 
     def ended(self, outcome: str, **attributes: str) -> None:
-        """See `RequestSpan.ended`."""
+        """The request ended, with an outcome as metrics name it and attributes of it: `api`, `source`, `target`."""
         from opentelemetry.trace import StatusCode
 
         if self._admission.is_recording():
@@ -196,14 +114,9 @@ class _Span:
 
 
 class TracedEngine:
-    """An engine whose generations have spans, below the span that `trace_headers` name.
+    """An engine whose generations have spans, below the span that `trace_headers` name."""
 
-    Args:
-        engine: What generates.
-        tracing: What makes the spans.
-    """
-
-    def __init__(self, engine: Engine, tracing: OpenTelemetry) -> None:
+    def __init__(self, engine: Engine, tracing: Tracing) -> None:
         self._engine = engine
         self._tracing = tracing
 

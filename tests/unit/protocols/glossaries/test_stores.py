@@ -22,7 +22,7 @@ from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
 from dragoman_service.errors import SettingsError
-from dragoman_service.http.glossary_store import open_store
+from dragoman_service.http.glossaries import open_store
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -52,13 +52,13 @@ class Counts(Observer):
 
     def __init__(self) -> None:
         self.findings: list[str] = []
-        self.dialects: set[str] = set()
+        self.apis: set[str] = set()
         self.retries = self.left = self.segments = self.tokens = 0
         self.reuses: list[str] = []
 
     def finding(self, guard: str, origin: Origin) -> None:
         self.findings.append(guard)
-        self.dialects.add(origin.dialect)
+        self.apis.add(origin.api)
 
     def retried(self, origin: Origin) -> None:
         self.retries += 1

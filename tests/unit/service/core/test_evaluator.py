@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_service.core import checks, concurrency
-from dragoman_service.core.checks import Evaluator
+from dragoman_service.core import concurrency, evaluate
+from dragoman_service.core.evaluate import Evaluator
 from dragoman_service.text.guards import Expectation
 
 MANY = 200
@@ -19,7 +19,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], 
     """Replaces the guards by a function of the answer."""
 
     def replace(rule: Callable[[Any], Any]) -> None:
-        monkeypatch.setattr(checks, "check", lambda source, output, expected: rule(output))
+        monkeypatch.setattr(evaluate, "check", lambda source, output, expected: rule(output))
 
     return replace
 
@@ -84,5 +84,5 @@ async def test_who_has_left_is_passed_over(judged: Any) -> None:
 
 async def test_a_long_answer_is_judged_beside_the_loop(judged: Any) -> None:
     judged(len)
-    text = "x" * (checks.INLINE_CHARS + 1)
+    text = "x" * (evaluate.INLINE_CHARS + 1)
     assert await found(Evaluator(), text) == len(text)

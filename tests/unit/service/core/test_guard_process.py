@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman_service.core import checks
-from dragoman_service.core.checks import Evaluator, GuardProcess, GuardProcessError
+from dragoman_service.core import evaluate, guard_process
+from dragoman_service.core.evaluate import Evaluator
+from dragoman_service.core.guard_process import GuardProcess, GuardProcessError
 from dragoman_service.text.guards import Expectation, Guard, check
 
 START_S = 60
@@ -61,7 +62,7 @@ async def test_long_texts_do_not_queue_in_it(guards: GuardProcess, monkeypatch: 
     monkeypatch.setattr(guards, "check", counted)
     evaluator = Evaluator(guards)
     async with asyncio.timeout(START_S):
-        long = SOURCE * (checks.INLINE_CHARS // len(SOURCE) + 1)
+        long = SOURCE * (evaluate.INLINE_CHARS // len(SOURCE) + 1)
         found = await asyncio.gather(
             evaluator.findings(long, long, EXPECTED), evaluator.findings(SOURCE, SOURCE, EXPECTED)
         )
@@ -84,7 +85,7 @@ async def test_a_fault_of_a_guard_is_its_own_answer_s_alone(guards: GuardProcess
 async def test_whoever_waits_when_it_dies_is_told_and_a_judge_finds_by_itself(
     guards: GuardProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(checks, "RESTART_S", 0.0)
+    monkeypatch.setattr(guard_process, "RESTART_S", 0.0)
     process = _process_of(guards)
     os.kill(process, signal.SIGSTOP)
     waiting = asyncio.create_task(guards.check(SOURCE, ANSWERS[0], EXPECTED))
@@ -104,7 +105,8 @@ async def test_whoever_waits_when_it_dies_is_told_and_a_judge_finds_by_itself(
 async def test_one_with_much_to_do_gets_no_more(guards: GuardProcess) -> None:
     os.kill(_process_of(guards), signal.SIGSTOP)
     waiting = [
-        asyncio.create_task(guards.check(SOURCE, ANSWERS[0], EXPECTED)) for _ in range(checks.MAX_PENDING)
+        asyncio.create_task(guards.check(SOURCE, ANSWERS[0], EXPECTED))
+        for _ in range(guard_process.MAX_PENDING)
     ]
     await asyncio.sleep(0)
     assert not guards.is_free

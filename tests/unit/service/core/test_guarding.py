@@ -121,5 +121,5 @@ async def test_the_observer_learns_which_dialect_asked_and_the_engine_how_urgent
     translator = core(lambda text, _: text)
     origin = Origin("deepl", lambda pair, tokens: tokens, {"traceparent": "00-1-2-01"})
     await translator.on_behalf_of(origin).translate(asked("The cat sleeps on the sofa."))
-    assert counts.dialects == {"deepl"}
+    assert counts.apis == {"deepl"}
     assert translator.engine.told == [{"priority": 7, "trace_headers": {"traceparent": "00-1-2-01"}}] * 2

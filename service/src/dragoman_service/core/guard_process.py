@@ -1,35 +1,33 @@
-"""Runs the guards on generated texts: in a process of their own, if there is one, else on the event loop in slices."""
+"""The guards in a process of their own, so that they take no time of the event loop.
+
+Frames in both directions: four bytes of length, big-endian, then a pickled list. Of questions, `(number, source,
+output, expectation)`; of answers, `(number, findings)`, where an exception instead of findings is a defect of a
+guard. The process ends with its input, and so with the process that started it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
 import logging
 import os
 import pickle
 import signal
 import sys
-from collections import deque
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, BinaryIO
 
-from dragoman_protocols.glossaries.matching import Term
-from dragoman_protocols.languages import Pair
-from dragoman_service.core.checks_process import LENGTH_BYTES, Question, frame
-from dragoman_service.core.concurrency import Slice
-from dragoman_service.core.evaluate import evaluate, expectation, output_of
-from dragoman_service.core.stages import Evaluation, GeneratedText
-from dragoman_service.text.document import Segment
+from dragoman_protocols.detection import detect
 from dragoman_service.text.guards import Expectation, Finding, check
 
 log = logging.getLogger(__name__)
 
-PROGRAM = "dragoman_service.core.checks_process"
+PROGRAM = "dragoman_service.core.guard_process"
 
-INLINE_CHARS = 2_000
-"""Longer texts, source and output together, are checked in a thread, so that short ones do not queue behind them in the
-guard process or on the event loop: the guards take about 2 µs a character."""
+LENGTH_BYTES = 4
 
 MAX_PENDING = 64
 """Pending checks of the guard process; beyond them the event loop is faster, however busy it is."""
@@ -37,7 +35,11 @@ MAX_PENDING = 64
 RESTART_S = 5.0
 """Between the end of a guard process and the start of the next."""
 
-Findings = tuple[Finding, ...]
+SLICE_S = 0.002
+"""Findings made within this time are sent together: each write wakes the other process up."""
+
+Question = tuple[int, str, str, Expectation]
+Found = tuple[int, Any]
 
 
 class GuardProcessError(Exception):
@@ -45,7 +47,7 @@ class GuardProcessError(Exception):
 
 
 class GuardProcess:
-    """The guards in a process of their own, so that they take no time of the event loop.
+    """Starts the process and sends it checks.
 
     Checks are sent once per turn of the loop, in one write. No threads: a busy event loop delays those.
 
@@ -149,63 +151,54 @@ class GuardProcess:
             self._settle(number, GuardProcessError())
 
 
-class Evaluator:
-    """Evaluates generated texts so that many at once do not block the event loop.
+def frame(content: list[Any]) -> bytes:
+    """A list as it is sent."""
+    packed = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+    return len(packed).to_bytes(LENGTH_BYTES, "big") + packed
 
-    Without a guard process, in slices: a lock takes a turn of the loop for each text, and a thread waits milliseconds
-    for a busy event loop, so that with hundreds of generations in flight either is slower than an engine.
+
+def serve(questions: BinaryIO, answers: BinaryIO) -> None:
+    """Answer questions until the input ends.
 
     Args:
-        process: A guard process, run by the caller; None: there is none.
+        questions: Frames of questions.
+        answers: Receives frames of answers.
     """
+    while head := questions.read(LENGTH_BYTES):
+        for found in _slices(pickle.loads(questions.read(int.from_bytes(head, "big")))):
+            answers.write(frame(found))
+            answers.flush()
 
-    def __init__(self, process: GuardProcess | None = None) -> None:
-        self._process = process
-        self._waiting: deque[tuple[asyncio.Future[Findings], str, str, Expectation]] = deque()
-        self._working = False
 
-    async def evaluation(
-        self, segment: Segment, generated: GeneratedText, pair: Pair, terms: Sequence[Term]
-    ) -> Evaluation:
-        """Everything wrong with a generated text.
+def _slices(questions: list[Question]) -> Iterator[list[Found]]:
+    found: list[Found] = []
+    end_s = time.perf_counter() + SLICE_S
+    for number, source, output, expected in questions:
+        found.append((number, _checked(source, output, expected)))
+        if time.perf_counter() > end_s:
+            yield found
+            found = []
+            end_s = time.perf_counter() + SLICE_S
+    if found:
+        yield found
 
-        Args:
-            segment: The segment.
-            generated: The engine's output for it.
-            pair: Its languages.
-            terms: Those that apply to the segment.
-        """
-        output = output_of(segment, generated)
-        found = await self.findings(segment.text, output, expectation(generated, pair))
-        return evaluate(segment, generated, terms, output, found)
 
-    async def findings(self, source: str, output: str, expected: Expectation) -> Findings:
-        """See `guards.check`."""
-        if len(source) + len(output) > INLINE_CHARS:
-            return await asyncio.to_thread(check, source, output, expected)
-        if self._process is not None and self._process.is_free:
-            with suppress(GuardProcessError):
-                return await self._process.check(source, output, expected)
-        loop = asyncio.get_running_loop()
-        found: asyncio.Future[Findings] = loop.create_future()
-        self._waiting.append((found, source, output, expected))
-        if not self._working:
-            self._working = True
-            loop.call_soon(self._work, loop)
-        return await found
+def _checked(source: str, output: str, expected: Expectation) -> Any:
+    try:
+        return check(source, output, expected)
+    except Exception as error:
+        return error
 
-    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        slice_ = Slice()
-        while self._waiting and not slice_.is_over:
-            found, source, output, expected = self._waiting.popleft()
-            if found.done():
-                # The caller was cancelled.
-                continue
-            try:
-                found.set_result(check(source, output, expected))
-            except Exception as error:
-                found.set_exception(error)
-        if self._waiting:
-            loop.call_soon(self._work, loop)
-        else:
-            self._working = False
+
+def main() -> None:
+    """Serve on the standard streams."""
+    # Ctrl-C goes to all processes of a terminal; this one ends after its parent.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    detect("Load the detection model before the first question.")
+    gc.collect()
+    gc.freeze()
+    serve(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""Paths for kubelets, monitoring and routers: probes, metrics, confirmations of a drain, glossaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
+from prometheus_client.registry import Collector
+
+from dragoman_contract.glossaries import MOST_PACKED_BYTES
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
+from dragoman_protocols.errors import BodyTooLargeError, EngineDeadError
+from dragoman_service.core.admission import Admission
+from dragoman_service.engine.protocol import Engine, Phase
+from dragoman_service.http.answering import ClientGoneError, read_body
+from dragoman_service.http.glossaries import AttachedGlossaries
+from dragoman_service.http.lifecycle import Lifecycle
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """When probes fail.
+
+    Args:
+        stall_timeout_s: Seconds without an engine step, with work to do, after which the pod is not alive.
+        unready_when_overloaded: Whether the pod is unready while it refuses requests because of overload.
+    """
+
+    stall_timeout_s: float
+    unready_when_overloaded: bool = False
+
+
+def liveness_failure(phase: Phase, stalled_s: float, tolerance: Tolerance) -> str | None:
+    """Why only a restart helps; None if none is needed."""
+    if phase is Phase.FAILED:
+        return "the engine is gone"
+    if stalled_s > tolerance.stall_timeout_s:
+        return f"the engine has had work for {stalled_s:.0f} s and has done none of it"
+    return None
+
+
+def readiness_failure(phase: Phase, stalled_s: float, full: bool, tolerance: Tolerance) -> str | None:
+    """Why no requests should be sent here; None if they should."""
+    failure = liveness_failure(phase, stalled_s, tolerance)
+    if failure is not None:
+        return failure
+    if phase is Phase.LEAVING:
+        return "this replica is about to leave"
+    if phase is not Phase.READY:
+        return f"the phase is {phase}"
+    if full and tolerance.unready_when_overloaded:
+        return "this replica has as much as it may take on"
+    return None
+
+
+class Exposition(Collector):
+    """A registry without the metrics that would be wrong.
+
+    Args:
+        registry: Of all metrics.
+        hidden: Names of families that are not exported; called at each scrape.
+    """
+
+    def __init__(self, registry: Collector, hidden: Callable[[], frozenset[str]]) -> None:
+        self._registry = registry
+        self._hidden = hidden
+
+    def collect(self) -> Iterable[Metric]:
+        """The families that are exported."""
+        hidden = self._hidden()
+        return (family for family in self._registry.collect() if family.name not in hidden)
+
+
+def probe_routes(
+    lifecycle: Lifecycle,
+    engine: Engine,
+    admission: Admission,
+    registry: Collector,
+    tolerance: Tolerance,
+) -> APIRouter:
+    """`/livez`, `/readyz`, `/startupz` and `/metrics`, the last of them with the metrics of `registry`."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get(LIVE_PATH)
+    async def live() -> Response:
+        """503 once only a restart helps: the engine is dead, or stuck."""
+        if lifecycle.phase in (Phase.READY, Phase.LEAVING):
+            try:
+                await engine.check()
+            except EngineDeadError:
+                lifecycle.fail()
+        return _state(
+            lifecycle, liveness_failure(lifecycle.phase, engine.stall_detector.stalled_s, tolerance)
+        )
+
+    @router.get(READY_PATH)
+    async def ready() -> Response:
+        """200 from the end of the model's load to SIGTERM."""
+        full = lifecycle.phase is Phase.READY and admission.full
+        return _state(
+            lifecycle, readiness_failure(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance)
+        )
+
+    @router.get(STARTUP_PATH)
+    async def startup() -> Response:
+        """503 with the phase and its progress until the model is loaded."""
+        return _state(lifecycle, None if lifecycle.started else f"the phase is {lifecycle.phase}")
+
+    @router.get(METRICS_PATH)
+    async def metrics() -> Response:
+        """The engine's metrics and the pod's, as Prometheus reads them."""
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router
+
+
+def router_routes(lifecycle: Lifecycle, glossaries: AttachedGlossaries) -> APIRouter:
+    """`/drained` and `/held-glossaries`, in any phase; not in the OpenAPI document: they are not for clients."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.post(DRAINED_PATH, status_code=204)
+    async def drained(request: Request) -> Response:
+        """A router confirms that it sends nothing new."""
+        name = request.headers.get(ROUTER_HEADER)
+        if not name:
+            return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
+        lifecycle.drained(name)
+        return Response(status_code=204)
+
+    @routes.put(HELD_GLOSSARIES_PATH + "{revision}", status_code=204)
+    async def attach(request: Request, revision: str) -> Response:
+        """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
+        try:
+            await glossaries.put(revision, await read_body(request, MOST_PACKED_BYTES))
+        except BodyTooLargeError as error:
+            return _bad_request(request, str(error), 413)
+        except ValueError as error:
+            return _bad_request(request, f"no glossary of this revision: {error}")
+        except ClientGoneError:
+            pass  # The answer is not sent.
+        return Response(status_code=204)
+
+    return routes
+
+
+def _bad_request(request: Request, message: str, status: int = 400) -> Response:
+    where = f"{request.method} {request.url.path}"
+    return JSONResponse({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)
+
+
+def _state(lifecycle: Lifecycle, why_not: str | None) -> Response:
+    progress = lifecycle.progress
+    return JSONResponse(
+        {
+            "phase": progress.phase,
+            "progress": progress.share_ratio,
+            "elapsed_s": round(lifecycle.start_s, 1),
+            "in_flight": lifecycle.in_flight,
+            "reason": why_not,
+        },
+        200 if why_not is None else 503,
+    )

@@ -1,0 +1,148 @@
+"""Callers' glossaries: those that a pod stores, those that routers attach, and their terms in requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from dragoman_contract.glossaries import MOST_DOCUMENT_BYTES, revisions, unpack
+from dragoman_contract.routing import GLOSSARIES_HEADER
+from dragoman_protocols.errors import (
+    GlossaryMissingError,
+    GlossaryStoreError,
+    InvalidFieldError,
+    UnknownDictionaryError,
+)
+from dragoman_protocols.glossaries.directory import DirectoryStore
+from dragoman_protocols.glossaries.document import read
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
+from dragoman_protocols.glossaries.values import StoredGlossary, terms
+from dragoman_protocols.languages import language
+from dragoman_protocols.translation import Format, TranslationRequest
+from dragoman_service.errors import SettingsError
+from dragoman_service.text.entities import unescaped
+
+log = logging.getLogger(__name__)
+
+MAX_ATTACHED_BYTES = 5 * MOST_DOCUMENT_BYTES
+"""Of their documents; as values they take up to ten times as much. One request names up to five, which all have to be
+there at once; most have some kilobytes."""
+
+
+def open_store(directory: Path | None, cache_dir: Path | None) -> GlossaryStore:
+    """A store in a directory, else in one below the cache directory, else in memory, which is logged.
+
+    Raises:
+        SettingsError: `directory` cannot be used.
+    """
+    if directory is not None:
+        try:
+            return DirectoryStore(directory)
+        except GlossaryStoreError as error:
+            raise SettingsError(f"--glossary-dir: {error}") from error
+    reason = "no --glossary-dir and no --cache-dir is set"
+    if cache_dir is not None:
+        try:
+            return DirectoryStore(cache_dir / "glossaries")
+        except GlossaryStoreError as error:
+            reason = str(error)
+    log.info("glossaries are kept in memory and end with this pod: %s", reason)
+    return MemoryStore()
+
+
+class AttachedGlossaries:
+    """Glossaries that routers attached, by revision; the least recently used are dropped.
+
+    Used from the event loop alone.
+
+    Args:
+        max_bytes: Maximum of all documents together; at least that of one.
+    """
+
+    def __init__(self, max_bytes: int = MAX_ATTACHED_BYTES) -> None:
+        self._attached: LRUCache[str, tuple[StoredGlossary, int]] = LRUCache(
+            max_bytes, getsizeof=lambda entry: entry[1]
+        )
+
+    async def put(self, revision: str, content: bytes) -> None:
+        """Add one, as `dragoman_contract.glossaries` packs it.
+
+        Raises:
+            ValueError: It is no glossary, or not of this revision.
+        """
+        if self._attached.get(revision) is None:
+            attached = await asyncio.to_thread(_read, revision, content)
+            # Another router may have been faster, and its value is in use.
+            self._attached.setdefault(revision, attached)
+
+    def get(self, revision: str) -> StoredGlossary:
+        """One of them.
+
+        Raises:
+            GlossaryMissingError: It is not, or no longer, attached.
+        """
+        found = self._attached.get(revision)
+        if found is None:
+            raise GlossaryMissingError("this replica does not have the glossary yet; ask again")
+        return found[0]
+
+
+def _read(revision: str, content: bytes) -> tuple[StoredGlossary, int]:
+    document = unpack(content, revision)
+    return read(document), len(document)
+
+
+@dataclass(frozen=True)
+class GlossaryTerms:
+    """Finds the terms that occur in texts.
+
+    Args:
+        store: The glossaries that were created at this pod.
+        attached: Those that routers attached.
+    """
+
+    store: GlossaryStore
+    attached: AttachedGlossaries = field(default_factory=AttachedGlossaries)
+
+    async def added(
+        self, request: TranslationRequest, glossary_ids: tuple[str, ...], headers: Mapping[str, str]
+    ) -> TranslationRequest:
+        """The request with the terms of its glossaries; their pairs have no variants.
+
+        Args:
+            request: With a source language where there are glossaries.
+            glossary_ids: The first one's terms come before the others'.
+            headers: With the revisions of those that a router attached.
+
+        Raises:
+            GlossaryMissingError: One has to be attached first.
+            UnknownGlossaryError: There is no such glossary.
+            InvalidFieldError: One has no dictionary for the pair.
+            GlossaryStoreError: One cannot be read.
+        """
+        if request.source_lang is None or not glossary_ids:
+            return request
+        pair = language(request.source_lang).code, language(request.target_lang).code
+        attached = revisions(headers.get(GLOSSARIES_HEADER))
+        found = [await self._glossary(each, attached) for each in glossary_ids]
+        try:
+            dictionaries = [glossary.dictionary(*pair) for glossary in found]
+        except UnknownDictionaryError as error:
+            raise InvalidFieldError(f"Bad request. Reason: {error}") from None
+
+        is_plain = request.format is Format.PLAIN
+
+        def found_terms() -> tuple[Term, ...]:
+            return terms(dictionaries, request.texts if is_plain else [*map(unescaped, request.texts)])
+
+        return replace(request, terms=await asyncio.to_thread(found_terms))
+
+    async def _glossary(self, glossary_id: str, attached: Mapping[str, str]) -> StoredGlossary:
+        revision = attached.get(canonical_id(glossary_id))
+        return await self.store.get(glossary_id) if revision is None else self.attached.get(revision)
