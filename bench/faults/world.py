@@ -31,6 +31,9 @@ NAME = "demo"
 MODEL = {"uri": "file:///opt/dragoman/examples/demo-model", "promptFamily": "chatml-generic"}
 MERGE = "application/merge-patch+json"
 
+LEASE_LOST = 1
+"""Exit status of an operator that could not renew its Lease."""
+
 Pod = Any
 """A pod as the client reads it: `V1Pod` declares every field optional, and the API always sends these."""
 
@@ -79,6 +82,7 @@ class World:
         self._api, self.dir = api, directory
         self.routers: list[subprocess.Popen[bytes]] = []
         self.operator: subprocess.Popen[bytes] | None = None
+        self._restarting: asyncio.Task[None] | None = None
         self._turns = itertools.count()
         self.ports = [free_port() for _ in range(4)]
 
@@ -101,6 +105,14 @@ class World:
             f"--lease-retry-s={retry_s:g}",
         ]
         self.operator = self.start("operator", "operator", *flags)
+        self._restarting = asyncio.create_task(self._restart_after_loss(self.operator))
+
+    async def _restart_after_loss(self, operator: subprocess.Popen[bytes]) -> None:
+        """Start the operator again, as a kubelet does, if it has lost its Lease: it exits with status 1."""
+        while (status := operator.poll()) is None:  # noqa: ASYNC110 - a process has no event
+            await asyncio.sleep(0.2)
+        if status == LEASE_LOST:
+            self.start_operator()
 
     def start_router(self, at: int) -> subprocess.Popen[bytes]:
         """Router 0 or 1."""
@@ -200,6 +212,8 @@ class World:
 
     def stop(self) -> None:
         """End our processes."""
+        if self._restarting is not None:
+            self._restarting.cancel()
         for process in [*self.routers, *([self.operator] if self.operator else [])]:
             if process.poll() is None:
                 process.kill()
