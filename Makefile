@@ -42,8 +42,8 @@ check-tests: $(VENV)/.check
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=1 tests/unit
 
-test: $(VENV)/.test  ## all tests but those of the images and test-vllm; most of them wait, so WORKERS=3 run at a time
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not vllm_start' --ignore=tests/images
+test: $(VENV)/.test  ## all tests but those of the images, test-vllm and soak; most of them wait, so WORKERS=3 run at a time
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not vllm_start and not soak' --ignore=tests/images
 
 test-vllm: $(VENV)/.test  ## starts of vLLM that make test leaves out: those that fail or are ended, the ladder, a second demo
 	$(BIN)/python -m pytest -m vllm_start --ignore=tests/images
@@ -57,8 +57,9 @@ test-images: $(VENV)/.test  ## build the images and run them (needs root, builda
 search: $(VENV)/.test  ## property tests on new, random examples; the other targets repeat theirs
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
 
-soak: $(VENV)/.test  ## an hour of load and random faults (SECONDS=3600 SEED=1); the result goes to build/soak-SEED.json
+soak: $(VENV)/.test  ## a short soak, memory, and an hour of load and random faults (SECONDS=3600 SEED=1): build/soak-SEED.json
 	@mkdir -p build
+	$(BIN)/python -m pytest -m soak --ignore=tests/images
 	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
 
 lint: $(VENV)/.check  ## layers, style, types

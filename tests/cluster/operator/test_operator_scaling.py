@@ -255,7 +255,7 @@ async def test_another_mode_begins_with_the_replicas_that_run(world):
     await world.create(**scaling(minReplicas=2))
     await world.until(lambda: spec_replicas(world), lambda number: number == 2)
     await world.edit(autoscaling=None)
-    await world.until(world.status, lambda status: status["scaling"].get("mode") == "Off")
+    await world.until(world.status, lambda status: status.get("scaling", {}).get("mode") == "Off")
     assert (await replicas(world), (await world.status())["desiredReplicas"]) == (2, 2)
 
 

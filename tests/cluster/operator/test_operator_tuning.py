@@ -120,7 +120,7 @@ async def test_a_worse_size_goes_back_and_is_remembered(world):
         )
         (ended,) = found["trials"]
         assert (ended["from"], ended["result"]) == (2, "Rejected"), ended
-        assert "pace" in ended["reason"]
+        assert "throughput" in ended["reason"]
         assert found["maxNumSeqs"] == 2
         await world.until(lambda: sizes(world), lambda found: found == [2, 2])
         await world.until_complete()

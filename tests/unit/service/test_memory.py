@@ -12,6 +12,7 @@ MOST_MIB = 8
 """Of growth after the first quarter; a leak of 250 bytes a request would be more."""
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_nothing_stays_behind_of_fifty_thousand_requests() -> None:

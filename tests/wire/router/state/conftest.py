@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -30,6 +31,12 @@ class Member:
     async def used(self) -> int:
         """What `/v2/usage` says."""
         return int((await self.router.get("/v2/usage", headers=KEY))[1]["character_count"])
+
+    async def until_used(self, characters: int) -> None:
+        """Wait for `used`: other routers send what they charge without a limit in batches."""
+        async with asyncio.timeout(10):
+            while await self.used() != characters:
+                await asyncio.sleep(0.01)
 
     def metric(self, name: str, **labels: str) -> float:
         """A sample of the router's metrics."""
