@@ -9,21 +9,15 @@ _DURATION_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC and whole seconds.
-
-    Args:
-        moment: Aware.
-    """
+def timestamp(moment: datetime | float) -> str:
+    """RFC 3339 in UTC and whole seconds, of an aware time or of Unix seconds."""
+    if not isinstance(moment, datetime):
+        moment = datetime.fromtimestamp(moment, UTC)
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC and microseconds, as Leases have it.
-
-    Args:
-        moment: Aware.
-    """
+    """RFC 3339 in UTC and microseconds, as Leases have it, of an aware time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

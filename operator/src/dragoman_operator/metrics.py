@@ -99,7 +99,7 @@ class ScalingCollector(Collector):
             if signals.by_kv_cache is not None:
                 required.add_metric([*key, "kv_cache"], signals.by_kv_cache)
             if one.metrics is not None:
-                available.add_metric(key, float(one.metrics.available))
+                available.add_metric(key, float(one.metrics.status))
             rule.add_metric([*key, one.rule], 1)
         changes = CounterMetricFamily(
             "dragoman_scaling_changes",

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_costs
 from dragoman_operator.autoscaling.starts import Starts, samples_of
@@ -39,13 +38,12 @@ def manifest(name: str, ready: bool = True, **changes: Any) -> dict[str, Any]:
 
 
 def pod(name: str, ready: bool = True, start_s: float = 30.0, restarts: int = 0) -> EnginePod:
-    return EnginePod(f"uid-{name}", "default", name, "demo", "127.0.0.9", ready, T0, T0 + start_s, restarts)
+    return EnginePod(f"uid-{name}", "default", name, "127.0.0.9", ready, T0, T0 + start_s, restarts)
 
 
 def test_pod_as_it_is_read() -> None:
     (found,) = engine_pods([manifest("a")])
     assert found == pod("a")
-    assert found.key == Key("default", "demo")
 
 
 def test_pods_that_end_or_have_ended_do_not_count() -> None:

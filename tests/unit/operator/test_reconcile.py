@@ -19,10 +19,11 @@ from dragoman_operator.autoscaling.spec_replicas import REWRITE_EVERY_S, SpecRep
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
+from dragoman_operator.observed.engine_pods import size_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 from dragoman_operator.resources.children import Images
 from dragoman_operator.tuning.decision.state import Trial, fresh
-from dragoman_operator.tuning.sizes import TuningView, size_of
+from dragoman_operator.tuning.sizes import TuningView
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0
@@ -126,19 +127,21 @@ class NoScaler:
 
 @pytest.fixture
 def reconciler(images: Images) -> Callable[[Api], Reconciler]:
-    async def leaving(pods: object) -> None:
+    async def before_scale_down(pods: object) -> None:
         return None
 
-    return lambda api: _reconciler(api, images, leaving=leaving)
+    return lambda api: _reconciler(api, images, before_scale_down=before_scale_down)
 
 
 def _reconciler(
-    api: Api, images: Images, scaler: Any = None, sizer: Any = None, leaving: Any = None
+    api: Api, images: Images, scaler: Any = None, sizer: Any = None, before_scale_down: Any = None
 ) -> Reconciler:
     scaler, sizer = scaler or NoScaler(), sizer or NoScaler()
     kube: Any = api
     spec_replicas = SpecReplicas(kube, lambda: api.now)
-    return Reconciler(kube, api.cache, images, scaler, spec_replicas, sizer, leaving, _events(api), RESYNC_S)
+    return Reconciler(
+        kube, api.cache, images, scaler, spec_replicas, sizer, before_scale_down, _events(api), RESYNC_S
+    )
 
 
 def _events(api: Api) -> EventRecorder:
@@ -329,11 +332,11 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
             trial = Trial(64, 0.0, True, 20.0, "20 requests wait")
             return TuningView("Apply", replace(fresh("v1", 8, 0.0), max_num_seqs=24, trial=trial), 0.0)
 
-    async def leaving(pods: object) -> None:
+    async def before_scale_down(pods: object) -> None:
         return None
 
     api = Api(make_body())
-    await _reconciler(api, images, Scaler(), Sizer(), leaving)(KEY)
+    await _reconciler(api, images, Scaler(), Sizer(), before_scale_down)(KEY)
     assert told == [24]
     assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
     status = api.objects["TranslationDeployment"]["status"]
@@ -343,11 +346,11 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
 async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images: Images) -> None:
     seen: list[int] = []
 
-    async def leaving(pods: object) -> None:
+    async def before_scale_down(pods: object) -> None:
         seen.append(len(list(pods)))  # type: ignore[call-overload]
 
     api = Api(make_body(replicas=2))
-    look = _reconciler(api, images, leaving=leaving)
+    look = _reconciler(api, images, before_scale_down=before_scale_down)
     await look(KEY)
     deployment = api.objects[DEPLOYMENT.name]
     of_deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
@@ -553,10 +556,10 @@ class Decided(NoScaler):
 
 @pytest.fixture
 def scaling(images: Images) -> Callable[[Api, Decided], Reconciler]:
-    async def leaving(pods: object) -> None:
+    async def before_scale_down(pods: object) -> None:
         return None
 
-    return lambda api, scaler: _reconciler(api, images, scaler, leaving=leaving)
+    return lambda api, scaler: _reconciler(api, images, scaler, before_scale_down=before_scale_down)
 
 
 INTERNAL = {"autoscaling": {"minReplicas": 1, "maxReplicas": 5}}

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.observed.engine_pods import TEMPLATE_HASH
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import plan
@@ -19,7 +20,6 @@ from dragoman_operator.rollout.rollback import STUCK_AFTER_S, digest, version_to
 from dragoman_operator.rollout.strategy import (
     REPLACE,
     SURGE,
-    TEMPLATE_HASH,
     UNSCHEDULABLE_TIMEOUT_S,
     strategy,
     unschedulable_time_left_s,

@@ -188,14 +188,14 @@ async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> No
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (3, "MetricsMissing")
     assert scaled.metrics is not None
-    assert not scaled.metrics.available
+    assert not scaled.metrics.status
     assert "2 of 3 ready replicas report no metrics" in scaled.metrics.message
     assert "demo-1: no answer within 2 s" in scaled.metrics.message
     assert world.marked == [DEMO]
     world.heard_of = 3
     scaled = await world.ticks()
     assert scaled.metrics is not None
-    assert scaled.metrics.available
+    assert scaled.metrics.status
 
 
 async def test_source_that_fails_for_long_is_named_even_without_replicas(
@@ -205,15 +205,15 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
     world.ready, world.failure = 0, "http://prom:9090: cannot be reached"
     scaled = await world.ticks(3)
     assert scaled.metrics is not None
-    assert scaled.metrics.available
+    assert scaled.metrics.status
     scaled = await world.ticks()
     assert scaled.metrics is not None
-    assert (scaled.metrics.available, scaled.metrics.reason) == (False, "MetricsSourceUnavailable")
+    assert (scaled.metrics.status, scaled.metrics.reason) == (False, "MetricsSourceUnavailable")
     assert "http://prom:9090: cannot be reached" in scaled.metrics.message
     world.failure = None
     scaled = await world.ticks()
     assert scaled.metrics is not None
-    assert scaled.metrics.available
+    assert scaled.metrics.status
 
 
 async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:

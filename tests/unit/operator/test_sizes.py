@@ -10,21 +10,22 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT, HPA
 from dragoman_kube.objects import Key
-from dragoman_operator.api.scaling import MAX_WINDOW_S
+from dragoman_operator.api.fields import seconds
+from dragoman_operator.api.scaling import MAX_WINDOW
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
+from dragoman_operator.observed.engine_pods import TEMPLATE_HASH, size_of
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.children import PAUSE_S, Images
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
-from dragoman_operator.rollout.strategy import TEMPLATE_HASH
 from dragoman_operator.status.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
 from dragoman_operator.tuning.decision.step import MAX_WINDOWS
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.sizes import TuningView, facts, size_of, sized, target_follows, version
+from dragoman_operator.tuning.sizes import TuningView, facts, sized, target_follows, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
@@ -62,7 +63,7 @@ def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images:
     # The API server refuses a deadline that is not longer.
     assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + PAUSE_S
     # The longest comparison ends before it: nothing goes on by itself.
-    assert MAX_WINDOWS * MAX_WINDOW_S < PAUSE_S
+    assert MAX_WINDOWS * seconds(MAX_WINDOW) < PAUSE_S
     alone = desired_children(
         make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False))
     )[DEPLOYMENT]

@@ -66,7 +66,7 @@ async def never(_: web.Request) -> web.Response:
 
 
 def pod(name: str, address: str, ready: bool = True) -> EnginePod:
-    return EnginePod(f"uid-{name}", "default", name, "demo", address, ready, 0.0, 0.0, 0)
+    return EnginePod(f"uid-{name}", "default", name, address, ready, 0.0, 0.0, 0)
 
 
 async def test_ready_pods_are_read_and_the_others_left_in_peace(http: aiohttp.ClientSession) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from dragoman_operator.api.fields import Duration, LabelValue, Name, Rule, SpecModel, Untyped, seconds, within
+from dragoman_operator.api.fields import Duration, LabelValue, Name, Rule, SpecModel, Untyped, within
 
 Labels = Annotated[dict[str, LabelValue], Field(max_length=64)]
 Annotations = Annotated[dict[str, Annotated[str, Field(max_length=16_384)]], Field(max_length=64)]
@@ -46,16 +46,8 @@ class Rollout(SpecModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         within("rollout", "lameDuck", "0s", "10m"),
-        Rule(
-            "duration(self.drainTimeout) >= duration('1s') && duration(self.drainTimeout) <= duration('1h')",
-            "rollout.drainTimeout must be between 1s and 1h",
-            lambda rollout: 1 <= seconds(rollout.drain_timeout) <= 3600,
-        ),
-        Rule(
-            "duration(self.startTimeout) >= duration('10s') && duration(self.startTimeout) <= duration('24h')",
-            "rollout.startTimeout must be between 10s and 24h",
-            lambda rollout: 10 <= seconds(rollout.start_timeout) <= 86_400,
-        ),
+        within("rollout", "drainTimeout", "1s", "1h"),
+        within("rollout", "startTimeout", "10s", "24h"),
     )
 
 

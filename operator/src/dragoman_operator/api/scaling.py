@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dragoman_operator.api.fields import Duration, Rule, SecretKey, SpecModel, seconds, within
+from dragoman_operator.api.fields import Duration, Rule, SecretKey, SpecModel, within
 
 MAX_REPLICAS = 10_000
 
@@ -104,8 +104,7 @@ class Autoscaling(SpecModel):
     )
 
 
-MAX_WINDOW_S = 7200
-"""Maximum of the rule below."""
+MAX_WINDOW = "2h"
 
 
 class Tuning(SpecModel):
@@ -122,10 +121,4 @@ class Tuning(SpecModel):
         description="Measurement time before a recommendation, and for comparing a trial.",
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            "duration(self.window) >= duration('10s') && duration(self.window) <= duration('2h')",
-            "tuning.window must be between 10s and 2h",
-            lambda tuning: 10 <= seconds(tuning.window) <= MAX_WINDOW_S,
-        ),
-    )
+    RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_WINDOW),)

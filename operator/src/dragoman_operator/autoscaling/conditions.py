@@ -64,9 +64,4 @@ def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> Condit
 
 def metrics_available(scaled: ScalingView | None) -> list[ConditionValue]:
     """MetricsAvailable, in mode Internal after the first evaluation."""
-    seen = scaled.metrics if scaled else None
-    return (
-        []
-        if seen is None
-        else [ConditionValue("MetricsAvailable", seen.available, seen.reason, seen.message)]
-    )
+    return [scaled.metrics] if scaled and scaled.metrics else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +14,7 @@ from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME
-from dragoman_operator.api.status import Scaling, ScalingChange, decode_state, encode_state
+from dragoman_operator.api.status import ConditionValue, Scaling, ScalingChange, decode_state, encode_state
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.history import History
@@ -44,15 +44,6 @@ class Sizing:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsState:
-    """The condition MetricsAvailable."""
-
-    available: bool
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScalingView:
     """One decision.
 
@@ -68,7 +59,7 @@ class ScalingView:
     reason: str
     at: float
     source: str = ""
-    metrics: MetricsState | None = None
+    metrics: ConditionValue | None = None
     signals: Signals = field(default_factory=Signals)
     load: TotalLoad = field(default_factory=TotalLoad)
     ready: int = 0
@@ -107,7 +98,7 @@ def metrics_state(
     problems: Mapping[str, str],
     failure: str | None,
     for_long: bool,
-) -> MetricsState:
+) -> ConditionValue:
     """The condition MetricsAvailable.
 
     A failure of the source counts at once if metrics are missing, else once its samples became old (`for_long`).
@@ -116,14 +107,21 @@ def metrics_state(
     missing = decision.signals.missing
     several = "; ".join(f"{name}: {problem}" for name, problem in sorted(problems.items())[:3])
     if failure is not None and (for_long or not decision.metrics_available):
-        return MetricsState(False, "MetricsSourceUnavailable", f"{failure}; the number of replicas is kept")
+        return ConditionValue(
+            "MetricsAvailable",
+            False,
+            "MetricsSourceUnavailable",
+            f"{failure}; the number of replicas is kept",
+        )
     if not decision.metrics_available:
         message = f"{missing} of {ready} ready replicas report no metrics; the number of replicas is kept: {several}"
-        return MetricsState(False, "ReplicasNotReporting", message)
+        return ConditionValue("MetricsAvailable", False, "ReplicasNotReporting", message)
     if not ready:
-        return MetricsState(True, "MetricsRead", "no replica is ready")
+        return ConditionValue("MetricsAvailable", True, "MetricsRead", "no replica is ready")
     message = f"{ready - missing} of {ready} ready replicas report metrics"
-    return MetricsState(True, "MetricsRead", f"{message}; {several}" if missing and several else message)
+    return ConditionValue(
+        "MetricsAvailable", True, "MetricsRead", f"{message}; {several}" if missing and several else message
+    )
 
 
 def worth_publishing(new: ScalingView, shown: ScalingView) -> bool:
@@ -144,7 +142,7 @@ def status_fields(scaled: ScalingView) -> Scaling:
     return Scaling(
         rule=scaled.rule,
         reason=scaled.reason[:1024],
-        evaluation_time=stamp(scaled.at),
+        evaluation_time=timestamp(scaled.at),
         source=scaled.source[:512] or None,
         time_to_ready_seconds=_rounded(scaled.time_to_ready_s),
         signals=SignalsStatus(
@@ -174,7 +172,7 @@ def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[Scali
     if before is None or before == sized.replicas:
         return known
     change = ScalingChange(
-        time=stamp(now.timestamp()),
+        time=timestamp(now),
         from_=before,
         to=sized.replicas,
         rule=sized.rule,
@@ -223,8 +221,3 @@ def decode(word: Any, now: float) -> tuple[History, Any]:
     if history.begins_after(now + CLOCKS_DIFFER_S):
         history = History()
     return history, fields.get("starts") if isinstance(fields, Mapping) else None
-
-
-def stamp(at: float) -> str:
-    """Unix seconds as a Kubernetes timestamp."""
-    return timestamp(datetime.fromtimestamp(at, UTC))

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, EVENT, SCALED_OBJECT, Kind
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, is_deleting
 from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
+from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
-from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
@@ -36,7 +35,8 @@ from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
 from dragoman_operator.rollout.strategy import unschedulable_time_left_s
 from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions
-from dragoman_operator.tuning.sizes import TuningView, in_force
+from dragoman_operator.tuning.loop import Tuner
+from dragoman_operator.tuning.sizes import in_force
 
 log = logging.getLogger(__name__)
 
@@ -51,40 +51,11 @@ ROUNDING_S = 1.0
 MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 
 
-class Scaler(Protocol):
-    """Decides the number of replicas by the load."""
-
-    def view(
-        self,
-        td: TranslationDeployment,
-        status: Mapping[str, Any],
-        deployment: Manifest | None,
-        replica_sets: Collection[str],
-    ) -> ScalingView | None:
-        """The decision for one object; None in other modes."""
-
-    def acknowledge(self, key: Key, replicas: int) -> None:
-        """Its decision was written to `spec.replicas`."""
-
-    def forget(self, key: Key) -> None:
-        """The object was deleted."""
-
-
-class Sizer(Protocol):
-    """Decides how many sequences an engine runs at once."""
-
-    def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
-        """The decision for one object; None if tuning is off."""
-
-    def forget(self, key: Key) -> None:
-        """The object was deleted."""
-
-
 class Reconciler:
     """Brings one TranslationDeployment's children and status in line with its spec.
 
     Args:
-        leaving: Called with all pods of an object before it is scaled down, so that the least busy are deleted first.
+        before_scale_down: Called with all pods of an object, so that the least busy are deleted first.
         resync_s: Seconds until the next reconciliation where nothing changes.
         prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
     """
@@ -94,10 +65,10 @@ class Reconciler:
         kube: KubeClient,
         cache: Cache,
         images: Images,
-        scaler: Scaler,
+        scaler: Autoscaler,
         spec_replicas: SpecReplicas,
-        sizer: Sizer,
-        leaving: Callable[[Iterable[Manifest]], Awaitable[None]],
+        sizer: Tuner,
+        before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]],
         events: EventRecorder,
         resync_s: float,
         prometheus_url: str = "",
@@ -109,7 +80,7 @@ class Reconciler:
         self._scaler = scaler
         self._spec_replicas = spec_replicas
         self._sizer = sizer
-        self._leaving = leaving
+        self._before_scale_down = before_scale_down
         self._events = events
         self._resync_s = resync_s
         self._prometheus_url = prometheus_url
@@ -127,7 +98,7 @@ class Reconciler:
             ClusterError: The API server failed; retry later.
         """
         body = self._cache.get(TRANSLATION_DEPLOYMENT, key)
-        if body is None or "deletionTimestamp" in body["metadata"]:
+        if body is None or is_deleting(body):
             self._scaler.forget(key)
             self._spec_replicas.forget(key)
             self._sizer.forget(key)
@@ -152,20 +123,23 @@ class Reconciler:
                 pause_s = min(pause_s, self._resync_s)
             decisions = Decisions(scaled, tuned)
             observed, planned = await self._planned(key, td, observed, decisions)
-            planned = _traceable(planned, old)
+            planned = _without_untracked_keda(planned, old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
         else:
-            if any(_lets_go(change, observed) for change in planned.changes):
-                await self._leaving(observed.pods)
-            refusals = [refusal for change in planned.changes if (refusal := await self._make(change, key))]
+            if any(_scales_down(change, observed) for change in planned.changes):
+                await self._before_scale_down(observed.pods)
+            refusals = [
+                refusal for change in planned.changes if (refusal := await self._carry_out(change, key))
+            ]
             new = status_of(td, observed, planned, old, tuple(refusals), decisions)
             if planned.waiting:
                 pause_s = min(pause_s, SOON_S)
             elif refusals or planned.obstacles:
                 pause_s = min(pause_s, REFUSED_S)
-            pause_s = min(pause_s, _patience_s(observed))
+            if (left_s := unschedulable_time_left_s(observed)) is not None:
+                pause_s = min(pause_s, left_s + ROUNDING_S)
         if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)
         if new != old:
@@ -178,7 +152,7 @@ class Reconciler:
         return pause_s
 
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
-        keda = _concerns_keda(body) and await self._speaks_keda(key)
+        keda = _mentions_keda(body) and await self._serves_keda(key)
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
         # Pods are found through the Deployment, also where its label has just been removed.
         live = (*(() if DEPLOYMENT in children else (DEPLOYMENT,)), *(KEDA_KINDS if keda else ()))
@@ -230,7 +204,7 @@ class Reconciler:
             log.warning("%s", error, extra={"key": str(key)})
             return []
 
-    async def _speaks_keda(self, key: Key) -> bool:
+    async def _serves_keda(self, key: Key) -> bool:
         """Whether KEDA is installed and we may read its kinds, which the chart grants with keda.enabled."""
         try:
             if not await self._kube.serves(SCALED_OBJECT):
@@ -241,7 +215,7 @@ class Reconciler:
             return False
         return True
 
-    async def _make(self, change: Change, key: Key) -> str | None:
+    async def _carry_out(self, change: Change, key: Key) -> str | None:
         """Carry out one change; the API server's refusal is returned, since other changes may still be made."""
         kind, verb = change.kind, "deleted"
         try:
@@ -275,20 +249,14 @@ class Reconciler:
         return verb
 
 
-def _patience_s(observed: Observed) -> float:
-    """Until a rollout that finds no room goes on in another way."""
-    left_s = unschedulable_time_left_s(observed)
-    return math.inf if left_s is None else left_s + ROUNDING_S
-
-
-def _concerns_keda(body: Mapping[str, Any]) -> bool:
+def _mentions_keda(body: Mapping[str, Any]) -> bool:
     """Whether the mode is KEDA, or was when the status was written."""
     spec, status = body.get("spec") or {}, body.get("status") or {}
     modes = ((spec.get("autoscaling") or {}).get("mode"), (status.get("scaling") or {}).get("mode"))
     return "KEDA" in modes
 
 
-def _traceable(planned: Plan, old: Mapping[str, Any]) -> Plan:
+def _without_untracked_keda(planned: Plan, old: Mapping[str, Any]) -> Plan:
     """The plan without KEDA's kinds as long as the status does not say that they may be there.
 
     They are not read otherwise, and would be left behind where the mode changes at this moment. The write of the
@@ -299,7 +267,7 @@ def _traceable(planned: Plan, old: Mapping[str, Any]) -> Plan:
     return replace(planned, changes=tuple(c for c in planned.changes if c.kind not in KEDA_KINDS))
 
 
-def _lets_go(change: Change, observed: Observed) -> bool:
+def _scales_down(change: Change, observed: Observed) -> bool:
     """Whether it leaves the Deployment fewer pods, but some."""
     found = observed.children.get(DEPLOYMENT)
     if change.kind is not DEPLOYMENT or change.manifest is None or found is None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from dragoman_kube.objects import is_deleting, is_true
 from dragoman_operator.observed.snapshot import Manifest
 
 MESSAGE_LIMIT = 600
@@ -55,7 +56,7 @@ def diagnose(
     """
     found: dict[str, Finding] = {}
     for pod in pods:
-        if "deletionTimestamp" not in pod["metadata"]:
+        if not is_deleting(pod):
             for finding in (*_of_pod(pod), *_of_volumes(pod, mount_failures)):
                 found.setdefault(finding.reason, finding)
     for finding in _of_deployment(deployment or {}):
@@ -150,10 +151,9 @@ def is_waiting_for_volumes(pod: Manifest) -> bool:
     comes after the mounts, and is on by default from Kubernetes 1.29.
     """
     status = pod.get("status", {})
-    if "deletionTimestamp" in pod["metadata"] or not pod.get("spec", {}).get("nodeName"):
+    if is_deleting(pod) or not pod.get("spec", {}).get("nodeName"):
         return False
-    conditions = {item.get("type"): item.get("status") for item in status.get("conditions") or ()}
-    return status.get("phase") == "Pending" and conditions.get("PodReadyToStartContainers") != "True"
+    return status.get("phase") == "Pending" and not is_true(pod, "PodReadyToStartContainers")
 
 
 def mount_failures(pods: Iterable[Manifest], events: Iterable[Manifest]) -> dict[str, str]:

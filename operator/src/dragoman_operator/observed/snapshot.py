@@ -20,6 +20,7 @@ from dragoman_kube.kinds import (
     TRIGGER_AUTHENTICATION,
     Kind,
 )
+from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.observed.drift import APPLIED, Applied
 
 Manifest = Mapping[str, Any]
@@ -66,24 +67,13 @@ NOTHING = Observed(datetime.min.replace(tzinfo=UTC))
 """Before the first reconciliation."""
 
 
-def controller(found: Manifest) -> Mapping[str, Any]:
-    """The controller reference; empty without one.
-
-    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
-    """
-    owners = (found.get("metadata") or {}).get("ownerReferences") or ()
-    return next((owner for owner in owners if owner.get("controller")), {})
-
-
 def is_child(found: Manifest, uid: str) -> bool:
     """Whether a child is owned by the TranslationDeployment with this uid.
 
     One without a controller is, if it has the annotation `APPLIED`: the reference was removed and is restored.
     """
-    owner = controller(found)
-    if not owner:
-        return APPLIED in (found["metadata"].get("annotations") or {})
-    return bool(owner.get("uid") == uid)
+    owner = controller_of(found)
+    return APPLIED in annotations_of(found) if owner is None else owner.get("uid") == uid
 
 
 def own_replica_sets(
@@ -104,5 +94,10 @@ def own_pods(pods: Iterable[Manifest], replica_sets: Container[str]) -> list[Man
 
 
 def _controlled(found: Iterable[Manifest], kind: Kind, uids: Container[str]) -> list[Manifest]:
-    owners = ((each, controller(each)) for each in found)
+    owners = ((each, controller_of(each) or {}) for each in found)
     return [each for each, owner in owners if owner.get("kind") == kind.name and owner.get("uid") in uids]
+
+
+def is_live(pod: Manifest) -> bool:
+    """Whether the pod has not ended, as evicted ones have, and is not being deleted."""
+    return not is_deleting(pod) and (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded")

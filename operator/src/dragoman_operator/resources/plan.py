@@ -18,6 +18,7 @@ from dragoman_kube.kinds import (
     TRIGGER_AUTHENTICATION,
     Kind,
 )
+from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.manifests import (
     horizontal_pod_autoscaler,
@@ -27,15 +28,7 @@ from dragoman_operator.autoscaling.manifests import (
 from dragoman_operator.autoscaling.replicas import sizing
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
-from dragoman_operator.observed.snapshot import (
-    CHILD_KINDS,
-    KEDA_KINDS,
-    NOTHING,
-    Manifest,
-    Observed,
-    controller,
-    is_child,
-)
+from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed, is_child
 from dragoman_operator.resources.children import (
     Images,
     deployment,
@@ -158,10 +151,10 @@ def plan(
                     f"this {KIND}"
                 )
         elif manifest is None:
-            if found is not None and not _is_going(found):
+            if found is not None and not is_deleting(found):
                 uid = found["metadata"]["uid"]
                 changes.append(Change(kind, None, uid, "no longer needed"))
-        elif found is not None and _is_going(found):
+        elif found is not None and is_deleting(found):
             waiting.append(f"{kind.name} {td.name} is being deleted and will be created again")
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
@@ -180,8 +173,7 @@ def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Ap
     ):
         same = is_superset(found, as_made(applied.made, manifest)) and not _foreign(found, applied.made)
         return None if same else "edited by another client"
-    annotations = found["metadata"].get("annotations") or {}
-    if annotations.get(APPLIED) != manifest["metadata"]["annotations"][APPLIED]:
+    if annotations_of(found).get(APPLIED) != manifest["metadata"]["annotations"][APPLIED]:
         return "spec changed"
     return None if is_in_sync(found, manifest) else "edited by another client"
 
@@ -212,12 +204,8 @@ def _forced(found: Manifest, manifest: Mapping[str, Any]) -> dict[str, Any] | No
     return {"spec": {**dict.fromkeys(_foreign(found, manifest)), **manifest["spec"]}}
 
 
-def _is_going(found: Manifest) -> bool:
-    return "deletionTimestamp" in found["metadata"]
-
-
 def _predecessor(found: Manifest, td: TranslationDeployment) -> bool:
-    owner = controller(found)
+    owner = controller_of(found) or {}
     return (
         owner.get("kind") == KIND
         and owner.get("name") == td.name

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dragoman_kube.times import parse_time
+from dragoman_kube.objects import created_at, is_deleting
 from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.drift import is_superset
+from dragoman_operator.observed.engine_pods import TEMPLATE_HASH, template_hash
 from dragoman_operator.observed.snapshot import Manifest, Observed
-from dragoman_operator.rollout.strategy import TEMPLATE_HASH, replaces, template_hash
+from dragoman_operator.rollout.strategy import replaces
 
 MAX_FAILURES = 2
 """Failures of an engine that count as permanent."""
@@ -75,7 +76,7 @@ def rollout_status(
 ) -> RolloutStatus | None:
     """`status.rollout`."""
     good = str((status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
-    running = {template_hash(pod) for pod in observed.pods if "deletionTimestamp" not in pod["metadata"]}
+    running = {template_hash(pod) for pod in observed.pods if not is_deleting(pod)}
     if complete and len(running) == 1:
         good = running.pop()
     if not good and not found:
@@ -98,7 +99,7 @@ def _plain(replica_set: Manifest) -> dict[str, Any]:
 def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding | None:
     """A permanent failure of one of the pods; None without one."""
     for pod in pods:
-        created = parse_time(pod["metadata"]["creationTimestamp"])
+        created = created_at(pod)
         containers = pod.get("status", {}).get("containerStatuses") or ()
         failures = max(map(_failures, containers), default=0)
         for finding in diagnose(None, [pod], observed.mount_failures):

@@ -12,15 +12,12 @@ from datetime import datetime, timedelta
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.pods import Rollout
-from dragoman_operator.observed.snapshot import Manifest, Observed
+from dragoman_operator.observed.engine_pods import template_hash
+from dragoman_operator.observed.snapshot import Manifest, Observed, is_live
 
 UNSCHEDULABLE_TIMEOUT_S = 10.0
 """Time for which a new pod may be unschedulable before an old one is terminated: a terminating pod frees its GPU
 within seconds, and a node from a cluster autoscaler takes minutes (`surge: Always` waits for it)."""
-
-TEMPLATE_HASH = "pod-template-hash"
-"""Label with the hash of a pod's template.
-Source: https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#pod-template-hash-label"""
 
 SURGE: dict[str, object] = {"maxSurge": 1, "maxUnavailable": 0}
 REPLACE: dict[str, object] = {"maxSurge": 0, "maxUnavailable": 1}
@@ -63,29 +60,15 @@ def replaces(observed: Observed) -> bool:
     return update.get("maxSurge") == 0
 
 
-def template_hash(labelled: Manifest) -> str:
-    """Template hash of a pod or ReplicaSet."""
-    return str((labelled["metadata"].get("labels") or {}).get(TEMPLATE_HASH, ""))
-
-
-def _live(pods: Iterable[Manifest]) -> list[Manifest]:
-    ended = ("Failed", "Succeeded")
-    return [
-        pod
-        for pod in pods
-        if "deletionTimestamp" not in pod["metadata"] and pod.get("status", {}).get("phase") not in ended
-    ]
-
-
 def _mixed(pods: Iterable[Manifest]) -> bool:
-    return len({template_hash(pod) for pod in _live(pods)}) > 1
+    return len({template_hash(pod) for pod in filter(is_live, pods)}) > 1
 
 
 def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
     """Times since which pods have been unschedulable."""
     return [
         parse_time(condition["lastTransitionTime"])
-        for pod in _live(pods)
+        for pod in filter(is_live, pods)
         for condition in pod.get("status", {}).get("conditions") or ()
         if (condition["type"], condition["status"]) == ("PodScheduled", "False")
         and condition.get("lastTransitionTime")

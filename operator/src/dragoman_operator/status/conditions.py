@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
+from dragoman_kube.objects import is_true
 from dragoman_operator.api.status import ConditionValue
 from dragoman_operator.observed.diagnosis import Finding
-from dragoman_operator.observed.snapshot import Manifest, Observed
+from dragoman_operator.observed.snapshot import Manifest, Observed, is_live
 from dragoman_operator.resources.plan import Plan
 
 
@@ -110,21 +111,11 @@ def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
     deployment: Manifest = observed.children.get(DEPLOYMENT) or {}
     status: dict[str, Any] = deployment.get("status") or {}
     seen = status.get("observedGeneration", 0) >= deployment.get("metadata", {}).get("generation", 1)
-    alive = [pod for pod in observed.pods if "deletionTimestamp" not in pod["metadata"] and not _ended(pod)]
+    alive = list(filter(is_live, observed.pods))
     return Progress(
         desired=desired,
         pods=len(alive),
-        ready=sum(map(is_ready, alive)),
+        ready=sum(is_true(pod, "Ready") for pod in alive),
         updated=status.get("updatedReplicas", 0),
         applied=applied and bool(deployment) and seen,
     )
-
-
-def is_ready(pod: Manifest) -> bool:
-    """Whether the pod's readiness probe passes."""
-    conditions = pod.get("status", {}).get("conditions") or ()
-    return any((item.get("type"), item.get("status")) == ("Ready", "True") for item in conditions)
-
-
-def _ended(pod: Manifest) -> bool:
-    return pod.get("status", {}).get("phase") in ("Failed", "Succeeded")

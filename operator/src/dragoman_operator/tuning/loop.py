@@ -21,18 +21,15 @@ from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, E
 from dragoman_operator.autoscaling.sources.pods import PodPages
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.diagnosis import Finding
-from dragoman_operator.observed.engine_pods import engine_pods
+from dragoman_operator.observed.engine_pods import EnginePod, engine_pods, size_of
 from dragoman_operator.observed.snapshot import Manifest, Observed, own_pods
 from dragoman_operator.rollout.rollback import permanent_failure
-from dragoman_operator.rollout.strategy import template_hash
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
 from dragoman_operator.tuning.decision.step import Observation, next_step, observe
 from dragoman_operator.tuning.sizes import (
-    PodSize,
     TuningView,
     facts,
     resting,
-    size_of,
     version,
     worth_publishing,
 )
@@ -109,7 +106,7 @@ class Tuner:
         known.resting = resting(observed.status)
         if (trial := known.state.trial) is not None:
             tried = [pod for pod in observed.pods if size_of(pod) == trial.max_num_seqs]
-            self._step(known, observed.pods, now, permanent_failure(tried, observed))
+            self._step(known, engine_pods(observed.pods), now, permanent_failure(tried, observed))
         if (
             worth_publishing(new := TuningView(mode, known.state, now), known.shown)
             or known.shown.mode != mode
@@ -124,17 +121,17 @@ class Tuner:
     def evaluations(self) -> dict[Key, Callable[[], Awaitable[None]]]:
         """One evaluation of each object whose pods may be read."""
         replicas = {
-            key: own_pods(found, known.replica_sets)
+            key: engine_pods(own_pods(found, known.replica_sets))
             for key, known in self._deployments.items()
             if (found := self._pods(key)) is not None
         }
         if self._deployments:
-            self._pages.keep({pod["metadata"]["uid"] for pods in replicas.values() for pod in pods})
+            self._pages.keep({pod.uid for pods in replicas.values() for pod in pods})
         return {
             key: partial(self._evaluate, key, self._deployments[key], pods) for key, pods in replicas.items()
         }
 
-    async def _evaluate(self, key: Key, known: _Deployment, pods: list[Manifest]) -> None:
+    async def _evaluate(self, key: Key, known: _Deployment, pods: list[EnginePod]) -> None:
         scraped = await self._scrape(pods)
         if self._deployments.get(key) is not known:
             return
@@ -144,8 +141,8 @@ class Tuner:
         if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
             self._enqueue(key)
 
-    async def _scrape(self, pods: list[Manifest]) -> dict[str, EngineMetrics]:
-        ready = [pod for pod in engine_pods(pods) if pod.ready and pod.address]
+    async def _scrape(self, pods: list[EnginePod]) -> dict[str, EngineMetrics]:
+        ready = [pod for pod in pods if pod.ready and pod.address]
 
         async def read(uid: str, address: str) -> EngineMetrics | None:
             try:
@@ -160,9 +157,9 @@ class Tuner:
         return {pod.uid: now for pod, now in zip(ready, found, strict=True) if now is not None}
 
     def _observations(
-        self, known: _Deployment, pods: list[Manifest], scraped: dict[str, EngineMetrics]
+        self, known: _Deployment, pods: list[EnginePod], scraped: dict[str, EngineMetrics]
     ) -> list[Observation]:
-        sizes = {pod["metadata"]["uid"]: size_of(pod) for pod in pods}
+        sizes = {pod.uid: pod.max_num_seqs for pod in pods}
         return [
             Observation(sizes[uid], before, now)
             for uid, now in scraped.items()
@@ -171,16 +168,11 @@ class Tuner:
         ]
 
     def _step(
-        self, known: _Deployment, pods: Sequence[Manifest], now: float, failure: Finding | None = None
+        self, known: _Deployment, pods: list[EnginePod], now: float, failure: Finding | None = None
     ) -> None:
         before = known.state
-        manifests = {pod["metadata"]["uid"]: pod for pod in pods}
-        several = [
-            PodSize(size_of(manifests[pod.uid]), template_hash(manifests[pod.uid]), pod.ready)
-            for pod in engine_pods(pods)
-        ]
         problem = failure.message if failure else None
-        seen = facts(known.td, several, known.desired, not known.resting, problem)
+        seen = facts(known.td, pods, known.desired, not known.resting, problem)
         known.state = next_step(before, seen, now)
         if known.state.ended[:1] != before.ended[:1]:
             ended = known.state.ended[0]

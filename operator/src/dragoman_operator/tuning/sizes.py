@@ -6,21 +6,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
-from dragoman_operator.observed.snapshot import Manifest
+from dragoman_operator.observed.engine_pods import EnginePod
 from dragoman_operator.tuning.decision.state import State
 from dragoman_operator.tuning.decision.step import Facts
 
 PUBLISH_EVERY_S = 60.0
 """Interval of status updates without a change of state."""
-
-SIZE_OPTION = "--max-num-seqs"
-"""Option in an engine pod's command line."""
 
 MAX_SIZE = 4096
 """As `spec.engine.maxNumSeqs` allows."""
@@ -52,15 +48,6 @@ class TuningView:
         return trial.max_num_seqs if trial is not None and trial.side_by_side else None
 
 
-@dataclass(frozen=True, slots=True)
-class PodSize:
-    """An engine pod: its maxNumSeqs, template hash, and readiness."""
-
-    max_num_seqs: int
-    template: str
-    ready: bool
-
-
 def sized(td: TranslationDeployment, max_num_seqs: int) -> TranslationDeployment:
     """The object with another maxNumSeqs."""
     if max_num_seqs == td.spec.engine.max_num_seqs:
@@ -87,7 +74,7 @@ def version(spec: TranslationDeploymentSpec) -> str:
 
 def facts(
     td: TranslationDeployment,
-    pods: Sequence[PodSize],
+    pods: Sequence[EnginePod],
     desired: int,
     failed_before: bool,
     failure: str | None,
@@ -118,16 +105,6 @@ def target_follows(spec: TranslationDeploymentSpec) -> bool:
     if scaling is None or scaling.mode in ("Off", "External"):
         return False
     return scaling.target_concurrency is None and scaling.min_replicas < scaling.max_replicas
-
-
-def size_of(pod: Manifest) -> int:
-    """maxNumSeqs in a pod's command line; 0 without it, in pods of other owners."""
-    for container in pod["spec"].get("containers") or ():
-        arguments = [str(argument) for argument in container.get("args") or ()]
-        for option, value in pairwise(arguments):
-            if option == SIZE_OPTION and value.isdecimal():
-                return int(value)
-    return 0
 
 
 def worth_publishing(new: TuningView, shown: TuningView) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.status import (
     ConditionValue,
@@ -25,7 +23,7 @@ def recommendation_status(tuned: TuningView) -> SizeRecommendation | None:
     return SizeRecommendation(
         max_num_seqs=state.recommendation.max_num_seqs,
         reason=state.recommendation.reason[:1024],
-        first_recommended_time=_stamp(state.recommended),
+        first_recommended_time=timestamp(state.recommended),
         measurements=SizeMeasurements(
             window_seconds=round(evidence.window_s, 1),
             samples=round(evidence.samples),
@@ -77,7 +75,7 @@ def tuning_condition(tuned: TuningView) -> ConditionValue:
 def _under_way(state: State, trial: Trial) -> SizeTrial:
     ready = trial.ready
     return SizeTrial(
-        time=_stamp(trial.started if ready is None else ready),
+        time=timestamp(trial.started if ready is None else ready),
         from_=state.max_num_seqs,
         to=trial.max_num_seqs,
         result="Starting" if ready is None else "Comparing",
@@ -87,7 +85,7 @@ def _under_way(state: State, trial: Trial) -> SizeTrial:
 
 def _over(ended: Ended) -> SizeTrial:
     return SizeTrial(
-        time=_stamp(ended.at),
+        time=timestamp(ended.at),
         from_=ended.before,
         to=ended.tried,
         result="Applied" if ended.applied else "Rejected",
@@ -97,7 +95,3 @@ def _over(ended: Ended) -> SizeTrial:
 
 def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
-
-
-def _stamp(at: float) -> str:
-    return timestamp(datetime.fromtimestamp(at, UTC))
