@@ -20,7 +20,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class CommandLineError(Exception):
-    """Flags or variables that cannot be used; the message names each."""
+    """Invalid flags or variables; the message names each."""
 
 
 def read_command_line(

@@ -1,6 +1,6 @@
-"""Glossaries as routers and engine pods hand them to each other: packed, and named by the hash of what they hold.
+"""Glossaries as routers send them to engine pods: compressed, and identified by the hash of their content.
 
-`routing.py` says when; what a document holds is the business of those who keep and apply glossaries.
+The exchange is described in `routing.py`; the content is opaque here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 MOST_PACKED_BYTES = 1024 * 1024
-"""What a ConfigMap holds, and so what is ever sent."""
+"""Maximum compressed size: that of a ConfigMap."""
 
 MOST_DOCUMENT_BYTES = 8 * 1024 * 1024
-"""Unpacked: 900,000 bytes of terms that are all as short as can be come to seven million as JSON."""
+"""Maximum uncompressed size: 900,000 bytes of the shortest terms become seven million as JSON."""
 
 GZIP = 31
 """zlib's number for the gzip format with its largest window."""
@@ -24,7 +24,7 @@ GZIP = 31
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A glossary, ready to be sent.
+    """A compressed glossary.
 
     Args:
         glossary_id: A UUID in its usual form, lower case.
@@ -38,24 +38,20 @@ class Packed:
 
 
 def revision_of(document: bytes) -> str:
-    """What names a document: 64 hexadecimal digits."""
+    """The revision of a document: 64 hexadecimal digits."""
     return hashlib.sha256(document).hexdigest()
 
 
 def pack(glossary_id: str, document: bytes) -> Packed:
-    """A document, packed; the same bytes each time. Takes 50 ms for a large one: call it in a thread."""
+    """Compress a document; equal documents give equal bytes. Takes 50 ms for a large one: call it in a thread."""
     return Packed(glossary_id, revision_of(document), gzip.compress(document, mtime=0))
 
 
 def unpack(content: bytes, revision: str | None = None) -> bytes:
-    """The document in what was packed.
-
-    Args:
-        content: `Packed.content`.
-        revision: What it has to hold; None takes whatever it holds.
+    """The document of `Packed.content`.
 
     Raises:
-        ValueError: It is not packed, is longer than `MOST_DOCUMENT_BYTES`, or is another than `revision` says.
+        ValueError: It is not gzip, is longer than `MOST_DOCUMENT_BYTES`, or does not have this revision.
     """
     reading = zlib.decompressobj(GZIP)
     try:
@@ -67,16 +63,16 @@ def unpack(content: bytes, revision: str | None = None) -> bytes:
     if not reading.eof or reading.unused_data:
         raise ValueError("the gzip stream ends too early, or something follows it")
     if revision is not None and not hmac.compare_digest(revision_of(document).encode(), revision.encode()):
-        raise ValueError("the content is not what the revision says")
+        raise ValueError("the content does not have this revision")
     return document
 
 
 def named(glossaries: Iterable[Packed]) -> str:
-    """`GLOSSARIES_HEADER` for these."""
+    """The value of `GLOSSARIES_HEADER` for these."""
     return ", ".join(f"{each.glossary_id}={each.revision}" for each in glossaries)
 
 
 def revisions(header: str | None) -> Mapping[str, str]:
-    """The revision of each id in `GLOSSARIES_HEADER`; empty where there is no such header."""
+    """The revision of each id in `GLOSSARIES_HEADER`; empty without the header."""
     pairs = (part.strip().partition("=") for part in (header or "").split(","))
     return {glossary_id: revision for glossary_id, _, revision in pairs if glossary_id and revision}

@@ -1,23 +1,23 @@
-"""Ports and paths at which the parts find each other."""
+"""Ports and paths of operator, routers and engine pods."""
 
 ENGINE_PORT = 8000
 """Container port of an engine pod, and the port of its Service."""
 ENGINE_PORT_NAME = "http"
 
 ROUTER_PORT = 8080
-"""Where clients reach a router."""
+"""Port of a router for clients."""
 ROUTER_ADMIN_PORT = 9091
-"""A router's probes, metrics and load: for the cluster, not for clients."""
+"""Port of a router's probes, metrics and load reports, for the cluster only."""
 ROUTER_ADMIN_PORT_NAME = "admin"
 
 OPERATOR_HEALTH_PORT = 8081
 OPERATOR_METRICS_PORT = 9090
 
 WRITE_TIMEOUT_S = 30.0
-"""Default of routers and pods: a client that takes no byte of its answer for so long is disconnected.
+"""Default of routers and pods: a client that reads nothing of its response for this long is disconnected.
 
-Set as TCP_USER_TIMEOUT (RFC 5482; tcp(7)) on the listening socket, from which accepted ones inherit it: only the
-kernel sees the progress of what it has buffered.
+Set as TCP_USER_TIMEOUT (RFC 5482; tcp(7)) on the listening socket, and inherited by accepted ones: only the kernel
+knows the progress of data that it has buffered.
 """
 
 LIVE_PATH = "/livez"

@@ -1,4 +1,4 @@
-"""Names under which Dragoman's objects are known to Kubernetes."""
+"""Names of Dragoman's objects in Kubernetes."""
 
 GROUP = "dragoman.io"
 VERSION = "v1alpha1"
@@ -22,6 +22,5 @@ ENGINE_COMPONENT = "engine"
 ROUTER_COMPONENT = "router"
 PART_OF = "dragoman"
 
-
 LOCAL_ADDRESS = f"{GROUP}/local-address"
-"""Annotation on a Service of the local cluster: the loopback address at which this machine reaches it."""
+"""Annotation on a Service of the devcluster: its loopback address on this machine."""

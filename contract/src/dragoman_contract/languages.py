@@ -1,4 +1,4 @@
-"""Language pairs, as the spec lists them and the engine pod checks them."""
+"""Language pairs of the spec and of engine pods."""
 
 from __future__ import annotations
 
@@ -45,12 +45,8 @@ def serves(languages: tuple[Languages, ...], source: str, target: str) -> bool:
     """Whether the pair is among `languages`.
 
     A region or script falls back to its language: ``pt-BR`` is served where ``pt`` is. The reverse does
-    not hold: who asks for ``pt`` where only ``pt-BR`` is listed is refused.
-
-    Args:
-        languages: What is served; empty means every pair.
-        source: BCP-47 tag of the text.
-        target: BCP-47 tag of the translation.
+    not hold: a request for ``pt`` is refused if only ``pt-BR`` is listed. Without
+    `languages` every pair is served.
     """
     if not languages:
         return True
@@ -60,6 +56,6 @@ def serves(languages: tuple[Languages, ...], source: str, target: str) -> bool:
     )
 
 
-def _covers(listed: str, asked: str) -> bool:
-    listed, asked = listed.lower(), asked.lower()
-    return listed == ANY or asked == listed or asked.startswith(listed + "-")
+def _covers(listed: str, requested: str) -> bool:
+    listed, requested = listed.lower(), requested.lower()
+    return listed == ANY or requested == listed or requested.startswith(listed + "-")

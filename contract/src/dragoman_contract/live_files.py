@@ -16,18 +16,18 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 class LiveFiles:
-    """Files whose last good content stays in use while they cannot be read.
+    """Files whose last valid content stays in use while they cannot be read.
 
     Args:
-        name: For the log.
-        paths: Files, or directories of files; compared from now on.
+        name: Name in the log.
+        paths: Files, or directories of files.
         load: Reads them.
         errors: Exceptions of `load` whose message is the reason; any other is logged with its traceback.
         in_thread: Whether to load in a thread, because it takes long.
         on_reload: Called after each change with whether its content is in use.
 
     Attributes:
-        problem: Why the files as they are now cannot be used; empty where they are in use.
+        problem: Why the current files cannot be used; empty if they are in use.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class LiveFiles:
             self.problem = reason(error)
             log.error("%s: reload failed, the previous content stays in use: %s", self._name, self.problem)
         except Exception as error:
-            # No content of a file may end a running process.
+            # No content of a file may end the process.
             self.problem = repr(error)
             log.exception("%s: reload failed, the previous content stays in use", self._name)
         else:
@@ -80,7 +80,7 @@ class LiveFiles:
 
 
 def stamp(paths: Sequence[Path]) -> Stamp:
-    """Changes when the content or the permissions of the files do; a directory stands for the files in it."""
+    """A value that changes with content and permissions of the files, and of the files in directories."""
     found: list[tuple[str, int, int]] = []
     for path in paths:
         for member in _members(path):
@@ -93,7 +93,7 @@ def stamp(paths: Sequence[Path]) -> Stamp:
 
 
 def reason(error: Exception) -> str:
-    """An exception in a few words, without the path that the caller names anyway."""
+    """Text of an exception, without the path, which the caller names."""
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8"
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
@@ -103,4 +103,4 @@ def _members(path: Path) -> list[Path]:
     try:
         return [path, *sorted(path.iterdir())]
     except OSError:
-        return [path]  # A file, or gone.
+        return [path]  # A file, or absent.

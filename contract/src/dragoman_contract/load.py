@@ -1,7 +1,7 @@
-"""What routers tell the autoscaler: requests held and in flight for each TranslationDeployment.
+"""Load reports of routers to the autoscaler: queued and in-flight requests of each TranslationDeployment.
 
-A router serves `GET /load` on its admin port: one JSON object, or with `?watch=1` one a line, the first at
-once, then on every change (at most ten a second), and at least every second so that silence means trouble.
+A router serves `GET /load` on its admin port: one JSON object, or with `?watch=1` one per line: the first at
+once, then one for each change (at most ten a second), and at least one every second as a heartbeat.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ LOAD_PATH = "/load"
 WATCH_PARAMETER = "watch"
 
 HEARTBEAT_S = 1.0
-"""A watcher that heard nothing for a few of these takes the router for gone."""
+"""After a few of these without a report a router counts as not reporting."""
 
 
 class DeploymentLoad(BaseModel):
-    """One TranslationDeployment as one router sees it; readers ignore fields they do not know.
+    """Load of one TranslationDeployment at one router; unknown fields are ignored.
 
     Args:
-        held: Requests that wait in the router, because no replica is ready or all are full.
-        oldest_held_s: For how long the first of them has waited; 0 where none does.
-        in_flight: Requests that the router has passed on and that are not answered.
+        held: Requests that are queued at the router, because no replica is ready or all are full.
+        oldest_held_s: Queue time of the oldest of them; 0 without any.
+        in_flight: Requests that were sent to replicas and are not answered.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -38,8 +38,8 @@ class RouterLoad(BaseModel):
     """One line of `GET /load`.
 
     Args:
-        deployments: By `namespace/name`; one that is left out has neither held nor in-flight requests.
-        draining: Whether this router is about to leave.
+        deployments: By `namespace/name`; those without requests are left out.
+        draining: Whether this router is terminating.
     """
 
     model_config = ConfigDict(frozen=True)

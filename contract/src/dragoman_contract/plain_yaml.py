@@ -1,4 +1,4 @@
-"""YAML of files that are read again while a process runs: reading any text ends in a value or a ValueError."""
+"""YAML of files that are reloaded while a process runs: any text gives a value or a ValueError."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 64
-"""libyaml's composer calls itself for each level and ends the process where the stack does, at some 20,000."""
+"""libyaml's composer is recursive and crashes the process at about 20,000 levels."""
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml, where PyYAML was built with it, takes a tenth of the time."""
+"""libyaml, if PyYAML was built with it, takes a tenth of the time."""
 
 
 def read_yaml(text: str) -> Any:
-    """What a YAML text holds; None for an empty one.
+    """The value of a YAML text; None for an empty one.
 
     Raises:
-        ValueError: It is no YAML, is nested more than `MAX_DEPTH` deep, or holds a value that cannot be made. The
-            message names the line where that is known.
+        ValueError: It is not YAML, is nested more than `MAX_DEPTH` deep, or has an invalid value. The message has the
+            line if it is known.
     """
     try:
         _check_depth(text)
@@ -27,7 +27,7 @@ def read_yaml(text: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         raise ValueError(f"no YAML{f', line {mark.line + 1}' if mark else ''}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, ValueError) as error:
-        # PyYAML lets errors of its constructors through, such as for `!!bool maybe` and `!!timestamp x`.
+        # Errors of PyYAML's constructors, such as for `!!bool maybe` and `!!timestamp x`.
         raise ValueError(f"no YAML that can be read: {error}") from None
 
 

@@ -1,14 +1,11 @@
-"""Names of the prompt families that a spec may ask for and an engine pod knows.
-
-The strings belong to the engine pod; here are only the names, so that the CRD can refuse an unknown one.
-"""
+"""Names of the prompt families: the CRD refuses others, the engine pod has their formats."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
 CUSTOM_FAMILY = "custom"
-"""The family whose template the spec itself brings."""
+"""The family whose template is in the spec."""
 
 PromptFamily = Literal[
     "chatml-generic",
@@ -23,6 +20,6 @@ PromptFamily = Literal[
     "gemma",
     "custom",
 ]
-"""How a model wants to be asked for a translation."""
+"""Prompt format of a model family."""
 
 PROMPT_FAMILIES: tuple[str, ...] = get_args(PromptFamily)

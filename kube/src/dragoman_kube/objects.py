@@ -50,10 +50,8 @@ def is_deleting(manifest: Mapping[str, Any]) -> bool:
 
 def controller_of(manifest: Mapping[str, Any]) -> Manifest | None:
     """The owner reference that controls the object, if any."""
-    for reference in manifest["metadata"].get("ownerReferences") or ():
-        if reference.get("controller"):
-            return dict(reference)
-    return None
+    owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
+    return next((dict(owner) for owner in owners if owner.get("controller")), None)
 
 
 def is_controlled_by(manifest: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:

@@ -61,7 +61,7 @@ async def operate(settings: Settings) -> None:
             await runtime.serve()
             await kopf.operator(
                 registry=handlers.registry(
-                    runtime.cache, runtime.enqueue, runtime.relisted, runtime.start, runtime.stop
+                    runtime.cache, runtime.queue.add, runtime.check.relisted, runtime.start, runtime.stop
                 ),
                 settings=handlers.settings(),
                 clusterwide=not settings.namespaces,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision.samples import TotalLoad
+from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.manifests import REQUESTS_METRIC
-from dragoman_operator.autoscaling.status import ScalingView
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""
@@ -56,15 +54,8 @@ class Metrics:
 class ScalingCollector(Collector):
     """State of the autoscaler for each object; series of deleted objects disappear."""
 
-    def __init__(
-        self,
-        scaled: Callable[[], Mapping[Key, ScalingView]],
-        loads: Callable[[], Mapping[Key, TotalLoad]],
-        changes: Callable[[], Mapping[Key, Mapping[tuple[str, str], int]]],
-    ) -> None:
-        self._scaled = scaled
-        self._loads = loads
-        self._changes = changes
+    def __init__(self, autoscaler: Autoscaler) -> None:
+        self._autoscaler = autoscaler
 
     def collect(self) -> Iterator[Metric]:
         """Metric families for prometheus_client."""
@@ -85,10 +76,10 @@ class ScalingCollector(Collector):
             "1 for the rule that determined the number of replicas",
             labels=[*OWNER, "rule"],
         )
-        for key, load in self._loads().items():
+        for key, load in self._autoscaler.loads().items():
             requests.add_metric([*key, "queued_at_routers"], load.queued)
             requests.add_metric([*key, "in_flight_at_routers"], load.in_flight)
-        for key, one in self._scaled().items():
+        for key, one in self._autoscaler.latest().items():
             signals = one.signals
             replicas.add_metric([*key, "desired"], one.replicas)
             replicas.add_metric([*key, "ready"], one.ready)
@@ -106,7 +97,7 @@ class ScalingCollector(Collector):
             "Changes of the number of replicas, by direction and rule",
             labels=[*OWNER, "direction", "rule"],
         )
-        for key, counts in self._changes().items():
+        for key, counts in self._autoscaler.changes().items():
             for cause, count in counts.items():
                 changes.add_metric([*key, *cause], count)
         yield from (replicas, required, requests, available, rule, changes)

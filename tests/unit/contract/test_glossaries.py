@@ -28,8 +28,8 @@ def test_what_is_packed_is_named_by_what_it_holds() -> None:
         (b"", None, "ends too early"),
         (PACKED[:-4], None, "ends too early"),
         (PACKED + b"x", None, "something follows"),
-        (PACKED, "0" * 64, "not what the revision says"),
-        (PACKED, "ß", "not what the revision says"),
+        (PACKED, "0" * 64, "does not have this revision"),
+        (PACKED, "ß", "does not have this revision"),
     ],
     ids=["text", "nothing", "cut", "followed", "other revision", "no revision"],
 )

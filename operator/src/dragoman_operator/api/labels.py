@@ -17,6 +17,7 @@ from dragoman_contract.kubernetes import (
     LABEL_PART_OF,
     PART_OF,
 )
+from dragoman_kube.kinds import Kind
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 
 MANAGED_BY = "dragoman-operator"
@@ -47,23 +48,17 @@ def labels(td: TranslationDeployment) -> dict[str, str]:
     }
 
 
-def metadata(td: TranslationDeployment, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Metadata of a child: it has its owner's name, and is deleted with it."""
-    written: dict[str, Any] = {
+def child(
+    kind: Kind, td: TranslationDeployment, annotations: Mapping[str, str] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """A child with these fields: it has its owner's name, and is deleted with it."""
+    owner = {"apiVersion": API_VERSION, "kind": KIND, "name": td.name, "uid": td.uid}
+    metadata: dict[str, Any] = {
         "name": td.name,
         "namespace": td.namespace,
         "labels": labels(td),
-        "ownerReferences": [
-            {
-                "apiVersion": API_VERSION,
-                "kind": KIND,
-                "name": td.name,
-                "uid": td.uid,
-                "controller": True,
-                "blockOwnerDeletion": True,
-            }
-        ],
+        "ownerReferences": [{**owner, "controller": True, "blockOwnerDeletion": True}],
     }
     if annotations:
-        written["annotations"] = dict(annotations)
-    return written
+        metadata["annotations"] = dict(annotations)
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **fields}

@@ -188,7 +188,7 @@ class Autoscaler:
         failing = since is not None and now - since >= STALE_TICKS * policy.tick_s
         deployment.latest = ScalingView(
             replicas=decision.replicas,
-            rule=decision.rule.value,
+            rule=decision.rule,
             reason=decision.reason,
             at=now,
             source=self._sources.named(deployment.td),
@@ -216,7 +216,7 @@ class Autoscaler:
             latest = replace(
                 before,
                 replicas=proposal.replicas,
-                rule=proposal.rule.value,
+                rule=proposal.rule,
                 reason=proposal.reason,
                 at=now,
                 history=history,

@@ -11,7 +11,7 @@ from typing import Any
 from dragoman_contract.kubernetes import API_VERSION, KIND
 from dragoman_kube.kinds import HPA, SCALED_OBJECT, TRIGGER_AUTHENTICATION
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.labels import metadata
+from dragoman_operator.api.labels import child
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.policy import MIN_WINDOW_S
@@ -55,11 +55,10 @@ def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | Non
     if scaling is None or scaling.mode != "HPA":
         return None
     targets = ((HPA_LOAD, _concurrency(td)), (HPA_KV_USAGE, scaling.target_kv_cache_usage))
-    return {
-        "apiVersion": HPA.api_version,
-        "kind": HPA.name,
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        HPA,
+        td,
+        spec={
             "scaleTargetRef": _target(td),
             "minReplicas": scaling.min_replicas,
             "maxReplicas": scaling.max_replicas,
@@ -75,7 +74,7 @@ def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | Non
             ],
             "behavior": _scale_down(scaling),
         },
-    }
+    )
 
 
 def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
@@ -86,14 +85,13 @@ def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
     token = scaling.prometheus.token_secret_ref if scaling.prometheus else None
     if token is None:
         return None
-    return {
-        "apiVersion": TRIGGER_AUTHENTICATION.api_version,
-        "kind": TRIGGER_AUTHENTICATION.name,
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        TRIGGER_AUTHENTICATION,
+        td,
+        spec={
             "secretTargetRef": [{"parameter": "bearerToken", "name": token.name, "key": token.key}],
         },
-    }
+    )
 
 
 def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, Any] | None:
@@ -128,11 +126,10 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
         triggers.append(("AverageValue", queued, _concurrency(td), "0"))
     signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
     mode = {"authModes": "bearer"} if signed_in else {}
-    return {
-        "apiVersion": SCALED_OBJECT.api_version,
-        "kind": SCALED_OBJECT.name,
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        SCALED_OBJECT,
+        td,
+        spec={
             "scaleTargetRef": _target(td),
             "minReplicaCount": scaling.min_replicas,
             "maxReplicaCount": scaling.max_replicas,
@@ -156,4 +153,4 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
                 for metric_type, query, threshold, activation in triggers
             ],
         },
-    }
+    )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.status import ScalingView, Sizing
+from dragoman_operator.autoscaling.decision.samples import Proposal, Rule
+from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.observed.snapshot import Manifest
 
 
@@ -15,7 +16,7 @@ def mode_of(spec: TranslationDeploymentSpec) -> str:
     return "Off" if spec.autoscaling is None else spec.autoscaling.mode
 
 
-def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizing:
+def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Proposal:
     """The autoscaler's decision in mode Internal, else `spec.replicas`.
 
     In every mode `spec.replicas` is the number of engine pods. In modes External, HPA and KEDA another controller
@@ -25,15 +26,15 @@ def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Sizin
     mode = mode_of(spec)
     if mode == "Internal":
         if scaled is not None:
-            return Sizing(scaled.replicas, scaled.rule, scaled.reason)
+            return Proposal(scaled.replicas, scaled.rule, scaled.reason)
         return _between(spec)
     writer = "spec.replicas" if spec.autoscaling is None else f"spec.replicas (autoscaling {mode})"
-    return Sizing(spec.replicas, "Spec", f"{writer} is {spec.replicas}")
+    return Proposal(spec.replicas, Rule.SPEC, f"{writer} is {spec.replicas}")
 
 
 def resumed(
     spec: TranslationDeploymentSpec, status: Mapping[str, Any], deployment: Manifest | None
-) -> Sizing:
+) -> Proposal:
     """Initial number of replicas: of the last decision, else of the Deployment, else of the spec."""
     scaling = status.get("scaling") or {}
     last = status.get("desiredReplicas") if scaling.get("mode") == "Internal" else None
@@ -42,11 +43,11 @@ def resumed(
     if last is None or spec.autoscaling is None:
         return _between(spec)
     replicas = min(max(int(last), spec.autoscaling.min_replicas), spec.autoscaling.max_replicas)
-    return Sizing(replicas, "Resumed", f"{replicas} replicas, as before the restart")
+    return Proposal(replicas, Rule.RESUMED, f"{replicas} replicas, as before the restart")
 
 
-def _between(spec: TranslationDeploymentSpec) -> Sizing:
+def _between(spec: TranslationDeploymentSpec) -> Proposal:
     scaling = spec.autoscaling
     low, high = (scaling.min_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
     replicas = min(max(spec.replicas, low), high)
-    return Sizing(replicas, "Resumed", f"spec.replicas {spec.replicas} limited to {low}–{high}")
+    return Proposal(replicas, Rule.RESUMED, f"spec.replicas {spec.replicas} limited to {low}–{high}")

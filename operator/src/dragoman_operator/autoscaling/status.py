@@ -19,7 +19,7 @@ from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import Decision, Signals, TotalLoad
+from dragoman_operator.autoscaling.decision.samples import Decision, Proposal, Rule, Signals, TotalLoad
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.engine_pods import EnginePod
 
@@ -35,15 +35,6 @@ PUBLISH_DIFFERENCE_AFTER_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sizing:
-    """A number of replicas, the rule that it comes from, and its reason."""
-
-    replicas: int
-    rule: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class ScalingView:
     """One decision.
 
@@ -55,7 +46,7 @@ class ScalingView:
     """
 
     replicas: int
-    rule: str
+    rule: Rule
     reason: str
     at: float
     source: str = ""
@@ -164,7 +155,7 @@ def status_fields(scaled: ScalingView) -> Scaling:
     )
 
 
-def changes(old: Mapping[str, Any], sized: Sizing, now: datetime) -> tuple[ScalingChange, ...]:
+def changes(old: Mapping[str, Any], sized: Proposal, now: datetime) -> tuple[ScalingChange, ...]:
     """The last changes, newest first; one more if the number differs from that of the status."""
     stored = (old.get("scaling") or {}).get("changes") or ()
     known = tuple(change for entry in stored if (change := _read(entry)) is not None)

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
-from prometheus_client import generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
-from dragoman_operator.metrics import Metrics
 
 
 def health_app(ready: Callable[[], bool]) -> web.Application:
@@ -30,16 +29,10 @@ def health_app(ready: Callable[[], bool]) -> web.Application:
     return app
 
 
-def metrics_app(metrics: Metrics) -> web.Application:
-    """The metrics in Prometheus' text form."""
-
-    async def exposition(_: web.Request) -> web.Response:
-        return web.Response(
-            body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
-
+def metrics_app(registry: CollectorRegistry) -> web.Application:
+    """The metrics in Prometheus' text format."""
     app = web.Application()
-    app.router.add_get(METRICS_PATH, exposition)
+    app.router.add_get(METRICS_PATH, make_aiohttp_handler(registry))
     return app
 
 

@@ -152,11 +152,12 @@ class Reconciler:
         return pause_s
 
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
-        keda = _mentions_keda(body) and await self._serves_keda(key)
+        keda = await self._keda_children(key) if _mentions_keda(body) else None
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
-        # Pods are found through the Deployment, also where its label has just been removed.
-        live = (*(() if DEPLOYMENT in children else (DEPLOYMENT,)), *(KEDA_KINDS if keda else ()))
-        children |= await self._read(key, live)
+        if DEPLOYMENT not in children:
+            # Pods are found through the Deployment, also where its label has just been removed.
+            children |= await self._read(key, (DEPLOYMENT,))
+        children |= keda or {}
         own = own_replica_sets(
             children.get(DEPLOYMENT), self._cache.replica_sets(key), body["metadata"]["uid"]
         )
@@ -165,7 +166,7 @@ class Reconciler:
             children=children,
             status=current_status(body.get("status") or {}),
             replica_sets=tuple(own),
-            keda=keda,
+            keda=keda is not None,
             applied=dict(self._applied.get(key, {})),
         )
         pods = own_pods(self._cache.pods(key), seen.replica_set_uids)
@@ -204,16 +205,13 @@ class Reconciler:
             log.warning("%s", error, extra={"key": str(key)})
             return []
 
-    async def _serves_keda(self, key: Key) -> bool:
-        """Whether KEDA is installed and we may read its kinds, which the chart grants with keda.enabled."""
+    async def _keda_children(self, key: Key) -> dict[Kind, Manifest] | None:
+        """KEDA's children; None if KEDA is not installed, or may not be read: the chart grants it with keda.enabled."""
         try:
-            if not await self._kube.serves(SCALED_OBJECT):
-                return False
-            await self._kube.get(SCALED_OBJECT, key)
+            return await self._read(key, KEDA_KINDS) if await self._kube.serves(SCALED_OBJECT) else None
         except RefusedError as error:
             log.warning("%s", error, extra={"key": str(key)})
-            return False
-        return True
+            return None
 
     async def _carry_out(self, change: Change, key: Key) -> str | None:
         """Carry out one change; the API server's refusal is returned, since other changes may still be made."""

@@ -64,23 +64,15 @@ class Runtime:
         self._metrics = metrics
         self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace())
         self.cache = Cache()
-        self._check = CacheCheck(kube, self.cache, self.enqueue, settings.namespaces, settings.resync_s)
         self.namespaces = list(settings.namespaces)
         """What kopf is to watch; `start` leaves out what may not be read. Empty where that is everything."""
-        self._queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
+        self.queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
+        self.check = CacheCheck(kube, self.cache, self.queue.add, settings.namespaces, settings.resync_s)
         self._opened = AsyncExitStack()
         self.stopping = asyncio.Event()
         """Set when kopf should stop."""
         self.failure: BaseException | None = None
         """Why it should stop, where it is not a signal."""
-
-    def enqueue(self, key: Key) -> None:
-        """Have an object reconciled soon."""
-        self._queue.add(key)
-
-    def relisted(self) -> None:
-        """kopf has listed something anew."""
-        self._check.relisted()
 
     async def serve(self) -> None:
         """Answer probes and scrapes, also while another operator leads.
@@ -92,7 +84,7 @@ class Runtime:
         self._metrics.leader.set_function(lambda: float(leadership.holds()))
         health = served(health_app(lambda: leadership.contacted), host, self._settings.health_port)
         await self._opened.enter_async_context(health)
-        metrics = served(metrics_app(self._metrics), host, self._settings.metrics_port)
+        metrics = served(metrics_app(self._metrics.registry), host, self._settings.metrics_port)
         await self._opened.enter_async_context(metrics)
 
     async def start(self) -> None:
@@ -151,9 +143,9 @@ class Runtime:
             kube, http, PodMetrics(http, timeout_s), settings.prometheus_url, token, timeout_s
         )
         pods, router_pods = self.cache.readable_pods, ObjectCache()
-        autoscaler = Autoscaler(pods, router_pods.items.values, sources, load, self.enqueue, interval_s)
+        autoscaler = Autoscaler(pods, router_pods.items.values, sources, load, self.queue.add, interval_s)
         scaling = self._ticker("autoscaler", autoscaler.evaluations)
-        tuner = Tuner(pods, PodPages(http, timeout_s), self.enqueue, interval_s)
+        tuner = Tuner(pods, PodPages(http, timeout_s), self.queue.add, interval_s)
         tuning = self._ticker("tuner", tuner.evaluations)
         events = EventWriter(kube)
         reconciler = Reconciler(
@@ -168,12 +160,12 @@ class Runtime:
             settings.resync_s,
             settings.prometheus_url,
         )
-        metrics.depth.set_function(lambda: float(self._queue.depth))
+        metrics.depth.set_function(lambda: float(self.queue.depth))
         metrics.tick.set_function(lambda: scaling.last_tick_s)
-        collector = ScalingCollector(autoscaler.latest, autoscaler.loads, autoscaler.changes)
+        collector = ScalingCollector(autoscaler)
         metrics.registry.register(collector)
         self._opened.callback(metrics.registry.unregister, collector)
-        self._background(self._queue.run(measured(reconciler, metrics)))
+        self._background(self.queue.run(measured(reconciler, metrics)))
         self._background(events.run())
         routers = ListWatch(
             kube,
@@ -186,7 +178,7 @@ class Runtime:
         # Not with the next tick only: a request that waits for the first replica is known from its router's stream.
         router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
         self._background(routers.run())
-        self._background(self._check.run())
+        self._background(self.check.run())
         self._background(scaling.run())
         self._background(tuning.run())
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME
-from dragoman_operator.api.labels import metadata, selector
+from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT
+from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.resources.pod import START_PERIOD_S, is_remote, pod_template, start_attempts
@@ -43,11 +44,10 @@ def deployment(
     `template` is that of a former version, if it is kept.
     """
     hold_s = PAUSE_S if paused_after_first_pod else 0
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        DEPLOYMENT,
+        td,
+        spec={
             "replicas": replicas,
             "selector": {"matchLabels": selector(td.name)},
             "strategy": dict(strategy),
@@ -56,16 +56,16 @@ def deployment(
             "revisionHistoryLimit": 3,
             "template": dict(template or pod_template(td, images.of(td))),
         },
-    }
+    )
 
 
 def service(td: TranslationDeployment) -> dict[str, Any]:
     """The Service; it routes to ready pods only."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(td, td.spec.service.annotations),
-        "spec": {
+    return child(
+        SERVICE,
+        td,
+        td.spec.service.annotations,
+        spec={
             "type": td.spec.service.type,
             "selector": selector(td.name),
             "ports": [
@@ -78,7 +78,7 @@ def service(td: TranslationDeployment) -> dict[str, Any]:
                 }
             ],
         },
-    }
+    )
 
 
 def disruption_budget(td: TranslationDeployment) -> dict[str, Any]:
@@ -89,16 +89,15 @@ def disruption_budget(td: TranslationDeployment) -> dict[str, Any]:
 
     Source: https://kubernetes.io/docs/tasks/run-application/configure-pdb/
     """
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        DISRUPTION_BUDGET,
+        td,
+        spec={
             "maxUnavailable": 1,
             "selector": {"matchLabels": selector(td.name)},
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
         },
-    }
+    )
 
 
 HTTPS_PORT = 443
@@ -123,24 +122,18 @@ def network_policy(td: TranslationDeployment) -> dict[str, Any]:
     if egress:
         names = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
         egress.insert(0, names)
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": metadata(td),
-        "spec": {
+    return child(
+        NETWORK_POLICY,
+        td,
+        spec={
             "podSelector": {"matchLabels": selector(td.name)},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [ingress],
             "egress": [*egress, *policy.egress],
         },
-    }
+    )
 
 
 def service_account(td: TranslationDeployment) -> dict[str, Any]:
     """The ServiceAccount; engine pods do not use the Kubernetes API, so they get no token."""
-    return {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": metadata(td),
-        "automountServiceAccountToken": False,
-    }
+    return child(SERVICE_ACCOUNT, td, automountServiceAccountToken=False)

@@ -17,8 +17,9 @@ from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.conditions import metrics_available, scaling_active
+from dragoman_operator.autoscaling.decision.samples import Proposal
 from dragoman_operator.autoscaling.replicas import mode_of, sizing
-from dragoman_operator.autoscaling.status import ScalingView, Sizing, changes, status_fields
+from dragoman_operator.autoscaling.status import ScalingView, changes, status_fields
 from dragoman_operator.observed.diagnosis import Finding, diagnose
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.plan import UNDECIDED, Decisions, Plan
@@ -91,7 +92,7 @@ def status_of(
 def _scaling(
     td: TranslationDeployment,
     scaled: ScalingView | None,
-    sized: Sizing,
+    sized: Proposal,
     pods: int,
     old: Mapping[str, Any],
     now: datetime,

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from dragoman_contract.glossaries import Packed
+from dragoman_contract.http_protocol import EXTENSION, BoundedProtocol, Exchange
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     DEPLOYMENT_HEADER,
@@ -18,7 +19,7 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import EXTENSION, BoundedProtocol, Exchange, discard_body
+from dragoman_contract.serving import discard_body
 from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
 from dragoman_protocols.errors import (
     BodyTooLargeError,

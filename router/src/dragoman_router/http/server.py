@@ -11,7 +11,8 @@ import socket
 import ssl
 from typing import Any
 
-from dragoman_contract.serving import RequestLimits, Server, make_server
+from dragoman_contract.http_protocol import RequestLimits
+from dragoman_contract.serving import Server, make_server
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.app import App
 from dragoman_router.http.state import State

@@ -7,9 +7,10 @@ a whole window of observation.
 from __future__ import annotations
 
 import json
-import math
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
+
+from pydantic import Field, PlainSerializer, TypeAdapter
 
 POINTS_S = 180.0
 """Age of the oldest arrivals: long enough for a trend over a replica's startup."""
@@ -28,6 +29,9 @@ FORMER_KEYS = {
 }
 """Keys that an earlier operator stored."""
 
+Number = Annotated[float, Field(allow_inf_nan=False), PlainSerializer(lambda value: round(value, 3))]
+Amount = Annotated[Number, Field(ge=0)]
+
 
 class Point(NamedTuple):
     """One tick.
@@ -37,28 +41,28 @@ class Point(NamedTuple):
         busy_s: Running time in it, summed over sequences.
     """
 
-    at: float
-    span_s: float
-    arrived: float
-    busy_s: float
-    finished: float
+    at: Number
+    span_s: Annotated[Amount, Field(gt=0)]
+    arrived: Amount
+    busy_s: Amount
+    finished: Amount
 
 
 class Peak(NamedTuple):
     """Replicas that the load required at one time, not rounded; no later peak is higher."""
 
-    at: float
-    replicas: float
+    at: Number
+    replicas: Amount
 
 
 class Seen(NamedTuple):
     """The tick before this one."""
 
-    at: float
-    in_flight: float
-    running: float
-    ready: int
-    missing: int
+    at: Number
+    in_flight: Amount
+    running: Amount
+    ready: Annotated[int, Field(ge=0)]
+    missing: Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +80,16 @@ class History:
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
     """
 
-    observed_since: float | None = None
+    observed_since: Number | None = None
     seen: Seen | None = None
     points: tuple[Point, ...] = ()
     peaks: tuple[Peak, ...] = ()
-    scale_ups: tuple[tuple[float, int], ...] = ()
-    window_s: float = 0.0
-    scaled_down_at: float | None = None
-    last_scale_down: float | None = None
-    last_request_at: float | None = None
-    service_s: float | None = None
+    scale_ups: tuple[tuple[Number, Annotated[int, Field(ge=0)]], ...] = ()
+    window_s: Amount = 0.0
+    scaled_down_at: Number | None = None
+    last_scale_down: Number | None = None
+    last_request_at: Number | None = None
+    service_s: Amount | None = None
     requested: Peak | None = None
 
     def with_point(self, point: Point) -> History:
@@ -108,32 +112,16 @@ class History:
 
     def to_json(self) -> str:
         """One line of at most a few kilobytes; numbers are rounded."""
-        return json.dumps(_rounded(asdict(self)), separators=(",", ":"))
+        return _HISTORY.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str | None) -> History:
         """Decode it. A malformed one is an empty history, which is safe: see the module."""
         try:
             stored = json.loads(text or "{}")
-            fields = {FORMER_KEYS.get(key, key): value for key, value in stored.items()}
-            found = cls(
-                observed_since=_optional(fields.get("observed_since")),
-                seen=None if fields.get("seen") is None else _seen(*fields["seen"]),
-                points=tuple(Point(*map(_finite, point)) for point in fields.get("points", ())),
-                peaks=tuple(Peak(*map(_finite, peak)) for peak in fields.get("peaks", ())),
-                scale_ups=tuple((_finite(at), int(count)) for at, count in fields.get("scale_ups", ())),
-                window_s=_finite(fields.get("window_s", 0.0)),
-                scaled_down_at=_optional(fields.get("scaled_down_at")),
-                last_scale_down=_optional(fields.get("last_scale_down")),
-                last_request_at=_optional(fields.get("last_request_at")),
-                service_s=_optional(fields.get("service_s")),
-                requested=None
-                if fields.get("requested") is None
-                else Peak(*map(_finite, fields["requested"])),
-            )
-        except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError):
+            return _HISTORY.validate_python({FORMER_KEYS.get(key, key): each for key, each in stored.items()})
+        except (ValueError, AttributeError, RecursionError):
             return cls()
-        return found if found._is_plausible() else cls()
 
     def begins_after(self, now: float) -> bool:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
@@ -149,34 +137,5 @@ class History:
         ]
         return any(time is not None and time > now for time in times)
 
-    def _is_plausible(self) -> bool:
-        """Whether all numbers are in the range that the autoscaler writes."""
-        numbers = [self.window_s, self.service_s or 0.0, *(count for _, count in self.scale_ups)]
-        numbers += [number for each in (*self.points, *self.peaks) for number in each[1:]]
-        numbers += [*(self.seen or ())[1:], *(self.requested or ())[1:]]
-        return min(numbers) >= 0 and all(point.span_s > 0 for point in self.points)
 
-
-def _seen(at: float, in_flight: float, running: float, ready: int, missing: int) -> Seen:
-    return Seen(_finite(at), _finite(in_flight), _finite(running), int(ready), int(missing))
-
-
-def _finite(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{value!r} in a history")
-    return number
-
-
-def _optional(value: Any) -> float | None:
-    return None if value is None else _finite(value)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 3)
-    if isinstance(value, dict):
-        return {key: _rounded(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(entry) for entry in value]
-    return value
+_HISTORY = TypeAdapter(History)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from dragoman_operator.autoscaling.decision.history import PEAK_EVERY_S, History
 from dragoman_operator.autoscaling.decision.observation import ScrapedReplicas, collect, demand, record
 from dragoman_operator.autoscaling.decision.policy import MAX_WINDOW_S, Policy
-from dragoman_operator.autoscaling.decision.samples import Decision, Rule, Samples, Signals
+from dragoman_operator.autoscaling.decision.samples import Decision, Proposal, Rule, Samples, Signals
 from dragoman_operator.autoscaling.decision.scale_down import scale_down_or_keep
-from dragoman_operator.autoscaling.decision.scale_up import SURGE_S, Context, Proposal, scale_up
+from dragoman_operator.autoscaling.decision.scale_up import SURGE_S, Context, scale_up
 
 
 def recommend(policy: Policy, samples: Samples, history: History, now: float) -> Decision:

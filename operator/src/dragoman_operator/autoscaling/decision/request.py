@@ -7,9 +7,9 @@ from dataclasses import replace
 from dragoman_operator.autoscaling.decision.history import History, Peak
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import Rule
+from dragoman_operator.autoscaling.decision.samples import Proposal, Rule
 from dragoman_operator.autoscaling.decision.scale_down import duration
-from dragoman_operator.autoscaling.decision.scale_up import Proposal, round_up
+from dragoman_operator.autoscaling.decision.scale_up import round_up
 
 
 def request(

@@ -97,6 +97,17 @@ class Rule(StrEnum):
     SCALE_DOWN = "ScaleDown"
     IDLE = "Idle"
     REQUESTED = "Requested"
+    RESUMED = "Resumed"
+    SPEC = "Spec"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A number of replicas, the rule that it comes from, and its reason."""
+
+    replicas: int
+    rule: Rule
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ Scaling down is delayed: an unnecessary start costs less than missing capacity.
 
 from __future__ import annotations
 
-from dragoman_operator.autoscaling.decision.samples import Rule
-from dragoman_operator.autoscaling.decision.scale_up import Context, Proposal, forecast, round_up
+from dragoman_operator.autoscaling.decision.samples import Proposal, Rule
+from dragoman_operator.autoscaling.decision.scale_up import Context, forecast, round_up
 
 MIN_INTERVAL_S = 60.0
 """At most one scale-down a minute, by as many replicas as the window allows."""

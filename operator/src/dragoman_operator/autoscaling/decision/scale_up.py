@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
 from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import Rule, Samples
+from dragoman_operator.autoscaling.decision.samples import Proposal, Rule, Samples
 
 TOLERANCE = 0.1
 """Excess over the target that does not add a replica, as in HPA."""
@@ -20,15 +20,6 @@ a thousand GPUs. HPA's default, four doublings a minute, is similar."""
 
 FULL_RATIO = 0.95
 """Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """The number of replicas of one rule, with its reason."""
-
-    replicas: int
-    rule: Rule
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

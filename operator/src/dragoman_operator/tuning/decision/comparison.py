@@ -82,18 +82,11 @@ def compare(before: Measurements, after: Measurements, *, side_by_side: bool) ->
 
 def _pairs(before: Measurements, after: Measurements, side_by_side: bool) -> list[tuple[Bin, Bin]]:
     if side_by_side:
-        pair = _all(before), _all(after)
+        pair = before.total, after.total
         return [pair] if pair[0].rated and pair[1].rated else []
     both = sorted(before.bins.keys() & after.bins.keys())
     pairs = [(before.bins[step], after.bins[step]) for step in both]
     return [(one, other) for one, other in pairs if one.rated > 1 and other.rated > 1 and one.throughput > 0]
-
-
-def _all(tally: Measurements) -> Bin:
-    total = Bin()
-    for one in tally.bins.values():
-        total = total.plus(one)
-    return total
 
 
 def _difference(pairs: list[tuple[Bin, Bin]]) -> tuple[float, float]:

@@ -72,17 +72,10 @@ def evidence(measured: Measurements, now: float) -> Evidence:
         if measured.preemptions is not None and measured.finished
         else None,
         lost_ratio=measured.lost / requests if measured.lost is not None and requests else None,
-        token_s=_token_s(_together(bins)),
+        token_s=_token_s(measured.total),
         tokens_per_s=tokens / busy_s if busy_s and tokens else None,
         curve=_curve(bins),
     )
-
-
-def _together(bins: list[Bin]) -> Bin:
-    total = Bin()
-    for one in bins:
-        total = total.plus(one)
-    return total
 
 
 def _in_flight(bins: list[Bin], share: float) -> float:

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from typing import Annotated
+
+from pydantic import PlainSerializer
 
 from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 
@@ -21,6 +25,9 @@ graphs. Requests in flight are binned by the same steps."""
 KV_BINS = 20
 """Bins of 5% of the KV cache."""
 
+Sum = Annotated[float, PlainSerializer(lambda value: float(f"{value:.6g}"))]
+"""Stored with six significant digits, because the status has a size limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:
@@ -30,24 +37,24 @@ class Bin:
         span_s: Their total length.
         in_flight_s: Requests in flight × seconds.
         running_s: Running sequences × seconds.
-        rated: Looks that tell a throughput: tokens for each second that a request spent in the pod, its wait included.
+        rated: Samples with a throughput: tokens per second that a request spent in the pod, its queue time included.
         throughput: Its sum over these samples.
         throughput_squares: The sum of its squares.
         token_running_s: Sequences × seconds of these samples.
         decode_s: Decode time, summed over sequences.
     """
 
-    samples: float = 0.0
-    span_s: float = 0.0
-    in_flight_s: float = 0.0
-    running_s: float = 0.0
-    rated: float = 0.0
-    throughput: float = 0.0
-    throughput_squares: float = 0.0
-    tokens: float = 0.0
-    token_running_s: float = 0.0
-    decode_s: float = 0.0
-    decode_n: float = 0.0
+    samples: Sum = 0.0
+    span_s: Sum = 0.0
+    in_flight_s: Sum = 0.0
+    running_s: Sum = 0.0
+    rated: Sum = 0.0
+    throughput: Sum = 0.0
+    throughput_squares: Sum = 0.0
+    tokens: Sum = 0.0
+    token_running_s: Sum = 0.0
+    decode_s: Sum = 0.0
+    decode_n: Sum = 0.0
 
     def plus(self, other: Bin) -> Bin:
         """The sum of both."""
@@ -61,7 +68,7 @@ class Measurements:
     Attributes:
         span_s: Total length of all samples.
         bins: By the step of the ladder that the requests in flight do not exceed; idle samples have none.
-        kv: Looks by the share of the KV cache in use, `KV_BINS` of them; all 0 where no pod says it.
+        kv: Samples by KV cache usage, in `KV_BINS` bins; all 0 if not reported.
         kv_s: Share of the KV cache in use × seconds.
         kv_running_s: Sequences that ran in these samples × seconds.
         lost: Requests that failed or were refused; None if not reported.
@@ -69,15 +76,15 @@ class Measurements:
         preemptions: Preempted sequences; None if not reported.
     """
 
-    started: float = 0.0
-    span_s: float = 0.0
+    started: Annotated[float, PlainSerializer(lambda value: round(value, 1))] = 0.0
+    span_s: Sum = 0.0
     bins: Mapping[int, Bin] = field(default_factory=dict)
     kv: tuple[float, ...] = (0.0,) * KV_BINS
-    kv_s: float = 0.0
-    kv_running_s: float = 0.0
+    kv_s: Sum = 0.0
+    kv_running_s: Sum = 0.0
     finished: float = 0.0
     lost: float | None = None
-    queue_s: float = 0.0
+    queue_s: Sum = 0.0
     queue_n: float = 0.0
     preemptions: float | None = None
 
@@ -101,7 +108,7 @@ class Measurements:
         )
 
     def seen(self, before: EngineMetrics, now: EngineMetrics) -> Measurements:
-        """With one look more; a counter that fell is that of a restarted engine, and the look tells nothing."""
+        """With one more sample; it is ignored if a counter fell, because the engine was restarted."""
         span_s = now.at - before.at
         increases = {
             name: _difference(getattr(before, name), getattr(now, name))
@@ -133,21 +140,10 @@ class Measurements:
         )
         return self.plus(sample)
 
-    def rounded(self) -> Measurements:
-        """With six significant digits, because the status has a size limit."""
-        bins = {
-            step: Bin(*(_rounded(getattr(one, each.name)) for each in fields(Bin)))
-            for step, one in self.bins.items()
-        }
-        return replace(
-            self,
-            started=round(self.started, 1),
-            span_s=_rounded(self.span_s),
-            bins=bins,
-            kv_s=_rounded(self.kv_s),
-            kv_running_s=_rounded(self.kv_running_s),
-            queue_s=_rounded(self.queue_s),
-        )
+    @property
+    def total(self) -> Bin:
+        """The sum of all bins."""
+        return reduce(Bin.plus, self.bins.values(), Bin())
 
     @property
     def samples(self) -> float:
@@ -189,10 +185,6 @@ def _kv_binned(usage: float | None) -> tuple[float, ...]:
 
 def _added(one: float | None, other: float | None) -> float | None:
     return other if one is None else one if other is None else one + other
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 def _difference(before: float | None, now: float | None) -> float | None:

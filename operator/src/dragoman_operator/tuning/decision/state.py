@@ -111,7 +111,7 @@ class State:
 
     def encoded(self) -> str:
         """Encoded for the status."""
-        return encode_state(_STATE.dump_json(_rounded(self)).decode())
+        return encode_state(_STATE.dump_json(self).decode())
 
 
 _STATE: TypeAdapter[State] = TypeAdapter(State)
@@ -164,11 +164,3 @@ def adopted(state: State, version: str, spec_size: int, now: float) -> State:
         known = replace(fresh(version, spec_size, now), max_num_seqs=state.max_num_seqs)
         return replace(known, peaks=state.peaks)
     return state
-
-
-def _rounded(state: State) -> State:
-    trial = state.trial
-    if trial is not None:
-        trial = replace(trial, before=trial.before.rounded(), after=trial.after.rounded())
-    previous = state.previous.rounded() if state.previous else None
-    return replace(state, current=state.current.rounded(), previous=previous, trial=trial)

@@ -1,0 +1,324 @@
+"""HTTP/1.1 of pods and routers: uvicorn's protocol with limits on requests.
+
+uvicorn limits neither the size of a head nor the time that a request takes to arrive, and reports a disconnected
+client only through `receive()`, which costs a task for every request. It writes head and body of a response
+separately, which costs two system calls here and two reads at the client, and starts a timer after each response.
+
+Subclasses uvicorn's protocol and its request cycle, whose internals may change with any release: pyproject.toml
+allows one minor version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+EXTENSION = "dragoman.connection"
+"""Key of the connection in the extensions of an ASGI scope."""
+
+MAX_PIPELINED = 16
+"""Requests that wait for the response to one before them; one read of 256 KB could bring 14,000, parsed at once."""
+MAX_SHORT_CHUNKS = 1024
+"""Chunks of a body that may be short; any further ones have to be `MIN_CHUNK_BYTES` long on average."""
+MIN_CHUNK_BYTES = 64
+FIRST_BYTE_TIMEOUT_S = 30.0
+"""Maximum time from a connection to its first byte."""
+NEVER_S = float("inf")
+ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """Limits on the head of a request.
+
+    Args:
+        head_bytes: Request line and headers together.
+        headers: Number of headers. Each costs a step; ten thousand short ones would delay others for milliseconds.
+        address_bytes: Path and query. Decoding takes 0.1 µs a byte, 0.7 µs where all are percent signs.
+        arrival_timeout_s: Seconds from the first byte of a request to its last.
+    """
+
+    head_bytes: int
+    headers: int
+    address_bytes: int
+    arrival_timeout_s: float
+
+
+class Exchange(RequestResponseCycle):
+    """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are."""
+
+    _received = False
+
+    async def receive(self) -> Any:
+        """ASGI's; a complete body without waiting."""
+        if (
+            self.more_body
+            or self._received
+            or self.waiting_for_100_continue
+            or self.disconnected
+            or self.response_complete
+        ):
+            return await super().receive()
+        self._received = True
+        self.message_event.clear()
+        return {"type": "http.request", "body": bytes(self.body)}
+
+    async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Send a complete response in one write.
+
+        Args:
+            status: HTTP status.
+            headers: Free of line ends, with the body's length among them and without `connection`.
+            body: The body.
+        """
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        lines = [name + b": " + value for name, value in headers]
+        if self.waiting_for_100_continue:
+            # The client need not send the body now, and what comes next could be either.
+            self.keep_alive = False
+        if not self.keep_alive:
+            lines.append(b"connection: close")
+        lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
+        self.response_started = self.response_complete = True
+        self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One client's connection; `make_server` sets the class attributes."""
+
+    limits: RequestLimits
+    on_write_timeout: Callable[[], object]
+    cancel_on_disconnect: bool
+    exchange: Exchange
+    """The one that is being answered; an application takes it as it starts."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.url = b""
+        self._task: asyncio.Task[None] | None = None
+        self._complete = True
+        self._in_head = True
+        self._head_bytes = 0
+        self._too_large = False
+        self._chunks = self._body_bytes = self._after_head_bytes = 0
+        self._due_s = NEVER_S
+        self._extensions = {EXTENSION: self}
+
+    @property
+    def awaits_request(self) -> bool:
+        """Whether no request has arrived yet, or one is not answered."""
+        return self.cycle is None or not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A client connected."""
+        super().connection_made(transport)
+        self._due_s = self.loop.time() + FIRST_BYTE_TIMEOUT_S
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client disconnected, or read nothing for too long."""
+        if isinstance(exc, TimeoutError):  # ETIMEDOUT, by TCP_USER_TIMEOUT.
+            self.on_write_timeout()
+        super().connection_lost(exc)
+        if self._task is None:
+            return
+        if self.cancel_on_disconnect:
+            self._task.cancel()
+            self.tasks.discard(self._task)
+        else:
+            self._task.add_done_callback(self.tasks.discard)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of a request; most come with all of it."""
+        if self._in_head:
+            self._head_bytes += len(data)
+        else:
+            self._after_head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head:
+            # A header without an end is with the parser until it ends.
+            if self._head_bytes > self.limits.head_bytes:
+                self._end(self._rejection())
+        elif self._after_head_bytes - self._body_bytes > self.limits.head_bytes + self._body_bytes:
+            # Sizes of chunks, their extensions, and headers after the last.
+            self._end(self._rejection())
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+        self._complete, self._in_head = False, True
+        self._chunks = self._body_bytes = self._after_head_bytes = 0
+        self._due_s = self.loop.time() + self.limits.arrival_timeout_s
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header of it."""
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+        if len(self.headers) > self.limits.headers:
+            self._reject("the head has too many headers")
+
+    def on_headers_complete(self) -> None:
+        """Its head is complete; one that came together with what follows is measured now."""
+        if len(self.url) > self.limits.address_bytes:
+            self._reject("the address is too long")
+        if self._head_bytes > self.limits.head_bytes:
+            size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+            if size > self.limits.head_bytes:
+                self._reject("the head is too long")
+        if len(self.pipeline) >= MAX_PIPELINED:
+            self._reject("too many requests wait for the one before them")
+        self._in_head = False
+        self._head_bytes = 0
+        before, self.cycle = self.cycle, self._exchange()
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
+
+    def on_body(self, body: bytes) -> None:
+        """A chunk of its body."""
+        self._chunks += 1
+        self._body_bytes += len(body)
+        if self._chunks > MAX_SHORT_CHUNKS + self._body_bytes // MIN_CHUNK_BYTES:
+            self._reject("the body comes in too many chunks")
+        super().on_body(body)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that cannot be parsed, and close the connection."""
+        if self._too_large:
+            self._end(self._rejection())
+        elif not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def on_message_complete(self) -> None:
+        """Its body is complete."""
+        super().on_message_complete()
+        self._complete = self._in_head = True
+        self._wait_for_next()
+
+    def on_response_complete(self) -> None:
+        """The response is sent; another request may follow."""
+        self.server_state.total_requests += 1
+        if self._task is not None:
+            self.tasks.discard(self._task)
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        elif self._complete:
+            self._wait_for_next()
+
+    def abort(self) -> None:
+        """Reset the connection, so that the client does not take part of a response for all of it."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    def sweep(self, now_s: float) -> None:
+        """Close the connection where its time is over.
+
+        A timer for each request would cost more than checking every connection once a second.
+        """
+        if now_s > self._due_s:
+            self._end(b"" if self._complete else TOO_SLOW)
+
+    def _exchange(self) -> Exchange:
+        parser = self.parser
+        version = parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope: Any = {
+            "type": "http",
+            "asgi": ASGI,
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "method": parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+            "extensions": self._extensions,
+        }
+        return Exchange(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            False,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            version != "1.0" and parser.should_keep_alive(),
+            self.on_response_complete,
+        )
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self.exchange = cycle
+        self._task = self.loop.create_task(cycle.run_asgi(app))
+        self.tasks.add(self._task)
+
+    def _wait_for_next(self) -> None:
+        """Nothing arrives: the client waits for a response, which may take long, or sends another request."""
+        answered = self.exchange.response_complete
+        self._due_s = self.loop.time() + self.timeout_keep_alive if answered else NEVER_S
+
+    def _reject(self, reason: str) -> None:
+        """End the parser, which then calls `send_400_response`."""
+        self._too_large = True
+        raise ValueError(reason)
+
+    def _rejection(self) -> bytes:
+        limits = self.limits
+        if len(self.url) > limits.address_bytes:
+            message = f"the address has more than {limits.address_bytes} bytes; send the text in a body"
+            return _last_response(b"414 URI Too Long", "uri_too_long", message)
+        return _last_response(
+            b"431 Request Header Fields Too Large",
+            "head_too_large",
+            f"the head has more than {limits.head_bytes} bytes or {limits.headers} headers, "
+            "or the body too many chunks",
+        )
+
+    def _end(self, response: bytes) -> None:
+        self._due_s = NEVER_S
+        if self.transport is None or self.transport.is_closing():
+            return
+        # Anything else would be taken for the response to the request before it.
+        answered = self.cycle is None or (self.exchange.response_complete and self._in_head)
+        if answered or self._unanswered_in_body():
+            self.transport.write(response)
+        self.transport.close()
+
+    def _unanswered_in_body(self) -> bool:
+        """Whether the body of the request that is being answered arrives, and no response was started."""
+        return self.exchange is self.cycle and not self._in_head and not self.exchange.response_started
+
+
+def _last_response(status: bytes, code: str, message: str) -> bytes:
+    """A response after which the connection is closed."""
+    body = f'{{"error": {{"code": "{code}", "message": "{message}"}}}}'.encode()
+    head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+    return head % (status, len(body)) + body
+
+
+TOO_SLOW = _last_response(b"408 Request Timeout", "request_timeout", "the request did not arrive in time")
