@@ -10,6 +10,6 @@ FILE_TIMEOUT_S = 600.0
 FILE_CHARACTERS = 5000
 """The time limit of a file grows by that of a request for every so many characters: about two pages."""
 
-MOST_FILE_BYTES = 10 * 1024 * 1024
+MAX_FILE_BYTES = 10 * 1024 * 1024
 """Maximum size of a form with a file, as on DeepL's smallest plan; pictures are most of a document. Its text has its
 own limit."""

@@ -12,10 +12,10 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-MOST_PACKED_BYTES = 1024 * 1024
+MAX_PACKED_BYTES = 1024 * 1024
 """Maximum compressed size: that of a ConfigMap."""
 
-MOST_DOCUMENT_BYTES = 8 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 """Maximum uncompressed size: 900,000 bytes of the shortest terms become seven million as JSON."""
 
 GZIP = 31
@@ -51,15 +51,15 @@ def unpack(content: bytes, revision: str | None = None) -> bytes:
     """The document of `Packed.content`.
 
     Raises:
-        ValueError: It is not gzip, is longer than `MOST_DOCUMENT_BYTES`, or does not have this revision.
+        ValueError: It is not gzip, is longer than `MAX_DOCUMENT_BYTES`, or does not have this revision.
     """
     reading = zlib.decompressobj(GZIP)
     try:
-        document = reading.decompress(content, MOST_DOCUMENT_BYTES + 1)
+        document = reading.decompress(content, MAX_DOCUMENT_BYTES + 1)
     except zlib.error as error:
         raise ValueError(f"not gzip: {error}") from None
-    if len(document) > MOST_DOCUMENT_BYTES:
-        raise ValueError(f"more than {MOST_DOCUMENT_BYTES} bytes unpacked")
+    if len(document) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"more than {MAX_DOCUMENT_BYTES} bytes unpacked")
     if not reading.eof or reading.unused_data:
         raise ValueError("the gzip stream ends too early, or something follows it")
     if revision is not None and not hmac.compare_digest(revision_of(document).encode(), revision.encode()):

@@ -13,10 +13,10 @@ ANY = "*"
 TAG_PATTERN = r"^([A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*|\*)$"
 """A BCP-47 tag (RFC 5646 section 2.1) without grandfathered and private-use forms, or ``*``."""
 
-MOST_TAG_CHARS = 35
+MAX_TAG_CHARS = 35
 """Enough for every tag of a language with script, region and variants (RFC 5646 section 4.4.1)."""
 
-LanguageTag = Annotated[str, StringConstraints(pattern=TAG_PATTERN, max_length=MOST_TAG_CHARS)]
+LanguageTag = Annotated[str, StringConstraints(pattern=TAG_PATTERN, max_length=MAX_TAG_CHARS)]
 """A BCP-47 tag such as ``de``, ``zh-Hant`` or ``pt-BR``, or ``*`` for any language."""
 
 
@@ -34,11 +34,11 @@ class Languages(BaseModel):
 
 
 def is_tag(tag: str) -> bool:
-    """Whether `tag` has the form of a BCP-47 tag (``*`` is none) of at most `MOST_TAG_CHARS`.
+    """Whether `tag` has the form of a BCP-47 tag (``*`` is none) of at most `MAX_TAG_CHARS`.
 
     Parsers of tags take time quadratic in their length: nothing longer may reach one.
     """
-    return tag != ANY and len(tag) <= MOST_TAG_CHARS and re.fullmatch(TAG_PATTERN, tag) is not None
+    return tag != ANY and len(tag) <= MAX_TAG_CHARS and re.fullmatch(TAG_PATTERN, tag) is not None
 
 
 def serves(languages: tuple[Languages, ...], source: str, target: str) -> bool:

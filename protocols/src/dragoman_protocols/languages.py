@@ -13,7 +13,7 @@ from functools import lru_cache
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
-from dragoman_contract.languages import ANY, MOST_TAG_CHARS, Languages, is_tag, serves
+from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages, is_tag, serves
 from dragoman_protocols.errors import UnknownLanguageError, UnsupportedPairError
 
 CHINESE = frozenset({"zh", "cmn"})
@@ -111,14 +111,14 @@ def canonical(tag: str) -> str:
         UnknownLanguageError: It has not the form of a tag, or is too long.
     """
     # Before it is cached: what is kept of a caller's input has to be short.
-    if len(tag) > MOST_TAG_CHARS:
+    if len(tag) > MAX_TAG_CHARS:
         raise _too_long(tag)
     return canonical_of_short(tag)
 
 
 @lru_cache(maxsize=4096)
 def canonical_of_short(tag: str) -> str:
-    """The same for a tag of at most `MOST_TAG_CHARS` characters."""
+    """The same for a tag of at most `MAX_TAG_CHARS` characters."""
     if not is_tag(tag):
         raise _no_tag(tag)
     try:
@@ -205,7 +205,7 @@ class Codes:
 
 def _too_long(tag: str) -> UnknownLanguageError:
     return UnknownLanguageError(
-        f"a language tag has at most {MOST_TAG_CHARS} characters; {tag[:40]!r}… has {len(tag)}"
+        f"a language tag has at most {MAX_TAG_CHARS} characters; {tag[:40]!r}… has {len(tag)}"
     )
 
 
@@ -220,7 +220,7 @@ def _parsed(tag: str) -> langcodes.Language:
         UnknownLanguageError: It has not the form of one, or is too long.
         LanguageTagError: Its parts do not go together.
     """
-    if len(tag) > MOST_TAG_CHARS:
+    if len(tag) > MAX_TAG_CHARS:
         raise _too_long(tag)
     if not is_tag(tag):
         raise _no_tag(tag)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_contract.languages import MOST_TAG_CHARS
+from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
     JSON_TYPE,
@@ -60,7 +60,7 @@ ERRORS = ErrorTable(
 )
 """Statuses."""
 
-Tag = Annotated[str, Meta(max_length=MOST_TAG_CHARS)]
+Tag = Annotated[str, Meta(max_length=MAX_TAG_CHARS)]
 
 
 class NativeTerm(Struct, forbid_unknown_fields=True):
@@ -263,7 +263,7 @@ def _need(asked: Any) -> Need:
 
 def _canonical(tag: str) -> str:
     # Without a call of `canonical`, whose cached part runs no Python.
-    return canonical_of_short(tag) if len(tag) <= MOST_TAG_CHARS else canonical(tag)
+    return canonical_of_short(tag) if len(tag) <= MAX_TAG_CHARS else canonical(tag)
 
 
 def _translation_request(asked: TranslateRequest, need: Need) -> TranslationRequest:

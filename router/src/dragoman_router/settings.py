@@ -12,7 +12,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, read_command_line
-from dragoman_contract.files import FILE_TIMEOUT_S, MOST_FILE_BYTES
+from dragoman_contract.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
 from dragoman_router.errors import SettingsError
@@ -107,7 +107,7 @@ class Settings(BaseSettings):
         1024 * 1024, ge=1024, description="maximum request body; pods have the same limit"
     )
     max_file_bytes: int = Field(
-        MOST_FILE_BYTES, ge=1024, description="maximum form with a file; pods have the same limit"
+        MAX_FILE_BYTES, ge=1024, description="maximum form with a file; pods have the same limit"
     )
     max_memory_bytes: int = Field(
         256 * 1024 * 1024, ge=1024 * 1024, description="maximum bytes of all request bodies kept in memory"

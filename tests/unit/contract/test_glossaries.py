@@ -39,7 +39,7 @@ def test_what_is_not_packed_so_is_refused(content: bytes, revision: str | None, 
 
 
 def test_little_that_unpacks_to_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glossaries, "MOST_DOCUMENT_BYTES", 1000)
+    monkeypatch.setattr(glossaries, "MAX_DOCUMENT_BYTES", 1000)
     assert unpack(gzip.compress(bytes(1000))) == bytes(1000)
     with pytest.raises(ValueError, match="more than 1000 bytes unpacked"):
         unpack(gzip.compress(bytes(1001)))

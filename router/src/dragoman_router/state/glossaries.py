@@ -11,7 +11,7 @@ from typing import Any
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from dragoman_contract.glossaries import MOST_PACKED_BYTES, Packed, pack, revision_of, unpack
+from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, pack, revision_of, unpack
 from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
 from dragoman_protocols.glossaries.document import read, written
 from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
@@ -148,9 +148,9 @@ class RedisGlossaries:
     async def _keep(self, glossary: StoredGlossary, revision: str) -> bytes:
         """Write a glossary if it is the one of a revision; empty: a new one."""
         packed = await asyncio.to_thread(lambda: pack(glossary.glossary_id, written(glossary)))
-        if len(packed.content) > MOST_PACKED_BYTES:
+        if len(packed.content) > MAX_PACKED_BYTES:
             raise InvalidGlossaryError(
-                f"entries: {len(packed.content)} bytes when compressed; at most {MOST_PACKED_BYTES} are kept"
+                f"entries: {len(packed.content)} bytes when compressed; at most {MAX_PACKED_BYTES} are kept"
             )
         outline = _OUTLINE.dump_json(glossary.outline)
         keys = [self._key(glossary.glossary_id), self._outlines]

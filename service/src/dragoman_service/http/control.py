@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
 
-from dragoman_contract.glossaries import MOST_PACKED_BYTES
+from dragoman_contract.glossaries import MAX_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_protocols.errors import BodyTooLargeError, EngineDeadError
@@ -135,7 +135,7 @@ def router_routes(lifecycle: Lifecycle, glossaries: AttachedGlossaries) -> APIRo
     async def attach(request: Request, revision: str) -> Response:
         """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
         try:
-            await glossaries.put(revision, await read_body(request, MOST_PACKED_BYTES))
+            await glossaries.put(revision, await read_body(request, MAX_PACKED_BYTES))
         except BodyTooLargeError as error:
             return _bad_request(request, str(error), 413)
         except ValueError as error:

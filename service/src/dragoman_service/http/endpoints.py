@@ -12,7 +12,7 @@ from starlette.requests import Request as Received
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dragoman_contract.files import MOST_FILE_BYTES
+from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_protocols.api import (
@@ -124,7 +124,7 @@ class Endpoints:
         self._app, self._answering, self._site = app, answering, site
         self._glossaries = glossaries
         self._lifecycle = answering.lifecycle
-        self._for_files = replace(answering, max_body_bytes=max(answering.max_body_bytes, MOST_FILE_BYTES))
+        self._for_files = replace(answering, max_body_bytes=max(answering.max_body_bytes, MAX_FILE_BYTES))
         self._files = Files(self._lifecycle.unfetched)
         self._documents = Documents(answering)
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)

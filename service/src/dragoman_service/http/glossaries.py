@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
-from dragoman_contract.glossaries import MOST_DOCUMENT_BYTES, revisions, unpack
+from dragoman_contract.glossaries import MAX_DOCUMENT_BYTES, revisions, unpack
 from dragoman_contract.routing import GLOSSARIES_HEADER
 from dragoman_protocols.errors import (
     GlossaryMissingError,
@@ -30,7 +30,7 @@ from dragoman_service.text.entities import unescaped
 
 log = logging.getLogger(__name__)
 
-MAX_ATTACHED_BYTES = 5 * MOST_DOCUMENT_BYTES
+MAX_ATTACHED_BYTES = 5 * MAX_DOCUMENT_BYTES
 """Of their documents; as values they take up to ten times as much. One request names up to five, which all have to be
 there at once; most have some kilobytes."""
 

@@ -140,7 +140,7 @@ async def test_what_exceeds_a_maximum_is_not_added(stores: Any, monkeypatch: pyt
     )
     assert [type(each) for each in added].count(StoreFullError) == 5, "exact for any number of routers"
     monkeypatch.setattr(glossaries, "MOST_GLOSSARIES", 9)
-    monkeypatch.setattr(glossaries, "MOST_PACKED_BYTES", 50)
+    monkeypatch.setattr(glossaries, "MAX_PACKED_BYTES", 50)
     with pytest.raises(InvalidGlossaryError, match="at most 50 are kept"):
         await stores[1].add(make_glossary())
     assert len(await stores[0].all()) == 3
