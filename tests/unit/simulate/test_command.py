@@ -108,6 +108,7 @@ def test_what_docs_autoscaling_says_of_the_shipped_traces(build, name):
         assert outcomes["keda"].shrunk_blind > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_s", [30, 87, 94, 178, 262, 600])
 def test_noise_on_steady_load_changes_little(build, per_s):
     limits = build.limits(maximum=20, start_up_s=60.0)

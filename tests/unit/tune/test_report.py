@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from dragoman_tune.report import plot, table
 from dragoman_tune.search import Policy, Setting, Stop, Trial
 
@@ -23,6 +25,7 @@ def test_every_trial_says_what_became_of_it() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_trial_without_a_tail_leaves_a_gap_in_the_plot(tmp_path: Path) -> None:
     plot(TRIALS, STOP, POLICY, tmp_path / "sweep.png")
     assert (tmp_path / "sweep.png").stat().st_size > 5_000

@@ -106,6 +106,7 @@ def replayed(rate: float, max_num_seqs: int, seed: int = 1, span_s: int = 120) -
     return tally, p95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [15.0, 60.0, 150.0])
 @pytest.mark.parametrize("current", [4, 16, 512])
 def test_replayed_arrivals_find_a_place_and_few_stay_empty(rate: float, current: int) -> None:
