@@ -11,7 +11,7 @@ from dragoman_contract.languages import Languages
 from dragoman_protocols import errors
 from dragoman_protocols.api import Limits, Need, Request, Site
 from dragoman_protocols.azure.api import API, ERRORS
-from dragoman_protocols.azure.head import AzureError, is_azure
+from dragoman_protocols.azure.head import AzureError
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import peek, read
 from dragoman_protocols.detection import Detection
@@ -220,7 +220,7 @@ def test_a_script_is_part_of_the_language() -> None:
     ],
 )
 def test_the_version_or_the_key_marks_a_request(request_: Request, azure: bool) -> None:
-    assert is_azure(request_) is azure
+    assert API.claims(request_) is azure
     found = recognise(request_)
     assert (found is not None and found.api is API) is azure
     assert (api_of(request_) is API) is azure

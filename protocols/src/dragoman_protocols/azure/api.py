@@ -19,7 +19,13 @@ from dragoman_protocols.api import (
     error_answer,
 )
 from dragoman_protocols.azure import types
-from dragoman_protocols.azure.head import KEY_HEADER, AzureError, has_numeric_codes, id_headers, is_azure
+from dragoman_protocols.azure.head import (
+    KEY_HEADER,
+    VERSION_PREFIX,
+    AzureError,
+    has_numeric_codes,
+    id_headers,
+)
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import peek, read
 from dragoman_protocols.errors import ErrorTable, RequestError
@@ -75,8 +81,11 @@ class Azure(Api):
     key_parameters = ("subscription-key",)
 
     def claims(self, request: Request) -> bool:
-        """See `is_azure`."""
-        return is_azure(request)
+        """Whether it has the version or the key of Azure's clients."""
+        query = request.query
+        if query and (query.startswith(VERSION_PREFIX) or b"&" + VERSION_PREFIX in query):
+            return True
+        return request.header(KEY_HEADER) is not None
 
     def error(self, error: RequestError, request: Request) -> Answer:
         """`{"error": {"code", "message"}}` with a number of six digits."""

@@ -15,7 +15,7 @@ KEY_HEADER = b"ocp-apim-subscription-key"
 ID_HEADER = "X-RequestId"
 ID_HEADERS = (b"x-requestid", b"x-clienttraceid")
 
-_VERSION_PREFIX = f"{VERSION_PARAMETER}=".encode()
+VERSION_PREFIX = f"{VERSION_PARAMETER}=".encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 
@@ -32,14 +32,6 @@ class AzureError(CallerError):
     def __init__(self, number: int, message: str) -> None:
         super().__init__(message)
         self.number = number
-
-
-def is_azure(request: Request) -> bool:
-    """Whether a request has the version or the key of Azure's clients: other APIs share the paths."""
-    query = request.query
-    if query and (query.startswith(_VERSION_PREFIX) or b"&" + _VERSION_PREFIX in query):
-        return True
-    return request.header(KEY_HEADER) is not None
 
 
 def parameters(request: Request) -> FieldValues:
