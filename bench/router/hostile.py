@@ -76,7 +76,7 @@ def state(proxy: Proxy, admin_port: int) -> dict[str, float]:
         "clients": clients,
         "sockets": sum(os.readlink(each).startswith("socket:") for each in files if each.is_symlink()),
         "resident_mb": round(int(resident.split()[1]) / 1024, 1),
-        "in_flight": sum(each["inFlight"] for each in load["deployments"].values()),
+        "in_flight": sum(each["in_flight"] for each in load["deployments"].values()),
     }
 
 

@@ -1,4 +1,4 @@
-"""The demo's burst: more requests than one pod takes, until another has come, and quiet until it has gone."""
+"""The demo's burst: more requests than one pod takes, until another is ready, and then few until it is removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pod gets to start."""
 SERVED_BY_ALL_S = 3.0
 """For how long these go on once the new pod is ready, so that it gets its share."""
 FULL_AGAIN_S = 0.5
-"""A request that is refused for load comes back after this long."""
+"""A request that is refused for load is retried after this time."""
 
 
 @dataclass
@@ -33,15 +33,15 @@ class Tally:
         answered: Requests with a translation.
         lost: Requests that ended in anything else.
         first_loss: What the first of them ended in.
-        replicas_max: Most pods that were ready at one time.
+        replicas_max: Maximum number of pods that were ready at one time.
     """
 
     answered: int = 0
     lost: int = 0
     first_loss: str = ""
     replicas_max: int = 0
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once more than one pod is asked for."""
+    scaled_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once more than one pod is desired."""
     grown: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once more than one pod is ready."""
 
@@ -123,19 +123,19 @@ async def burst(
         namespace: Its namespace.
         wanted: What is translated.
         in_flight: Requests at once, enough for a queue.
-        timeout_s: Longest wait for more replicas, and then for one again.
-        say: Told what happens.
+        timeout_s: Maximum wait for more replicas, and then for one again.
+        say: Called with each event.
 
     Raises:
         TimeoutError: The replicas did not follow.
     """
     tally = Tally()
     load = Load(cluster, name, namespace, wanted, tally)
-    watching = asyncio.create_task(_tell_changes(cluster, name, namespace, tally, say))
+    watching = asyncio.create_task(_report_changes(cluster, name, namespace, tally, say))
     try:
         load.keep(in_flight)
         async with asyncio.timeout(timeout_s):
-            await tally.asked.wait()
+            await tally.scaled_up.wait()
             say(f"the burst ends; {AFTERWARDS} sentences at once from here")
             load.keep(AFTERWARDS)
             await tally.grown.wait()
@@ -159,25 +159,25 @@ async def _until_one_is_left(cluster: Cluster, name: str, namespace: str) -> Non
         await asyncio.sleep(LOOK_S)
 
 
-async def _tell_changes(
+async def _report_changes(
     cluster: Cluster, name: str, namespace: str, tally: Tally, say: Callable[[str], None]
 ) -> None:
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     until = time.monotonic()
     while True:
         status = await cluster.status(name, namespace)
         tally.replicas_max = max(tally.replicas_max, status.get("readyReplicas", 0))
         if status.get("desiredReplicas", 0) > 1:
-            tally.asked.set()
+            tally.scaled_up.set()
         if tally.replicas_max > 1:
             tally.grown.set()
         changes = status.get("scaling", {}).get("changes", [])
-        for change in reversed([change for change in changes if change not in told]):
+        for change in reversed([change for change in changes if change not in reported]):
             signals = status["scaling"].get("signals", {})
             say(
                 f"{change['from']} → {change['to']} replicas ({change['rule']}; {signals.get('waiting', 0):.0f} "
                 f"requests wait in the engines): {change['reason']}"
             )
-            told.append(change)
+            reported.append(change)
         until += LOOK_S
         await asyncio.sleep(max(0.0, until - time.monotonic()))

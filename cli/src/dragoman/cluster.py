@@ -1,4 +1,4 @@
-"""What the demo asks of a cluster: apply a TranslationDeployment, follow it, reach its Service."""
+"""What the demo does in a cluster: apply a TranslationDeployment, follow it, reach its Service."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELD_MANAGER = "dragoman-demo"
 
 
 class RefusedForLoad(RuntimeError):
-    """The service has more requests than it takes now: come again."""
+    """The service is overloaded: retry later."""
 
 
 class Cluster:
@@ -41,12 +41,12 @@ class Cluster:
         self._urls: dict[tuple[str, str], str | None] = {}
 
     async def api_kind(self) -> str:
-        """`embedded` where the API is the local cluster's own, which says so in its version."""
+        """`embedded` where the API is the local cluster's own, which its version shows."""
         version = await client.VersionApi(self._api).get_code()
         return "embedded" if version.git_version.endswith("+dragoman") else "kube-apiserver"
 
     async def has_operator(self) -> bool:
-        """Whether the chart is installed, under whatever name; the CRD alone may be left from an earlier one."""
+        """Whether the chart is installed, under any name; the CRD alone may be left from an earlier one."""
         labels = f"{LABEL_NAME}=dragoman,{LABEL_COMPONENT}=operator"
         found = await client.AppsV1Api(self._api).list_deployment_for_all_namespaces(label_selector=labels)
         return bool(found.items)
@@ -55,7 +55,7 @@ class Cluster:
         """Apply a TranslationDeployment server-side.
 
         Raises:
-            client.ApiException: The API refused it; its body says why.
+            client.ApiException: The API refused it; its body has the reason.
         """
         await self._objects.patch_namespaced_custom_object(
             GROUP,
@@ -70,7 +70,7 @@ class Cluster:
         )
 
     async def delete(self, name: str, namespace: str) -> None:
-        """Delete a TranslationDeployment; one that is gone is no error."""
+        """Delete a TranslationDeployment; a missing one is no error."""
         try:
             await self._objects.delete_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
         except client.ApiException as error:
@@ -89,7 +89,7 @@ class Cluster:
         return found.items
 
     async def loading(self, name: str, namespace: str) -> list[str]:
-        """What each pod that is not ready yet says of its start; empty where pods cannot be reached."""
+        """The startup phase of each pod that is not ready yet; empty where pods cannot be reached."""
         phases = []
         for pod in await self.pods(name, namespace):
             if pod.metadata is None or pod.status is None or pod.status.pod_ip is None:
@@ -120,7 +120,7 @@ class Cluster:
 
         Raises:
             RefusedForLoad: The service has too much to do.
-            RuntimeError: The service answered with another error; the message holds it.
+            RuntimeError: The service answered with another error; the message has it.
         """
         if url := await self.local_url(name, namespace):
             async with self._http.post(url + TRANSLATE_PATH, json=request) as response:
@@ -141,7 +141,7 @@ class Cluster:
 
 
 def is_for_load(status: int, body: bytes) -> bool:
-    """Whether an error says that there is too much to do, and nothing worse.
+    """Whether an error means overload, and nothing worse.
 
     Args:
         status: Of HTTP.

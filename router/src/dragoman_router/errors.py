@@ -8,11 +8,11 @@ class RouterError(Exception):
 
 
 class SettingsError(RouterError):
-    """The router was told something that it cannot follow."""
+    """A setting, or a file that it names, cannot be used."""
 
 
 class ClusterError(RouterError):
-    """The Kubernetes API did not give what was asked for."""
+    """The Kubernetes API cannot be reached, or an object cannot be read."""
 
 
 class StateError(RouterError):

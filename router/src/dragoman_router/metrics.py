@@ -23,7 +23,6 @@ class Metrics:
     """The counters.
 
     Args:
-        fleet: Whose gauges are read when metrics are scraped.
         characters: Returns the characters that each key has used, by its name.
     """
 
@@ -38,7 +37,7 @@ class Metrics:
         )
         self._attempts = Counter(
             "dragoman_router_failed_attempts",
-            "Failed attempts at a replica, by how far they came.",
+            "Failed attempts at a replica, by how far they progressed.",
             ("deployment", "failure"),
             registry=self.registry,
         )
@@ -107,7 +106,7 @@ class Metrics:
             self._queue_seconds.labels(deployment).observe(seconds)
 
     def _forget(self, deployment: str) -> None:
-        """Remove the series of a deployment that is gone."""
+        """Remove the series of a deleted deployment."""
         with suppress(KeyError):
             self._queue_seconds.remove(deployment)
         for labels in [found for found in self._failed if found[0] == deployment]:

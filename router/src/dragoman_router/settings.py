@@ -174,9 +174,6 @@ class Settings(BaseSettings):
 def read_settings(argv: list[str]) -> Settings:
     """Settings from a command line and the environment.
 
-    Args:
-        argv: What follows `dragoman router`.
-
     Raises:
         SettingsError: With every wrong flag or variable named.
         SystemExit: After `--help`.

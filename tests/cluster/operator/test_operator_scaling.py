@@ -140,7 +140,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         while True:
             held = int(pathlib.Path(os.environ["HELD"]).read_text() or 0)
-            load = {os.environ["KEY"]: {"held": held, "oldest_held_s": 0.1 * held, "in_flight": 0}}
+            load = {os.environ["KEY"]: {"queued": held, "oldest_queued_s": 0.1 * held, "in_flight": 0}}
             self.wfile.write(json.dumps({"deployments": load, "draining": False}).encode() + b"\\n")
             time.sleep(0.1)
 

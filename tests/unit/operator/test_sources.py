@@ -310,8 +310,8 @@ async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[K
         routers.follow({"1": "127.77.3.1", "2": "127.77.3.2"})
         await until(lambda: routers.load(DEMO).routers == 2)
         assert held == []
-        first.say(demo={"held": 2, "oldest_held_s": 1.5, "in_flight": 4})
-        second.say(demo={"held": 1, "oldest_held_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
+        first.say(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
+        second.say(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
         await until(lambda: routers.load(DEMO) == TotalLoad(3, 3.5, 5, 2, 0))
         assert set(held) == {DEMO}
         routers.follow({"1": "127.77.3.1"})
@@ -323,8 +323,8 @@ async def test_router_that_changes_its_address_is_followed_there(
 ) -> None:
     routers, _ = followed
     one, two = Router(), Router()
-    one.say(demo={"held": 2})
-    two.say(demo={"held": 3})
+    one.say(demo={"queued": 2})
+    two.say(demo={"queued": 3})
     async with router("127.77.3.1", one.serve), router("127.77.3.2", two.serve):
         routers.follow({"1": "127.77.3.1"})
         await until(lambda: routers.load(DEMO).queued == 2)
@@ -339,7 +339,7 @@ async def test_silent_router_is_not_taken_for_an_idle_one(followed: tuple[Router
     async with router("127.77.3.1", standin.serve):
         routers.follow({"1": "127.77.3.1"})
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
-        standin.say(demo={"held": 2})
+        standin.say(demo={"queued": 2})
         await until(lambda: routers.load(DEMO).queued == 2)
         standin.not_reporting = True
         await until(lambda: routers.load(DEMO) == TotalLoad(not_reporting=1))
@@ -352,13 +352,13 @@ async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers,
     routers.follow({"1": "127.77.3.1"})
     for held in (1, 2):
         standin = Router()
-        standin.say(demo={"held": held})
+        standin.say(demo={"queued": held})
         async with router("127.77.3.1", standin.serve):
             await until(lambda held=held: routers.load(DEMO).queued == held, 10.0)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    "line", [b"<html>\n", b'{"deployments": {"default/demo": {"held": -1}}}\n', b"x" * (5 << 20)]
+    "line", [b"<html>\n", b'{"deployments": {"default/demo": {"queued": -1}}}\n', b"x" * (5 << 20)]
 )
 async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key]], line: bytes) -> None:
     routers, held = followed

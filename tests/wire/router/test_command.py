@@ -82,7 +82,7 @@ async def test_a_drain_finishes_what_is_in_flight(start: Any, start_upstream: An
     one.script = wait
     router = start([f"127.0.0.1:{one.port}"], "--lame-duck-s=20")
     await router.until("/readyz", 200)
-    assert "no API keys are asked for" in router.log.read_text()
+    assert "no API keys are required" in router.log.read_text()
     assert "TLS is off" in router.log.read_text()
     url = f"http://127.0.0.1:{router.port}/translate"
     async with aiohttp.ClientSession() as http:

@@ -94,7 +94,7 @@ async def test_the_only_replica_dies_and_its_successor_answers(
     await first.stop()
     backend = router.state.fleet.backends["default/a"]
     await until(lambda: len(backend.queue) == 10)
-    assert backend.load().held == 10
+    assert backend.load().queued == 10
     second = await start_upstream("second")
     router.state.fleet.set_replicas("default/a", [second.replica()])
     for status, body, headers in await asyncio.gather(*asking):
@@ -245,11 +245,11 @@ async def test_requests_wait_for_a_deployment_at_zero(router: Any, start_upstrea
     router.serve("a")
     asking = asyncio.ensure_future(router.translate())
     backend = router.state.fleet.backends["default/a"]
-    await until(lambda: backend.load().held == 1)
+    await until(lambda: backend.load().queued == 1)
     one = await start_upstream()
     router.state.fleet.set_replicas("default/a", [one.replica()])
     assert (await asking)[1] == {"by": "one"}
-    assert backend.load().held == 0
+    assert backend.load().queued == 0
 
 
 async def test_a_client_that_leaves_the_queue_is_forgotten(router: Any, until: Any) -> None:

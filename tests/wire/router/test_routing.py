@@ -136,7 +136,7 @@ async def test_the_load_is_told_as_the_contract_has_it(router: Any, start_upstre
     asking = [asyncio.ensure_future(router.translate()) for _ in range(3)]
     await until(lambda: len(fleet.backends["default/a"].queue) == 2)
     async with asyncio.timeout(10):
-        while not (line := await anext(lines)).deployments or line.deployments["default/a"].held != 2:
+        while not (line := await anext(lines)).deployments or line.deployments["default/a"].queued != 2:
             pass
     assert line.deployments["default/a"].in_flight == 1
     let_go.set()

@@ -37,9 +37,6 @@ class Account:
     """What one key, or one client's address, has used.
 
     Args:
-        name: Of the key.
-        limits: What it may use.
-        now_s: Monotonic seconds.
         counted: Whether its usage is counted; that of an address is not.
     """
 
@@ -69,8 +66,8 @@ class Account:
         """Take one request from the buckets of this router.
 
         Raises:
-            RateLimitedError: It comes too early.
-            QuotaError: The characters are used up.
+            RateLimitedError: The rate is exceeded.
+            QuotaError: The quota is used up.
         """
         limit, used = self.limits.character_limit, self.characters + self.reserved
         if limit is not None and used + characters > limit:
@@ -93,8 +90,8 @@ class Account:
             counter: Counts for all routers what is charged; None counts here alone.
 
         Raises:
-            RateLimitedError: It comes too early.
-            QuotaError: The characters are used up.
+            RateLimitedError: The rate is exceeded.
+            QuotaError: The quota is used up.
         """
         self.take(characters, now_s)
         self.reserved += characters
@@ -103,12 +100,7 @@ class Account:
         return Charge(self, characters, counter)
 
     def settle(self, reserved: int, characters: int) -> None:
-        """Release a reservation of this router.
-
-        Args:
-            reserved: By the request.
-            characters: That were translated; negative where earlier ones are taken back.
-        """
+        """Release a reservation of this router."""
         self.reserved -= reserved
         if self._characters is not None:
             self._characters.take(characters - reserved)
@@ -184,7 +176,7 @@ def quota_exceeded(used: int, limit: int, characters: int) -> QuotaError:
 
 
 def rate_limited(what: str, wait_s: float) -> RateLimitedError:
-    """The error of a request that comes too early."""
+    """The error of a request that exceeds its rate."""
     return RateLimitedError(f"too many {what} with this key", math.ceil(wait_s))
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 
+from cachetools import LRUCache
+
 from dragoman_protocols.errors import KeyRefusedError
-from dragoman_protocols.keys import key_in_body, key_in_head
+from dragoman_protocols.keys import key_in_head
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
 from dragoman_router.access.keys import Key, KeyRing
 from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
 
-REMEMBERED_CLIENTS = 10_000
-"""Addresses whose rate is kept; the one used least recently is dropped first."""
+MAX_ADDRESSES = 10_000
+"""Maximum number of addresses whose rate is kept."""
 
 ADDRESSES = "address"
 """Before a slash in the name of an address; names of keys are names of files and have no slash."""
@@ -26,8 +27,6 @@ class Gate:
     Args:
         ring: The keys; None requires none.
         anonymous_requests_per_s: Rate of one client's address if there are no keys; None is without limit.
-        usage: Reserves what requests use.
-        clock: Monotonic seconds.
     """
 
     def __init__(
@@ -39,16 +38,16 @@ class Gate:
     ) -> None:
         self._ring = ring
         self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
-        self._clients: OrderedDict[str, Account] = OrderedDict()
+        self._clients: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
         self._usage, self._clock = usage, clock
 
     @property
-    def asks_for_keys(self) -> bool:
-        """Whether a key is needed."""
+    def requires_keys(self) -> bool:
+        """Whether requests need a key."""
         return self._ring is not None
 
     def early(self, request: Request) -> None:
-        """Refuse a wrong key before the body is read; one that the body may bring is waited for.
+        """Check the key in the head of a request; a body may still have one.
 
         Raises:
             KeyRefusedError: A key was sent, and it is not known.
@@ -57,21 +56,8 @@ class Gate:
             request.key_name = self._ring.find(key).name
 
     def lacks_key(self, request: Request) -> bool:
-        """Whether a key is needed and was not found yet."""
+        """Whether a key is required and was not found yet."""
         return self._ring is not None and request.key_name is None
-
-    def late(self, request: Request, field: str | None) -> None:
-        """Check the key that the body brings, before anything else of it is read.
-
-        Args:
-            request: Its body is there.
-            field: Where its API has the key in a body; None where it has none there.
-
-        Raises:
-            KeyMissingError: There is none.
-            KeyRefusedError: It is not known.
-        """
-        self.check(request, None if field is None else key_in_body(request, field))
 
     def check(self, request: Request, key: bytes | None) -> None:
         """Check a key that was found.
@@ -84,10 +70,10 @@ class Gate:
             request.key_name = self._ring.find(key).name
 
     def known(self, request: Request) -> Key | None:
-        """The key of a request whose key was checked; None where none is asked for.
+        """The key of a request whose key was checked; None where none is required.
 
         Raises:
-            KeyRefusedError: It was taken away meanwhile.
+            KeyRefusedError: It was removed meanwhile.
         """
         if self._ring is None:
             return None
@@ -104,8 +90,8 @@ class Gate:
 
         Raises:
             KeyRefusedError: The key was removed meanwhile.
-            RateLimitedError: It comes too early.
-            QuotaError: The key is used up.
+            RateLimitedError: The rate is exceeded.
+            QuotaError: The quota is used up.
         """
         key = self.known(request)
         if key is None:
@@ -125,8 +111,4 @@ class Gate:
         if account is None:
             name = f"{ADDRESSES}/{address}"
             account = self._clients[address] = Account(name, self._anonymous, self._clock(), counted=False)
-            if len(self._clients) > REMEMBERED_CLIENTS:
-                self._clients.popitem(last=False)
-        else:
-            self._clients.move_to_end(address)
         return account

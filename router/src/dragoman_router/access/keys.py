@@ -1,6 +1,6 @@
 """API keys: from files, as a Secret is mounted; in memory only as hashes.
 
-Each file of the directory is one key; its name is the name by which metrics and usage know it. It holds the key
+Each file of the directory is one key; metrics and usage have its name. It contains the key
 alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000}`.
 """
 
@@ -20,7 +20,7 @@ from dragoman_router.access.accounts import Account
 from dragoman_router.access.rates import Limits
 from dragoman_router.errors import SettingsError
 
-SHORTEST = 8
+MIN_KEY_CHARS = 8
 KEY_NEEDED = "an API key is required; send it in the way of your client's API"
 
 
@@ -33,13 +33,7 @@ class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
 
 
 class Key:
-    """One key that is known: its name and its account.
-
-    Args:
-        name: Of its file.
-        digest: Of the key itself.
-        account: What it has used.
-    """
+    """One key that is known: its name and its account."""
 
     __slots__ = ("account", "digest", "name")
 
@@ -48,12 +42,7 @@ class Key:
 
 
 class KeyRing:
-    """All keys.
-
-    Args:
-        directory: Where their files are.
-        clock: Monotonic seconds.
-    """
+    """All keys."""
 
     def __init__(self, directory: Path, clock: Callable[[], float]) -> None:
         self._directory = directory
@@ -86,7 +75,7 @@ class KeyRing:
             key, limits = _parsed(name, text)
             digest = self._digest(key.encode())
             if digest in found:
-                raise SettingsError(f"keys: {name} and {found[digest][0]} hold the same key")
+                raise SettingsError(f"keys: {name} and {found[digest][0]} contain the same key")
             found[digest] = name, limits
         self._keys = {
             digest: Key(name, digest, self._account(name, limits)) for digest, (name, limits) in found.items()
@@ -104,7 +93,7 @@ class KeyRing:
     def find(self, presented: bytes | None) -> Key:
         """The key that was sent.
 
-        The look-up goes by a salted hash, and compares in constant time: how long it takes says nothing of a key.
+        Keys are found by a salted hash and compared in constant time, so that the time reveals nothing of a key.
 
         Raises:
             KeyMissingError: None was.
@@ -142,8 +131,8 @@ def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
             entry = _KeyFile(stripped.decode())
         except UnicodeDecodeError as error:
             raise SettingsError(f"keys: {name} is not UTF-8 (byte {error.start})") from None
-    if len(entry.key) < SHORTEST:
-        raise SettingsError(f"keys: {name} holds fewer than {SHORTEST} characters")
+    if len(entry.key) < MIN_KEY_CHARS:
+        raise SettingsError(f"keys: {name} has fewer than {MIN_KEY_CHARS} characters")
     for rate in (entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s):
         if rate is not None and rate <= 0:
             raise SettingsError(f"keys: {name} has a limit that is not positive")

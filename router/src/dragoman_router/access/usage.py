@@ -31,8 +31,8 @@ class SharedUsage(Counter, Protocol):
             The characters that are charged then, those that are not sent yet included.
 
         Raises:
-            RateLimitedError: It comes too early.
-            QuotaError: The characters are used up.
+            RateLimitedError: The rate is exceeded.
+            QuotaError: The quota is used up.
             StateError: There was no answer; the reservation may have been made.
         """
         ...
@@ -64,7 +64,6 @@ class Calendar:
 
     Args:
         first_day: Of the month on which periods begin, 1 to 28.
-        seconds: Since the epoch.
     """
 
     def __init__(self, first_day: int, seconds: Callable[[], float] = time.time) -> None:
@@ -90,8 +89,6 @@ class Usage:
     """Usage of accounts.
 
     Args:
-        calendar: The current period.
-        clock: Monotonic seconds.
         shared: Usage of all routers; None: this router counts for itself, since its start.
     """
 

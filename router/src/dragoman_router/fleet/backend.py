@@ -30,8 +30,6 @@ class Endpoint:
     """A replica, and what this router measures of it.
 
     Args:
-        replica: As its source describes it.
-        now_s: Monotonic seconds.
         waited: Whether it joins others, so that it starts with a small share.
     """
 
@@ -109,9 +107,6 @@ class Backend:
     """One deployment with its replicas and its queue.
 
     Args:
-        deployment: As its source describes it.
-        limits: Of its queue.
-        chance: Randomness of choices.
         on_ejected: Called with a replica that was ejected.
         departed: Gets removed replicas with requests in flight.
     """
@@ -156,8 +151,8 @@ class Backend:
         """The load that is reported to the autoscaler."""
         oldest_s = self.queue.oldest_since_s()
         return DeploymentLoad(
-            held=self.queued,
-            oldest_held_s=0.0 if oldest_s is None else round(max(0.0, self._loop.time() - oldest_s), 3),
+            queued=self.queued,
+            oldest_queued_s=0.0 if oldest_s is None else round(max(0.0, self._loop.time() - oldest_s), 3),
             in_flight=self.in_flight,
         )
 
@@ -165,17 +160,17 @@ class Backend:
         """Apply the source's list; returns the replicas that started to terminate."""
         now_s = self._loop.time()
         before, first = self.endpoints, not self.endpoints
-        self.endpoints, leaving = {}, []
+        self.endpoints, terminating = {}, []
         for replica in replicas:
             name = f"{replica.address}/{replica.uid}"
             known = before.pop(name, None)
             if known is None:
                 known = Endpoint(replica, now_s, waited=not first)
                 if replica.terminating:
-                    leaving.append(known)
+                    terminating.append(known)
             else:
                 if replica.terminating and not known.replica.terminating:
-                    leaving.append(known)
+                    terminating.append(known)
                 if replica.ready and not known.replica.ready:
                     known.ready_since_s = now_s
                     known.health = HEALTHY
@@ -183,10 +178,10 @@ class Backend:
                 known.replica = replica
             self.endpoints[name] = known
         self.by_tag = {endpoint.tag: endpoint for endpoint in self.endpoints.values()}
-        for gone in before.values():
-            self._depart(gone)
+        for removed in before.values():
+            self._depart(removed)
         self.refresh_available()
-        return leaving
+        return terminating
 
     def refresh_available(self) -> None:
         """Update which replicas may get requests, and dispatch queued ones."""

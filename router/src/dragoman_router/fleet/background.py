@@ -19,7 +19,7 @@ SWEEP_S = 1.0
 PROBE_TIMEOUT_S = 2.0
 UNRESPONSIVE_S = 2.0
 """After this time without any response while requests wait, the readiness probe of a replica is sent: it may be
-computing, its process may be stopped, or its node gone."""
+computing, its process may be stopped, or its node lost."""
 UNRESPONSIVE_PROBES = 2
 """Probes without any response after which its requests are retried elsewhere."""
 CONFIRM_ATTEMPTS = 3
@@ -27,12 +27,7 @@ CONFIRM_PAUSE_S = 0.3
 
 
 class BackgroundTasks:
-    """Background tasks, until closed.
-
-    Args:
-        fleet: The deployments.
-        router_id: Name of this router.
-    """
+    """Background tasks, until closed."""
 
     def __init__(self, fleet: Fleet, router_id: str) -> None:
         self._fleet = fleet
@@ -99,7 +94,7 @@ class BackgroundTasks:
             self._start(self._examine(endpoint, backend))
 
     async def _confirm(self, backend: Backend, endpoint: Endpoint) -> None:
-        """Confirm to a terminating replica that it gets no new requests; it may not support this, or be gone."""
+        """Confirm to a terminating replica that it gets no new requests; it may not support this, or have ended."""
         for _ in range(CONFIRM_ATTEMPTS):
             status = await self._probe_request(endpoint, "POST", DRAINED_PATH)
             if status is not None:
@@ -129,11 +124,11 @@ class BackgroundTasks:
         """Close idle connections, and update the shares of new replicas."""
         while True:
             await asyncio.sleep(SWEEP_S)
-            for gone in list(self._fleet.departed):
-                gone.pool.sweep()
-                self._examine_if_unresponsive(gone, None)
-                if not gone.in_flight:
-                    self._fleet.departed.discard(gone)
+            for removed in list(self._fleet.departed):
+                removed.pool.sweep()
+                self._examine_if_unresponsive(removed, None)
+                if not removed.in_flight:
+                    self._fleet.departed.discard(removed)
             for backend in list(self._fleet.backends.values()):
                 now_s = self._loop.time()
                 for endpoint in backend.endpoints.values():
@@ -141,4 +136,4 @@ class BackgroundTasks:
                         endpoint.weigh(now_s)
                     endpoint.pool.sweep()
                     self._examine_if_unresponsive(endpoint, backend)
-                await asyncio.sleep(0)  # Ten thousand replicas at once would hold up requests.
+                await asyncio.sleep(0)  # Ten thousand replicas at once would block requests.

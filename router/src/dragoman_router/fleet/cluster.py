@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from kubernetes.aio import client
-
 from dragoman_contract.kubernetes import API_VERSION, KIND, LABEL_DEPLOYMENT, PLURAL
 from dragoman_kube import config, errors
 from dragoman_kube.client import connect
@@ -33,7 +31,6 @@ class Deployments:
     """Puts TranslationDeployments into the fleet.
 
     Args:
-        fleet: The fleet.
         scope: Namespace; empty is all of them.
     """
 
@@ -109,7 +106,11 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
     Raises:
         ClusterError: There is no cluster to connect to, or its credentials cannot be read.
     """
-    async with connect(await configuration()) as kube, asyncio.TaskGroup() as group:
+    try:
+        configuration = await config.configuration()
+    except errors.ClusterError as error:
+        raise ClusterError(f"{error}, or give --static") from error
+    async with connect(configuration) as kube, asyncio.TaskGroup() as group:
         watches: list[ListWatch] = []
         for namespace in settings.namespaces or ("",):
             followed: list[tuple[Kind, str, Sink]] = [
@@ -138,15 +139,3 @@ async def follow(settings: Settings, fleet: Fleet, metrics: Metrics) -> None:
             len(fleet.backends),
             sum(len(backend.endpoints) for backend in fleet.backends.values()),
         )
-
-
-async def configuration() -> client.Configuration:
-    """Address and credentials of the cluster; see `dragoman_kube.config`.
-
-    Raises:
-        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
-    """
-    try:
-        return await config.configuration()
-    except errors.ClusterError as error:
-        raise ClusterError(f"{error}, or give --static") from error

@@ -1,6 +1,6 @@
 """HTTP/1.1 client for replicas: kept connections, one exchange at a time on each, llhttp as the parser.
 
-Not a general client, because none reports how far a failed exchange had come, which decides whether it is retried.
+Not a general client, because none reports how far a failed exchange had progressed, which decides on retries.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 import httptools
 
 CONNECT_TIMEOUT_S = 2.0
-"""Within a cluster a connection takes a millisecond; a node that is gone drops the attempt."""
+"""Within a cluster a connection takes a millisecond; a lost node drops the attempt."""
 IDLE_S = 30.0
 """Shorter than pods keep an idle connection (75 s), so that the router closes it."""
 MAX_IDLE = 256
@@ -31,7 +31,6 @@ class ExchangeError(Exception):
     """An exchange without a response.
 
     Args:
-        message: Why.
         connected: Whether the request may have reached the replica.
         timed_out: Whether its deadline passed.
     """
@@ -43,11 +42,7 @@ class ExchangeError(Exception):
 
 
 class Reply:
-    """The response to one request: its head, and its body either complete or streamed.
-
-    Args:
-        connection: That the rest of it comes from.
-    """
+    """The response to one request: its head, and its body either complete or streamed."""
 
     __slots__ = (
         "_chunks",
@@ -80,7 +75,7 @@ class Reply:
         return self._size
 
     def end(self, error: ExchangeError | None = None) -> None:
-        """The end; `error` where more should have come."""
+        """The end; `error` where the response is incomplete."""
         self._ended, self._error = True, error
         self._wake()
 
@@ -113,11 +108,7 @@ class Reply:
 
 
 class Connection(asyncio.Protocol):
-    """One TCP connection to a replica.
-
-    Args:
-        loop: The running loop.
-    """
+    """One TCP connection to a replica."""
 
     __slots__ = (
         "_bodyless", "_error", "_head", "_head_size", "_keep", "_length", "_loop", "_parser", "_paused", "_reply",
@@ -145,7 +136,7 @@ class Connection(asyncio.Protocol):
 
         Args:
             head: Request line and headers, with their empty line.
-            body: As long as the head says.
+            body: Of the length in the head.
             deadline_s: When `expire` ends it, on the loop's clock.
 
         Raises:
@@ -296,12 +287,7 @@ class Connection(asyncio.Protocol):
 
 
 class Pool:
-    """Connections to one address; the one used last is reused first, so that the others age out.
-
-    Args:
-        host: IP address.
-        port: TCP port.
-    """
+    """Connections to one address; the one used last is reused first, so that the others age out."""
 
     __slots__ = ("_answered_s", "_busy", "_closed", "_idle", "_loop", "host", "port")
 
@@ -320,7 +306,7 @@ class Pool:
 
         Args:
             head: Request line and headers, with their empty line.
-            body: As long as the head says.
+            body: Of the length in the head.
             deadline_s: When `sweep` ends it, on the loop's clock.
             fresh: Whether to open a new connection.
 

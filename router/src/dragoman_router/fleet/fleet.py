@@ -20,12 +20,7 @@ def _ignore(backend: Backend, endpoint: Endpoint) -> None:
 
 
 class Fleet:
-    """Every deployment that this router knows.
-
-    Args:
-        limits: Of each deployment's queue.
-        chance: Randomness of choices.
-    """
+    """Every deployment that this router knows."""
 
     def __init__(self, limits: QueueLimits, chance: Random) -> None:
         self.backends: dict[str, Backend] = {}

@@ -1,4 +1,4 @@
-"""Reads objects of the Kubernetes API into deployments and replicas; what they cannot say is left at its default."""
+"""Reads objects of the Kubernetes API into deployments and replicas; missing fields get their defaults."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def deployment(manifest: Manifest) -> Deployment:
     except ValidationError as error:
         raise ClusterError(f"{key_of(manifest)}: spec.languages: {error.errors()[0]['msg']}") from error
     sequences = _number((spec.get("engine") or {}).get("maxNumSeqs"), 1, MAX_IN_FLIGHT)
-    most = DEFAULT_MAX_IN_FLIGHT if sequences is None else sequences * IN_FLIGHT_PER_SEQUENCE
-    said_most = _number(annotations.get(MAX_IN_FLIGHT_ANNOTATION), 1, MAX_IN_FLIGHT)
+    limit = DEFAULT_MAX_IN_FLIGHT if sequences is None else sequences * IN_FLIGHT_PER_SEQUENCE
+    annotated = _number(annotations.get(MAX_IN_FLIGHT_ANNOTATION), 1, MAX_IN_FLIGHT)
     weight = _number(annotations.get(WEIGHT_ANNOTATION), 0, MAX_WEIGHT)
     return Deployment(
         key=key_of(manifest),
         languages=languages,
         weight=DEFAULT_WEIGHT if weight is None else weight,
-        max_in_flight=most if said_most is None else said_most,
+        max_in_flight=limit if annotated is None else annotated,
     )
 
 
@@ -100,10 +100,10 @@ def _port(ports: Sequence[Manifest]) -> int:
     )
 
 
-def _number(said: object, least: int, most: int) -> int | None:
-    """A whole number within bounds; None where there is none, or none such."""
+def _number(value: object, minimum: int, maximum: int) -> int | None:
+    """A whole number within bounds; None where the value is none."""
     try:
-        number = int(str(said))
+        number = int(str(value))
     except ValueError:
         return None
-    return number if least <= number <= most else None
+    return number if minimum <= number <= maximum else None

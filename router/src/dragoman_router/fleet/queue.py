@@ -31,14 +31,7 @@ class QueueLimits:
 
 
 class QueuedRequest(Generic[T]):
-    """One request in the queue.
-
-    Args:
-        caller: Name of the client.
-        size_bytes: Of its body.
-        since_s: When it was queued.
-        request: Its payload.
-    """
+    """One request in the queue."""
 
     __slots__ = ("caller", "request", "since_s", "size_bytes")
 
@@ -47,11 +40,7 @@ class QueuedRequest(Generic[T]):
 
 
 class FairQueue(Generic[T]):
-    """The queued requests of one deployment.
-
-    Args:
-        limits: Its bounds.
-    """
+    """The queued requests of one deployment."""
 
     def __init__(self, limits: QueueLimits) -> None:
         self.limits = limits

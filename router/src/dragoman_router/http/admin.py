@@ -29,13 +29,7 @@ def load_of(fleet: Fleet, draining: bool) -> RouterLoad:
 
 
 def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> web.Application:
-    """Probes, metrics and load.
-
-    Args:
-        fleet: The deployments.
-        metrics: For `/metrics`.
-        draining: Whether this router drains.
-    """
+    """Probes, metrics and load."""
 
     async def live(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")

@@ -29,6 +29,7 @@ from dragoman_protocols.errors import (
     OverloadedError,
     RequestError,
 )
+from dragoman_protocols.keys import key_in_body
 from dragoman_protocols.routes import api_of, may_have_key_in_body, recognise, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
@@ -74,12 +75,7 @@ class ClientDisconnectedError(Exception):
 
 
 class App:
-    """The application.
-
-    Args:
-        state: Its parts.
-        settings: Limits.
-    """
+    """The application."""
 
     def __init__(self, state: State, settings: Settings) -> None:
         self._state = state
@@ -141,7 +137,8 @@ class App:
                 await self._read_body(request, receive, limit)
                 endpoint = with_body(endpoint, request)
                 if keyless is not None:
-                    keyless.late(request, endpoint.api.key_field)
+                    field = endpoint.api.key_field
+                    keyless.check(request, None if field is None else key_in_body(request, field))
             if kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.
@@ -191,12 +188,6 @@ class App:
     ) -> None:
         """Read the body into the request; the connection limits its time.
 
-        Args:
-            request: Its head.
-            receive: ASGI's.
-            max_bytes: Maximum size.
-            feed: Called with each part.
-
         Raises:
             BodyTooLargeError: It is longer than `max_bytes`.
             OverloadedError: The memory for bodies is used up.
@@ -238,7 +229,7 @@ class App:
         if kind in PEEKED and endpoint.peek is not None:
             peek = endpoint.peek(request, state.fleet.catalogue.offer())
         caller, charge = request.client, None
-        if state.gate is not None and (endpoint.needs_key or not state.gate.asks_for_keys):
+        if state.gate is not None and (endpoint.needs_key or not state.gate.requires_keys):
             caller, charge = await state.gate.admit(request, peek.characters)
         characters = 0
         try:
@@ -299,7 +290,7 @@ class App:
             state.fleet.catalogue.pairs(),
             state.fleet.catalogue.models(),
             Limits(None, self._settings.max_body_bytes),
-            gate is not None and gate.asks_for_keys,
+            gate is not None and gate.requires_keys,
             usage=usage,
         )
         assert endpoint.respond is not None
@@ -376,7 +367,7 @@ def read_head(scope: Scope) -> Request:
 def charged(reply: Reply, peek: Peek) -> int:
     """The characters that a replica's answer is charged for; none where it is an error.
 
-    The pod counts them, as it knows what it translated. The router's own count holds for older pods, which do not.
+    The pod counts them, as it knows what it translated; without its header the router's own count is used.
     """
     if reply.status >= 400:
         return 0
@@ -388,11 +379,11 @@ def charged(reply: Reply, peek: Peek) -> int:
 
 @lru_cache(maxsize=256)
 def _reason(reason: str, attempts: int, queued_s: float, detected: str | None) -> bytes:
-    said = reason if reason == DOCUMENT else f"{reason}; least-in-flight"
+    text = reason if reason == DOCUMENT else f"{reason}; least-in-flight"
     if attempts > 1:
-        said += f"; attempts={attempts}"
+        text += f"; attempts={attempts}"
     if queued_s:
-        said += f"; queued={queued_s:.2f}s"
+        text += f"; queued={queued_s:.2f}s"
     if detected is not None:
-        said += f"; detected={detected}"
-    return said.encode()
+        text += f"; detected={detected}"
+    return text.encode()

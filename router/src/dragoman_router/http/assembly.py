@@ -28,11 +28,6 @@ def assemble(
 ) -> tuple[App, State]:
     """The application and what it is made of; the fleet is empty until a source fills it.
 
-    Args:
-        settings: Bounds.
-        ring: API keys; None requires none.
-        shared: State of all routers; None: this router keeps its own.
-
     Raises:
         SettingsError: The directory for glossaries cannot be used.
     """

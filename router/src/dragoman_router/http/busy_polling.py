@@ -15,7 +15,6 @@ class BusyPolling:
 
     Args:
         for_s: Seconds after the last request.
-        loop: To keep awake.
     """
 
     def __init__(self, for_s: float, loop: AbstractEventLoop) -> None:

@@ -17,9 +17,9 @@ def owner(fleet: Fleet, document_id: str | None, deployment: str | None) -> tupl
     """The replica that has a document.
 
     Args:
-        fleet: Where to look.
-        document_id: As a pod gave it out; None for what has not the shape of one.
-        deployment: `NAMESPACE/NAME` where one was asked for by name.
+        fleet: All deployments.
+        document_id: As a pod gave it out; None where it does not have the form of an id.
+        deployment: `NAMESPACE/NAME` where the request names one.
 
     Raises:
         UnknownDocumentError: There is none.
@@ -31,7 +31,7 @@ def owner(fleet: Fleet, document_id: str | None, deployment: str | None) -> tupl
 
 
 async def fetch(job: Job, backend: Backend, endpoint: Endpoint) -> Answered:
-    """Ask the replica, whatever its state; once more on a new connection where a kept one broke.
+    """Send the request to the replica in any state; retry once on a new connection where a kept one broke.
 
     Raises:
         UpstreamError: It did not answer.

@@ -15,19 +15,14 @@ class Job:
 
     Args:
         head: Request line and headers for a replica.
-        body: Its body.
-        keys: Deployments that may answer.
         caller: Name of the client; clients take turns in the queue.
         deadline_s: On the loop's clock; time in which its deployment has no available replica is added.
         glossaries: Those that its head names, for replicas that lack them.
         budget_s: Seconds that it had when it arrived.
         tried: Replicas that failed since it was last queued.
         broken: Attempts whose connection was lost.
-        attempts: All attempts.
-        queued_s: Time in the queue.
         own_limit: Whether the client set the deadline; nothing is added then.
         sends_tag: Whether the replica receives its tag.
-        attached: How often its glossaries were attached.
     """
 
     head: bytes

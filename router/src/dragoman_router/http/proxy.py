@@ -85,9 +85,7 @@ class HeadWriter:
     """Writes the heads of forwarded requests.
 
     Args:
-        router_id: Name of this router.
         dropped_headers: Headers that no replica gets.
-        chance: Randomness of trace ids.
     """
 
     def __init__(self, router_id: str, dropped_headers: frozenset[bytes], chance: Random) -> None:
@@ -138,12 +136,7 @@ class HeadWriter:
 
 
 def traceparent(given: bytes | None, chance: Random) -> bytes:
-    """The W3C trace context to forward (https://www.w3.org/TR/trace-context/).
-
-    Args:
-        given: As it came; kept if it is valid, because the router makes no span of its own.
-        chance: Randomness of a new one.
-    """
+    """The W3C trace context to forward (https://www.w3.org/TR/trace-context/)."""
     if given is not None and FORM.fullmatch(given):
         return given
     ids = (chance.getrandbits(192) | _NOT_ZERO).to_bytes(24, "big").hex()
@@ -151,13 +144,7 @@ def traceparent(given: bytes | None, chance: Random) -> bytes:
 
 
 class Proxy:
-    """Forwards requests.
-
-    Args:
-        fleet: The deployments.
-        metrics: Counts.
-        chance: Randomness of choices.
-    """
+    """Forwards requests."""
 
     def __init__(self, fleet: Fleet, metrics: Metrics, chance: Random) -> None:
         self._fleet = fleet

@@ -25,11 +25,7 @@ MAX_HEADERS = 256
 
 
 class Certificates:
-    """TLS certificate and key from files.
-
-    Args:
-        settings: Names the files.
-    """
+    """TLS certificate and key from files."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -56,14 +52,7 @@ class Certificates:
 
 
 def http_server(app: App, state: State, settings: Settings, certificates: Certificates | None) -> Server:
-    """The server for clients.
-
-    Args:
-        app: The application.
-        state: Counts write timeouts.
-        settings: Limits.
-        certificates: TLS, if any.
-    """
+    """The server for clients."""
     limits = RequestLimits(HEAD_BYTES, MAX_HEADERS, HEAD_BYTES, settings.body_timeout_s)
     server = make_server(
         app,
@@ -79,14 +68,7 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
 
 
 class Router:
-    """One router's HTTP server, from start to end.
-
-    Args:
-        app: The application.
-        state: Records the drain.
-        settings: Times of the drain.
-        certificates: TLS, if any.
-    """
+    """One router's HTTP server, from start to end."""
 
     def __init__(self, app: App, state: State, settings: Settings, certificates: Certificates | None) -> None:
         self._state = state
@@ -100,9 +82,6 @@ class Router:
 
         It listens only once the deployments are known: a refused client connects to another router, an accepted one
         would get an error.
-
-        Args:
-            at: A bound socket.
 
         Raises:
             SettingsError: The server did not start.

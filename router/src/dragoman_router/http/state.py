@@ -25,13 +25,7 @@ class State:
     """The parts and the state of a running router.
 
     Args:
-        fleet: Deployments.
-        proxy: Forwards requests.
         gate: Keys and rates; None: neither is configured.
-        metrics: Counts.
-        detect: Detects languages.
-        heads: Writes heads for replicas.
-        glossaries: Those that clients created here.
         body_bytes: Memory that the bodies of all requests take.
         draining: Whether this router terminates.
         drained: Whether the drain timed out; requests that are cancelled from then on get 503.

@@ -20,8 +20,6 @@ class UploadReader:
     """Parses a form as it arrives.
 
     Args:
-        request: Its head.
-        endpoint: Names the field of the key.
         keyless: Checks the key in the form; None: none is required, or it was in the head.
         max_bytes_before_key: Maximum size of what precedes the key.
     """

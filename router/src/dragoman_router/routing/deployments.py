@@ -15,12 +15,7 @@ class Replica:
     """One engine pod.
 
     Args:
-        name: The pod's name; with a static file its address.
-        host: IP address.
-        port: TCP port.
-        ready: Whether it may get requests.
-        terminating: Whether it is terminating.
-        uid: Tells a pod from a later one of the same name and address.
+        uid: Distinguishes a pod from a later one of the same name and address.
     """
 
     name: str

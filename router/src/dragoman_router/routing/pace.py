@@ -19,11 +19,7 @@ class QueueDrainRate:
         self._taken_s: deque[float] = deque(maxlen=MAX_TAKEN)
 
     def took(self, now_s: float) -> None:
-        """A queued request was sent to a replica.
-
-        Args:
-            now_s: Monotonic seconds.
-        """
+        """A queued request was sent to a replica."""
         taken_s = self._taken_s
         taken_s.append(now_s)
         while len(taken_s) > MIN_TAKEN and taken_s[0] < now_s - WINDOW_S:
@@ -45,10 +41,6 @@ class QueueDrainRate:
 
         While all replicas are busy, as many are answered a second as are sent to them; so those in flight take
         `in_flight / per_s` seconds (Little's law), the queue `length / per_s`.
-
-        Args:
-            left_s: Seconds until the deadline of the request.
-            in_flight: Requests at the replicas.
 
         Returns:
             Requests; infinite while the rate is not known.

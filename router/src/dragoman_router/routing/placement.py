@@ -68,7 +68,6 @@ class Placement(NamedTuple):
     """Where a request may go.
 
     Args:
-        keys: Deployments, one of which gets it.
         reason: Why, in a word.
         detected: The source language where it had to be detected; several with commas between.
     """

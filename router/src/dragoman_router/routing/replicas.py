@@ -64,12 +64,7 @@ def choose(replicas: Sequence[Choosable], max_in_flight: int, first: float, seco
 
 
 def weight(ready_for_s: float, error_ratio: float) -> float:
-    """A replica's share against a healthy one that has been ready for long: 1 at most.
-
-    Args:
-        ready_for_s: Seconds since it became ready.
-        error_ratio: Recent share of requests that it failed, 0 to 1.
-    """
+    """A replica's share against a healthy one that has been ready for long: 1 at most."""
     ramp = min(1.0, RAMP_FROM + (1 - RAMP_FROM) * max(0.0, ready_for_s) / RAMP_S)
     return max(WORST_WEIGHT, ramp * (1 - error_ratio) ** 2)
 

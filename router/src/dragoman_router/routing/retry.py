@@ -19,7 +19,7 @@ MAX_BROKEN = 3
 
 
 class Failure(Enum):
-    """How far an attempt had come."""
+    """How far an attempt had progressed."""
 
     CONNECT_FAILED = "connect_failed"
     """There was no connection."""
@@ -32,11 +32,7 @@ class Failure(Enum):
 
 
 class RetryBudget:
-    """Retries that may follow real work.
-
-    Args:
-        now_s: Monotonic seconds.
-    """
+    """Retries that may follow real work."""
 
     def __init__(self, now_s: float) -> None:
         self._balance = RESERVE
@@ -44,12 +40,7 @@ class RetryBudget:
         self._requests = 0
 
     def withdraw(self, requests: int, now_s: float) -> bool:
-        """Whether a retry may be made; it is then accounted for.
-
-        Args:
-            requests: That have arrived since the start.
-            now_s: Monotonic seconds.
-        """
+        """Whether a retry may be made; it is then accounted for."""
         earned = (requests - self._requests) * SHARE_RATIO + max(0.0, now_s - self._at_s) * RESERVE_PER_S
         self._balance = min(RESERVE, self._balance + earned)
         self._requests, self._at_s = requests, now_s

@@ -40,10 +40,7 @@ class UnreachableError(GlossaryStoreError):
 class RedisGlossaries:
     """A `GlossaryStore`: each glossary is a hash, and one more hash has the outlines of all, for lists.
 
-    Every read is answered by the server, so that what one router has written holds for the next request at any other.
-
-    Args:
-        client: The server.
+    Every read is answered by the server, so that a change at one router applies to the next request at any other.
     """
 
     def __init__(self, client: StateClient) -> None:
@@ -106,7 +103,7 @@ class RedisGlossaries:
     async def packed(self, glossary_id: str) -> Packed:
         """One glossary as pods get it, as it is now.
 
-        While Redis does not answer, the revision that this router used last holds.
+        While Redis does not answer, the revision that this router used last is used.
 
         Raises:
             UnknownGlossaryError: There is none of this id.

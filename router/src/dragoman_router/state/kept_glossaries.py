@@ -67,9 +67,6 @@ class KeptGlossaries:
     async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
         """Glossaries as they are now, which is after every change that was answered.
 
-        Args:
-            glossary_ids: As a client names them.
-
         Raises:
             InvalidFieldError: One is no id.
             UnknownGlossaryError: One does not exist.

@@ -19,13 +19,7 @@ DRAIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """State in one server.
-
-    Args:
-        client: The server.
-        usage: Of keys.
-        glossaries: Of callers.
-    """
+    """State in one server."""
 
     client: StateClient
     usage: RedisUsage
@@ -51,10 +45,6 @@ class SharedState:
 
 async def open_state(settings: Settings, stack: AsyncExitStack) -> SharedState:
     """Connect to the server that the settings name.
-
-    Args:
-        settings: `state_url` is set.
-        stack: Closes the connections.
 
     Raises:
         StateError: The server refuses this router.

@@ -33,7 +33,6 @@ class Outbox:
     Args:
         send: Sends the items of a batch under its number; raises `StateError` if there was no answer.
         answering: Set while the server answers.
-        clock: Monotonic seconds.
     """
 
     def __init__(

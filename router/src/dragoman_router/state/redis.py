@@ -65,9 +65,6 @@ class StateClient:
 
     Args:
         url: `redis://`, `rediss://`, `valkey://` or `valkeys://`.
-        prefix: Of all keys.
-        timeout_s: To connect, and to answer.
-        metrics: Where errors and times are counted.
     """
 
     def __init__(self, url: str, prefix: str, timeout_s: float, metrics: StateMetrics) -> None:
@@ -99,7 +96,7 @@ class StateClient:
         return self.answering.is_set()
 
     async def connect(self) -> None:
-        """Wait for the server; a start goes on without it after `START_S`.
+        """Wait for the server; the router starts without it after `START_S`.
 
         Raises:
             StateRefusedError: It refuses the password, the user or the database.
@@ -130,10 +127,6 @@ class StateClient:
 
     async def call(self, operation: str, command: Callable[[], Awaitable[Found]]) -> Found:
         """The answer of one command.
-
-        Args:
-            operation: Label of the metric.
-            command: Sends it.
 
         Raises:
             StateError: There was none; the command may have been executed.

@@ -29,12 +29,7 @@ FLUSH_S = 0.25
 
 
 class RedisUsage:
-    """Usage and rates of all routers that share a server and a prefix.
-
-    Args:
-        client: The server.
-        router_id: This router's name.
-    """
+    """Usage and rates of all routers that share a server and a prefix."""
 
     def __init__(self, client: StateClient, router_id: str) -> None:
         self._client = client

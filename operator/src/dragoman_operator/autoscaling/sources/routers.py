@@ -109,7 +109,7 @@ class Routers:
                 self._reports[router] = self._clock(), load
                 for name, own in load.deployments.items():
                     namespace, _, deployment = name.partition("/")
-                    if own.held and deployment:
+                    if own.queued and deployment:
                         self._on_queued(Key(namespace, deployment))
 
 
@@ -126,6 +126,6 @@ def total_load(loads: Iterable[RouterLoad | None], name: str) -> TotalLoad:
             continue
         routers += 1
         if own := load.deployments.get(name):
-            queued, in_flight = queued + own.held, in_flight + own.in_flight
-            oldest_s = max(oldest_s, own.oldest_held_s)
+            queued, in_flight = queued + own.queued, in_flight + own.in_flight
+            oldest_s = max(oldest_s, own.oldest_queued_s)
     return TotalLoad(queued, oldest_s, in_flight, routers, not_reporting)
