@@ -22,16 +22,14 @@ from dragoman_devcluster.controllers.replica_sets import ReplicaSetController
 from dragoman_devcluster.controllers.scheduler import Scheduler
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.mirror import Mirror
-from dragoman_devcluster.node.context import Addresses, Devices, NodeContext
+from dragoman_devcluster.node.context import Addresses, Devices, Directories, NodeContext
 from dragoman_devcluster.node.credentials import Credentials, current_cluster
-from dragoman_devcluster.node.directories import Directories
 from dragoman_devcluster.node.launch import GPU
 from dragoman_devcluster.node.node import Node
 from dragoman_devcluster.options import NODE_NAME, ClusterOptions, count_gpus
 from dragoman_devcluster.proxy import ServiceProxy
 from dragoman_devcluster.servers.choice import choose_server
-from dragoman_devcluster.servers.keeping import keep
-from dragoman_devcluster.servers.server import HOST, ApiServer
+from dragoman_devcluster.servers.server import HOST, ApiServer, keep
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
 from dragoman_kube.events import EventRecorder, EventWriter

@@ -4,7 +4,6 @@ Alone: `python -m dragoman_devcluster.api --port 6443 --dir DIR` serves https://
 interrupted, with everything it keeps under DIR/api, and writes DIR/kubeconfig (TLS, bearer token) before it
 listens. `kubectl --kubeconfig DIR/kubeconfig get ns` works then; `/readyz` answers `ok` without a token.
 
-Inside another program: `async with server.running(ServerSettings(directory, port=0)) as url: …`.
 The bare ASGI application: `app.create_app(Store(directory), token=None)`.
 
 The node writes containers' output to DIR/logs/NAMESPACE/POD/CONTAINER.log; `kubectl logs` reads it there.

@@ -27,9 +27,9 @@ from dragoman_devcluster.api.errors import (
     UnauthorizedError,
     UnsupportedMediaTypeError,
 )
+from dragoman_devcluster.api.kinds import Registry
 from dragoman_devcluster.api.objects import Json, Object
 from dragoman_devcluster.api.presentation import Presentation, presentation
-from dragoman_devcluster.api.registry import Registry
 from dragoman_devcluster.api.request import Options, Target, parse_log_options, parse_options, parse_target
 from dragoman_devcluster.api.resources import Answer, Resources
 from dragoman_devcluster.api.selectors import Predicate, field_selector, label_selector

@@ -8,9 +8,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 
-from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.kinds import Kind, Registry
 from dragoman_devcluster.api.objects import Object
-from dragoman_devcluster.api.registry import Registry
 
 SERVER_VERSION = "v1.36.0+dragoman"
 """The Kubernetes release whose behaviour this API follows."""

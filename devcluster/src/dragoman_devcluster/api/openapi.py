@@ -9,9 +9,8 @@ import hashlib
 
 from dragoman_devcluster.api.builtin_schema import MODEL, model_schema
 from dragoman_devcluster.api.discovery import SERVER_VERSION
-from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.kinds import Kind, Registry
 from dragoman_devcluster.api.objects import Json, Object
-from dragoman_devcluster.api.registry import Registry
 
 _GVK = "x-kubernetes-group-version-kind"
 

@@ -1,6 +1,7 @@
-"""JSON patch and merge patch.
+"""JSON patches, merge patches, and strategic merge patches, whose lists merge by the keys that the schema names.
 
-Source: RFC 6902 and RFC 7386.
+Source: RFC 6902, RFC 7386 and
+https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import jsonpatch
 
 from dragoman_devcluster.api.errors import BadRequestError, InvalidError
 from dragoman_devcluster.api.objects import Json, Object, copied
+from dragoman_devcluster.api.structural import child_schema
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -55,3 +57,95 @@ def served(*, custom: bool) -> list[str]:
     """The patch formats that a kind accepts."""
     formats = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
     return formats if custom else [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH]
+
+
+_DIRECTIVE = "$patch"
+_ORDER, _DELETE, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys"
+
+
+def strategic_patch(schema: Object, obj: Object, patch: Json) -> Object:
+    """The object after a strategic merge patch of a kind with this schema."""
+    if not isinstance(patch, dict):
+        raise BadRequestError("a strategic merge patch has to be an object")
+    return cast(Object, _merged_by(schema, copied(obj), patch))
+
+
+def _merged_by(schema: Object, value: Json, patch: Json) -> Json:
+    if not isinstance(patch, dict):
+        return patch
+    if patch.get(_DIRECTIVE) == "replace":
+        return {key: item for key, item in patch.items() if key != _DIRECTIVE}
+    if patch.get(_DIRECTIVE) == "delete":
+        return {}
+    result = value if isinstance(value, dict) else {}
+    if _RETAIN in patch:
+        result = {key: item for key, item in result.items() if key in patch[_RETAIN]}
+    for key, change in patch.items():
+        if key.startswith((_ORDER, _DELETE)) or key in (_DIRECTIVE, _RETAIN):
+            continue
+        child = child_schema(schema, key) or {}
+        if change is None:
+            result.pop(key, None)
+        elif isinstance(change, list) and _merges(child):
+            order = patch.get(_ORDER + key) or change
+            result[key] = _merged_list(child, result.get(key) or [], change, order)
+        else:
+            result[key] = _merged_by(child, result.get(key), change)
+    for key, order in patch.items():
+        name = key.removeprefix(_ORDER)
+        if key != name and name not in patch:
+            known = result.get(name) or []
+            result[name] = _ordered(_merge_key(child_schema(schema, name) or {}), known, known, order)
+    for key, removed in patch.items():
+        if key.startswith(_DELETE):
+            name = key.removeprefix(_DELETE)
+            result[name] = [item for item in result.get(name) or [] if item not in removed]
+    return result
+
+
+def _merges(schema: Object) -> bool:
+    """Whether a list of this schema merges under strategic patches."""
+    return "merge" in str(schema.get("x-kubernetes-patch-strategy", ""))
+
+
+def _merge_key(schema: Object) -> str:
+    """The field by which a list's items are matched; "" for lists of scalars."""
+    return str(schema.get("x-kubernetes-patch-merge-key", ""))
+
+
+def _merged_list(schema: Object, value: list[Json], patch: list[Json], order: list[Json]) -> list[Json]:
+    key = _merge_key(schema)
+    if not key:
+        return _ordered(key, value + [item for item in patch if item not in value], value, order)
+    changes = [item for item in patch if isinstance(item, dict)]
+    if any(change.get(_DIRECTIVE) == "replace" and key not in change for change in changes):
+        return [change for change in changes if _DIRECTIVE not in change]
+    result = list(value)
+    for change in changes:
+        at = next((index for index, item in enumerate(result) if item.get(key) == change.get(key)), None)
+        if change.get(_DIRECTIVE) == "delete":
+            result = [item for item in result if item.get(key) != change.get(key)]
+        elif at is None:
+            result.append(_merged_by(schema["items"], {}, change))
+        else:
+            result[at] = _merged_by(schema["items"], result[at], change)
+    return _ordered(key, result, value, order)
+
+
+def _ordered(key: str, items: list[Json], before: list[Json], order: list[Json]) -> list[Json]:
+    """The items that the patch names in its order, and among them the others where they stood before."""
+
+    def identity(item: Json) -> Json:
+        return item.get(key) if key and isinstance(item, dict) else item
+
+    wanted, stood = [identity(entry) for entry in order], [identity(entry) for entry in before]
+    named = sorted(
+        (item for item in items if identity(item) in wanted), key=lambda item: wanted.index(identity(item))
+    )
+    others = [item for item in items if identity(item) not in wanted]
+    result = []
+    while named and others:
+        here, other = identity(named[0]), identity(others[0])
+        first = here in stood and other in stood and stood.index(other) < stood.index(here)
+        result.append(others.pop(0) if first else named.pop(0))
+    return result + named + others

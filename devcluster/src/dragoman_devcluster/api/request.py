@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dragoman_devcluster.api.errors import BadRequestError
-from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.kinds import Kind, Registry
 from dragoman_devcluster.api.pod_logs import LogOptions
-from dragoman_devcluster.api.registry import Registry
 
 
 @dataclass(frozen=True)

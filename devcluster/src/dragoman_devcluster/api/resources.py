@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from dragoman_devcluster.api import lifecycle, patches, strategies
 from dragoman_devcluster.api.admission import Admission
-from dragoman_devcluster.api.apply.managed import Manager, apply, track_update
 from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS, kinds_of, stored_version
 from dragoman_devcluster.api.errors import (
     AlreadyExistsError,
@@ -22,10 +21,10 @@ from dragoman_devcluster.api.errors import (
     qualified,
 )
 from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.managed_fields import Manager, apply, track_update
 from dragoman_devcluster.api.objects import Json, Object, get, parse_timestamp
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.store import Key, Store
-from dragoman_devcluster.api.strategic import strategic_patch
 
 Clock = Callable[[], datetime.datetime]
 
@@ -128,7 +127,7 @@ class Resources:
         elif media_type == patches.MERGE_PATCH:
             sent = patches.merge_patch(live, body)
         elif media_type == patches.STRATEGIC_PATCH and not kind.custom:
-            sent = strategic_patch(kind.schema, live, body)
+            sent = patches.strategic_patch(kind.schema, live, body)
         else:
             raise UnsupportedMediaTypeError(
                 "the body of the request was in an unknown format - accepted media types include: "

@@ -11,18 +11,17 @@ from pathlib import Path
 
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError, StartFailedError
 from dragoman_devcluster.node.backoff import should_restart
-from dragoman_devcluster.node.checks import Health, look_after
 from dragoman_devcluster.node.command import program
-from dragoman_devcluster.node.container_status import (
+from dragoman_devcluster.node.context import NodeContext
+from dragoman_devcluster.node.launch import Launch, prepare
+from dragoman_devcluster.node.pod_status import (
     ContainerView,
     running,
     terminated,
     termination_message,
     waiting,
 )
-from dragoman_devcluster.node.context import NodeContext
-from dragoman_devcluster.node.launch import Launch, prepare
-from dragoman_devcluster.node.prober import Target, attempt
+from dragoman_devcluster.node.probes import Health, Target, attempt, run_probes
 from dragoman_devcluster.process import Process
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.objects import Manifest
@@ -148,7 +147,7 @@ class Container:
         self._health = Health.at_start(self.spec)
         self._set_state(running(started))
         self._event("Started", f"Started container {self.spec['name']}")
-        checking = asyncio.create_task(look_after(self.spec, self._target(), self, self._grace_s()))
+        checking = asyncio.create_task(run_probes(self.spec, self._target(), self, self._grace_s()))
         code = await process.wait()
         checking.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,10 +1,11 @@
-"""What every pod of the node works with."""
+"""What every pod of the node works with: addresses, GPUs, directories."""
 
 from __future__ import annotations
 
 import ipaddress
 import random
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import aiohttp
 
@@ -13,8 +14,58 @@ from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.node.credentials import Credentials
-from dragoman_devcluster.node.directories import Directories
+from dragoman_devcluster.state import pods_directory
 from dragoman_kube.events import EventRecorder
+from dragoman_kube.objects import Manifest, key_of, uid_of
+
+UID_LENGTH = 13
+"""Characters of a uid (52 random bits) that name a pod's directory: paths below it have to stay short."""
+
+
+@dataclass(frozen=True)
+class Directories:
+    """The directories below the cluster's state directory.
+
+    Args:
+        root: The state directory.
+        checkout: Directory that stands for /opt/dragoman in containers.
+    """
+
+    root: Path
+    checkout: Path
+
+    @property
+    def pods(self) -> Path:
+        """One directory per pod, gone with the pod."""
+        return pods_directory(self.root)
+
+    @property
+    def claims(self) -> Path:
+        """One directory per PersistentVolumeClaim, which outlives the cluster."""
+        return self.root / "volumes"
+
+    def pod(self, pod: Manifest) -> Path:
+        """The directory of one pod."""
+        return self.pods / uid_of(pod)[:UID_LENGTH]
+
+    def volume(self, pod: Manifest, name: str) -> Path:
+        """The directory of a pod's own volume."""
+        return self.pod(pod) / "volumes" / name
+
+    def claim(self, namespace: str, name: str) -> Path:
+        """The directory of a claim."""
+        return self.claims / namespace / name
+
+    def container(self, pod: Manifest, name: str) -> Path:
+        """The directory for one container's own files, such as its termination message."""
+        return self.pod(pod) / "containers" / name
+
+    def log(self, pod: Manifest, container: str, *, previous: bool = False) -> Path:
+        """The log of a container's current or previous run."""
+        suffix = ".previous.log" if previous else ".log"
+        namespace, name = key_of(pod)
+        return self.root / "logs" / namespace / name / (container + suffix)
+
 
 POD_NETWORK = ipaddress.IPv4Network("127.64.0.0/12")
 """Where pods get their addresses. All of 127.0.0.0/8 is this machine on Linux without any set-up."""
@@ -47,11 +98,7 @@ class Addresses:
 
 @dataclass
 class Devices:
-    """Which GPU belongs to which container, by index.
-
-    Args:
-        count: How many GPUs the node has.
-    """
+    """Which GPU belongs to which container, by index."""
 
     count: int
     owners: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -59,9 +106,7 @@ class Devices:
     def assign(self, owner: tuple[str, str], wanted: int) -> list[int]:
         """The GPUs of a container, chosen at its first start and kept until its pod ends.
 
-        Args:
-            owner: The pod's uid and the container's name.
-            wanted: How many it asks for.
+        `owner` is the pod's uid and the container's name.
 
         Raises:
             PodRefusedError: There are not enough.
@@ -82,21 +127,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class NodeContext:
-    """What the pods of a node share.
-
-    Args:
-        name: The node's name.
-        address: The node's address.
-        mirror: The cluster's objects.
-        events: Where to report.
-        directories: Where things are on disk.
-        credentials: How pods reach the API.
-        backoff: How long a crashing container waits.
-        guardian: Ends processes if the node dies.
-        session: HTTP client for probes.
-        addresses: The pods' addresses.
-        devices: The GPUs.
-    """
+    """What the pods of a node share."""
 
     name: str
     address: str

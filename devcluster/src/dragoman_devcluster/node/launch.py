@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_devcluster.node.command import command_line
+from dragoman_devcluster.node.command import PathMap, command_line
 from dragoman_devcluster.node.context import NodeContext
-from dragoman_devcluster.node.environment import variables_of
-from dragoman_devcluster.node.rewriting import PathMap
-from dragoman_devcluster.node.sources import read, sources_of_variables
+from dragoman_devcluster.node.environment import read, sources_of_variables, variables_of
 from dragoman_devcluster.node.volumes import TERMINATION_PATH, mounted_at
 from dragoman_kube.objects import Manifest, uid_of
 
@@ -42,13 +40,9 @@ class Launch:
 async def prepare(
     container: Manifest, pod: Manifest, volumes: Mapping[str, Path], context: NodeContext
 ) -> Launch:
-    """Work out how to start a container.
+    """Work out how to start a container of a pod that has its address in its status.
 
-    Args:
-        container: The container of the pod's spec.
-        pod: The pod, with its address in its status.
-        volumes: Directory of each volume, by the volume's name.
-        context: The node.
+    `volumes` has the directory of each volume by the volume's name.
 
     Raises:
         MissingReferenceError: A ConfigMap, Secret or key does not exist yet.

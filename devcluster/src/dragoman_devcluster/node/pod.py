@@ -1,4 +1,4 @@
-"""One pod: its volumes, its containers in order, its status, its end."""
+"""One pod: its volumes, its containers, its status, its end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from pathlib import Path
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError
 from dragoman_devcluster.mirror import differs
 from dragoman_devcluster.node.container import Container
-from dragoman_devcluster.node.container_status import waiting
 from dragoman_devcluster.node.context import NodeContext
-from dragoman_devcluster.node.pod_status import PodView, pod_status
+from dragoman_devcluster.node.pod_status import PodView, pod_status, waiting
 from dragoman_devcluster.node.volumes import can_change, mount, refresh
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
@@ -53,8 +52,7 @@ class Pod:
         self._stopping = asyncio.Event()
         self._grace_s: float | None = None
         self._dirty = asyncio.Event()
-        self._init = self._containers("initContainers", "initContainerStatuses")
-        self._main = self._containers("containers", "containerStatuses")
+        self._main = self._containers()
         if is_deleting(manifest):
             self._stopping.set()
 
@@ -76,10 +74,10 @@ class Pod:
         try:
             await self._end_of(living)
             grace_s = self._remaining_grace_s()
-            await asyncio.gather(*(container.shut_down(grace_s) for container in self._init + self._main))
+            await asyncio.gather(*(container.shut_down(grace_s) for container in self._main))
             await living
         finally:
-            for container in self._init + self._main:
+            for container in self._main:
                 await container.kill()
             for task in (living, reporting):
                 task.cancel()
@@ -109,16 +107,9 @@ class Pod:
             return
         refreshing = asyncio.create_task(self._keep_volumes_current())
         try:
-            await self._run_containers(volumes)
+            await asyncio.gather(*(container.run(volumes) for container in self._main))
         finally:
             refreshing.cancel()
-
-    async def _run_containers(self, volumes: Mapping[str, Path]) -> None:
-        for container in self._init:
-            await container.run(volumes)
-            if container.view.exit_code != 0:
-                return
-        await asyncio.gather(*(container.run(volumes) for container in self._main))
 
     async def _keep_volumes_current(self) -> None:
         context = self._context
@@ -141,6 +132,7 @@ class Pod:
         context = self._context
         while not self._stopping.is_set():
             try:
+                _refuse_unsupported(self._manifest["spec"])
                 volumes = await mount(
                     self._current(), context.mirror.client, context.directories, context.credentials
                 )
@@ -166,9 +158,9 @@ class Pod:
         addresses = {"podIP": self._address, "hostIP": self._context.address}
         return {**self._manifest, "status": {**(self._manifest.get("status") or {}), **addresses}}
 
-    def _containers(self, field: str, statuses: str) -> list[Container]:
+    def _containers(self) -> list[Container]:
         status = self._manifest.get("status") or {}
-        before = {item["name"]: item for item in status.get(statuses) or ()}
+        before = {item["name"]: item for item in status.get("containerStatuses") or ()}
         spec = self._manifest["spec"]
         return [
             Container(
@@ -177,9 +169,9 @@ class Pod:
                 self._context,
                 self._dirty.set,
                 before=before.get(container["name"]),
-                restart_policy=_policy(spec, field),
+                restart_policy=str(spec.get("restartPolicy") or "Always"),
             )
-            for container in spec.get(field) or ()
+            for container in spec["containers"]
         ]
 
     def _remaining_grace_s(self) -> float:
@@ -196,7 +188,6 @@ class Pod:
             views = [replace(view, state=self._waiting) for view in views]
         view = PodView(
             pod=self._manifest,
-            init=tuple(container.view for container in self._init),
             containers=tuple(views),
             address=self._address,
             host=self._context.address,
@@ -246,7 +237,9 @@ class Pod:
                 return
 
 
-def _policy(spec: Manifest, field: str) -> str:
-    policy = str(spec.get("restartPolicy") or "Always")
-    # An init container that has done its work is done, whatever the pod's policy.
-    return "OnFailure" if field == "initContainers" and policy == "Always" else policy
+def _refuse_unsupported(spec: Manifest) -> None:
+    for field in ("initContainers", "readinessGates"):
+        if spec.get(field):
+            raise PodRefusedError(f"the local node does not know {field}")
+    if any("postStart" in (container.get("lifecycle") or {}) for container in spec["containers"]):
+        raise PodRefusedError("the local node does not know lifecycle.postStart")

@@ -1,38 +1,114 @@
-"""A pod's phase and conditions, from those of its containers.
+"""The status of a pod: its containers' states, its phase and its conditions.
 
 Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 from dragoman_devcluster.node.backoff import should_restart
-from dragoman_devcluster.node.container_status import ContainerView
-from dragoman_kube.objects import Manifest, condition_of, is_true
+from dragoman_kube.objects import Manifest, condition_of
 from dragoman_kube.times import timestamp
+
+MESSAGE_BYTES = 4096
+"""What of a termination message file is kept."""
+
+LOG_BYTES, LOG_LINES = 2048, 80
+"""What of the log stands in for a missing message.
+
+Source: https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/
+"""
+
+
+@dataclass(frozen=True)
+class ContainerView:
+    """What there is to report about one container. `last_state` is how its former run ended."""
+
+    name: str
+    image: str
+    state: Manifest
+    last_state: Manifest = field(default_factory=dict)
+    ready: bool = False
+    started: bool = False
+    restart_count: int = 0
+    container_id: str = ""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, if it has ended and does not wait to start again."""
+        terminated = self.state.get("terminated")
+        return None if terminated is None else int(terminated["exitCode"])
+
+    def status(self) -> Manifest:
+        """The container status."""
+        return {
+            "name": self.name,
+            "image": self.image,
+            "imageID": "",
+            "state": self.state,
+            "lastState": self.last_state,
+            "ready": self.ready,
+            "started": self.started,
+            "restartCount": self.restart_count,
+            **({"containerID": self.container_id} if self.container_id else {}),
+        }
+
+
+def waiting(reason: str, message: str = "") -> Manifest:
+    """The state of a container that does not run yet."""
+    return {"waiting": {"reason": reason, **({"message": message} if message else {})}}
+
+
+def running(since: datetime) -> Manifest:
+    """The state of a container that runs."""
+    return {"running": {"startedAt": timestamp(since)}}
+
+
+def terminated(
+    exit_code: int, started: datetime, finished: datetime, message: str, container_id: str, reason: str = ""
+) -> Manifest:
+    """The state of a container that has ended; without a reason it is ``Completed`` or ``Error``."""
+    return {
+        "terminated": {
+            "exitCode": exit_code,
+            "reason": reason or ("Completed" if exit_code == 0 else "Error"),
+            "startedAt": timestamp(started),
+            "finishedAt": timestamp(finished),
+            "containerID": container_id,
+            **({"message": message} if message else {}),
+        }
+    }
+
+
+def termination_message(file: Path, log: Path, *, use_log: bool) -> str:
+    """What a container reported about its end; with `use_log` the end of its log stands in for an empty file."""
+    message = _tail(file, MESSAGE_BYTES, from_start=True)
+    if message or not use_log:
+        return message
+    return "".join(_tail(log, LOG_BYTES).splitlines(keepends=True)[-LOG_LINES:])
+
+
+def _tail(path: Path, size: int, *, from_start: bool = False) -> str:
+    try:
+        with path.open("rb") as file:
+            if not from_start:
+                file.seek(max(0, path.stat().st_size - size))
+            return file.read(size).decode(errors="replace")
+    except OSError:
+        return ""
+
 
 OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
 @dataclass(frozen=True)
 class PodView:
-    """What the node knows of a pod that it runs.
-
-    Args:
-        pod: The pod as the API has it.
-        init: Its init containers, in order.
-        containers: Its containers, in order.
-        address: Its address; empty before it has one.
-        host: The node's address.
-        started_at: When the node took it on.
-        mounted: Whether its volumes are there.
-    """
+    """What the node knows of a pod that it runs. `address` is empty before it has one."""
 
     pod: Manifest
-    init: tuple[ContainerView, ...]
     containers: tuple[ContainerView, ...]
     address: str
     host: str
@@ -50,18 +126,14 @@ def pod_status(view: PodView, now: datetime) -> Manifest:
         "hostIPs": [{"ip": view.host}],
         **addresses,
         "startTime": timestamp(view.started_at),
-        "initContainerStatuses": [container.status() for container in view.init],
         "containerStatuses": [container.status() for container in view.containers],
-        "qosClass": (view.pod.get("status") or {}).get("qosClass") or "BestEffort",
     }
 
 
 def pod_phase(view: PodView) -> str:
     """Pending until every container has run, then Running until all have ended for good."""
     policy = view.pod["spec"].get("restartPolicy") or "Always"
-    if any(_ended_badly(container, policy) for container in view.init):
-        return "Failed"
-    if not _initialized(view) or any(_never_ran(container) for container in view.containers):
+    if any(_never_ran(container) for container in view.containers):
         return "Pending"
     codes = [container.exit_code for container in view.containers]
     final = [code for code in codes if code is not None and not should_restart(policy, code)]
@@ -71,50 +143,26 @@ def pod_phase(view: PodView) -> str:
     return "Failed" if any(codes) else "Succeeded"
 
 
-def _ended_badly(container: ContainerView, policy: str) -> bool:
-    return bool(container.exit_code) and policy == "Never"
-
-
 def _never_ran(container: ContainerView) -> bool:
     return "waiting" in container.state and not container.last_state
-
-
-def _initialized(view: PodView) -> bool:
-    return all(container.exit_code == 0 for container in view.init)
 
 
 def _conditions(view: PodView, now: datetime) -> list[Manifest]:
     policy = view.pod["spec"].get("restartPolicy") or "Always"
     unready = [container.name for container in view.containers if not container.ready]
-    uninitialized = [container.name for container in view.init if container.exit_code != 0]
     completed = policy != "Always" and not any(container.exit_code is None for container in view.containers)
-    names = _listed(unready)
-    why = (
-        ("PodCompleted", "")
-        if completed
-        else ("ContainersNotReady", f"containers with unready status: {names}")
-    )
-    gates = [gate["conditionType"] for gate in view.pod["spec"].get("readinessGates") or ()]
-    closed = [gate for gate in gates if not is_true(view.pod, gate)]
-    gated = ("ReadinessGatesNotReady", f"the following readiness gates are not met: {', '.join(closed)}")
-    initialized_why = (
-        "ContainersNotInitialized",
-        f"containers with incomplete status: {_listed(uninitialized)}",
-    )
+    unready_message = f"containers with unready status: [{' '.join(unready)}]"
+    why = ("PodCompleted", "") if completed else ("ContainersNotReady", unready_message)
     found = [
         _condition("PodReadyToStartContainers", view.mounted),
-        _condition("Initialized", not uninitialized, *initialized_why),
-        _condition("Ready", not unready and not closed, *(why if unready else gated)),
+        _condition("Initialized", True),
+        _condition("Ready", not unready, *why),
         _condition("ContainersReady", not unready, *why),
         _condition("PodScheduled", True),
     ]
     dated = [_dated(view.pod, condition, now) for condition in found]
     foreign = (view.pod.get("status") or {}).get("conditions") or ()
     return dated + [condition for condition in foreign if condition["type"] not in OWN_CONDITIONS]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"[{' '.join(names)}]"
 
 
 def _condition(kind: str, met: bool, reason: str = "", message: str = "") -> Manifest:

@@ -1,16 +1,22 @@
-"""The volumes of a pod as directories."""
+"""The volumes of a pod as directories.
+
+Those that the API fills change in one step: readers see all of the old files or all of the new. The layout is the
+kubelet's: `name` is a link to `..data/name`, and `..data` one to a directory of its own for each version.
+
+Source: https://github.com/kubernetes/kubernetes/blob/v1.34.0/pkg/volume/util/atomic_writer.go
+"""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
+from dragoman_devcluster.node.context import Directories
 from dragoman_devcluster.node.credentials import Credentials
-from dragoman_devcluster.node.directories import Directories
-from dragoman_devcluster.node.environment import field_of
-from dragoman_devcluster.node.payload import inside, put
-from dragoman_devcluster.node.sources import Contents, Source, lookup, read
+from dragoman_devcluster.node.environment import Contents, Source, field_of, lookup, read
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import CLAIM
 from dragoman_kube.objects import Key, Manifest
@@ -41,8 +47,6 @@ async def mount(
             claim = volume["persistentVolumeClaim"]["claimName"]
             place = directories.claim(namespace, claim)
             await _bind(client, namespace, claim)
-        elif "hostPath" in volume:
-            place = _host_path(volume["hostPath"])
         place.mkdir(parents=True, exist_ok=True)
         if not _is_storage(volume):
             put(place, await _files(volume, pod, contents, credentials))
@@ -80,27 +84,17 @@ def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Pa
     """The directory of every mountPath of a container.
 
     Raises:
-        PodRefusedError: The container uses subPathExpr, or mounts a volume that the pod does not have.
+        PodRefusedError: The container uses subPath, or mounts a volume that the pod does not have.
     """
     places: dict[str, Path] = {}
     for item in container.get("volumeMounts") or ():
-        if item.get("subPathExpr"):
-            raise PodRefusedError("the local node does not know subPathExpr; use subPath")
+        if item.get("subPath") or item.get("subPathExpr"):
+            raise PodRefusedError("the local node does not know subPath; mount the whole volume")
         volume = volumes.get(item["name"])
         if volume is None:
             raise PodRefusedError(f"volumeMounts: the pod has no volume {item['name']!r}")
-        place = inside(volume, item.get("subPath") or "")
-        if not place.exists():
-            place.mkdir(parents=True)
-        places[item["mountPath"]] = place
+        places[item["mountPath"]] = volume
     return places
-
-
-def _host_path(host_path: Manifest) -> Path:
-    place = Path(host_path["path"])
-    if host_path.get("type") not in (None, "", "DirectoryOrCreate") and not place.exists():
-        raise MissingReferenceError(f"hostPath {place} does not exist")
-    return place
 
 
 async def _bind(client: KubeClient, namespace: str, name: str) -> None:
@@ -130,9 +124,7 @@ def _sources(volume: Manifest) -> Iterator[Source]:
 
 def _is_storage(volume: Manifest) -> bool:
     """Whether the pod's processes alone decide what is in a volume."""
-    return set(volume) == {"name"} or any(
-        field in volume for field in ("emptyDir", "persistentVolumeClaim", "hostPath")
-    )
+    return set(volume) == {"name"} or any(field in volume for field in ("emptyDir", "persistentVolumeClaim"))
 
 
 async def _files(
@@ -165,7 +157,7 @@ async def _found(
     kind = next((field for field in volume if field != "name"), "nothing")
     raise PodRefusedError(
         f"volume {volume.get('name')!r} of type {kind}: the local node has no images and no storage drivers; "
-        "use emptyDir, hostPath, persistentVolumeClaim, configMap, secret or projected"
+        "use emptyDir, persistentVolumeClaim, configMap, secret or projected"
     )
 
 
@@ -192,3 +184,38 @@ def _selected(
             about = "configmap references non-existent config key"
         raise MissingReferenceError(f"{about}: {missing[0]}")
     return {item["path"]: found[item["key"]] for item in part["items"] if item["key"] in found}
+
+
+CURRENT = "..data"
+
+
+def put(place: Path, files: Mapping[str, bytes]) -> None:
+    """Make `files`, by their paths inside it, all that a directory holds; nothing is done where they are."""
+    current = place / CURRENT
+    if current.is_symlink() and _held(current) == dict(files):
+        return
+    place.mkdir(parents=True, exist_ok=True)
+    version = Path(tempfile.mkdtemp(prefix="..", dir=place))
+    version.chmod(0o755)
+    for name, content in files.items():
+        (version / name).parent.mkdir(parents=True, exist_ok=True)
+        (version / name).write_bytes(content)
+    _link(current, version.name)
+    tops = {Path(name).parts[0] for name in files}
+    for top in tops:
+        _link(place / top, f"{CURRENT}/{top}")
+    for entry in place.iterdir():
+        if entry.is_symlink() and entry.name not in {CURRENT, *tops}:
+            entry.unlink()
+
+
+def _held(directory: Path) -> dict[str, bytes]:
+    files = (path for path in directory.rglob("*") if path.is_file())
+    return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+
+
+def _link(link: Path, target: str) -> None:
+    new = link.with_name(f"..new-{link.name}")
+    new.unlink(missing_ok=True)
+    new.symlink_to(target)
+    os.replace(new, link)

@@ -13,12 +13,7 @@ from dragoman_devcluster.servers.server import STOP_GRACE_S, free_port, service_
 
 
 class EmbeddedServer:
-    """Runs ``python -m dragoman_devcluster.api``.
-
-    Args:
-        options: The cluster's settings.
-        guardian: Ends the server if this process dies.
-    """
+    """Runs ``python -m dragoman_devcluster.api``."""
 
     kind = "embedded"
 

@@ -1,4 +1,4 @@
-"""A real kube-apiserver with its etcd, on loopback, with a certificate and tokens made for it."""
+"""A real kube-apiserver with its etcd, on loopback, with a certificate, keys and tokens made for it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
 from dragoman_devcluster.api.tls import Credentials, credentials, write_kubeconfig, write_private
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.process import Process
 from dragoman_devcluster.servers.server import HOST, STOP_GRACE_S, free_port, service_range, until_ready
-from dragoman_devcluster.servers.signing_key import signing_key
 
 ISSUER = "https://kubernetes.default.svc"
 
 
 class KubeApiServer:
-    """Runs etcd and kube-apiserver.
-
-    Args:
-        options: The cluster's settings.
-        guardian: Ends both if this process dies.
-        binaries: The files ``etcd`` and ``kube-apiserver``, by name.
-    """
+    """Runs etcd and kube-apiserver, whose files `binaries` has by name."""
 
     kind = "kube-apiserver"
 
@@ -41,7 +37,7 @@ class KubeApiServer:
         root = self._options.dir.resolve()
         state = root / "api"
         given = credentials(state, HOST)
-        signing_key(state / "service-accounts.key")
+        _signing_key(state / "service-accounts.key")
         write_private(state / "tokens.csv", f"{given.token},admin,admin,system:masters\n".encode())
         self._run("etcd", etcd_flags(state, self._etcd, self._peer), root)
         flags = api_flags(state, given, self._port, self._etcd, service_range(state, first_octet=10))
@@ -78,13 +74,7 @@ class KubeApiServer:
 
 
 def etcd_flags(state: Path, client_url: str, peer_url: str) -> list[str]:
-    """The command line of etcd.
-
-    Args:
-        state: Directory for its data.
-        client_url: Where the API server reaches it.
-        peer_url: Where other members would reach it; there are none.
-    """
+    """The command line of etcd. Other members would reach it at `peer_url`; there are none."""
     return [
         f"--data-dir={state / 'etcd'}",
         f"--listen-client-urls={client_url}",
@@ -99,15 +89,7 @@ def etcd_flags(state: Path, client_url: str, peer_url: str) -> list[str]:
 
 
 def api_flags(state: Path, given: Credentials, port: int, etcd_url: str, services: str) -> list[str]:
-    """The command line of kube-apiserver.
-
-    Args:
-        state: Directory with its tokens and keys.
-        given: Its certificate.
-        port: Its port on loopback.
-        etcd_url: Where etcd is.
-        services: Range of the Services' cluster addresses.
-    """
+    """The command line of kube-apiserver."""
     return [
         f"--etcd-servers={etcd_url}",
         f"--bind-address={HOST}",
@@ -125,3 +107,12 @@ def api_flags(state: Path, given: Credentials, port: int, etcd_url: str, service
         "--allow-privileged=true",
         "--profiling=false",
     ]
+
+
+def _signing_key(path: Path) -> Path:
+    """The key file at `path`, made on the first call; readable by its owner only."""
+    if not path.exists():
+        key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        write_private(path, key.private_bytes(pem, pkcs8, serialization.NoEncryption()))
+    return path

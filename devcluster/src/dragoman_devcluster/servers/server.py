@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import socket
 from pathlib import Path
 from typing import Protocol
 
 from dragoman_devcluster.errors import StartFailedError
+from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.process import Process
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
@@ -16,6 +18,12 @@ from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import NAMESPACE
 from dragoman_kube.objects import Key
 
+logger = logging.getLogger(__name__)
+
+STARTS = 3
+"""Maximum number of failed starts in a row; one may fail because another process has the port for a moment."""
+
+RETRY_S = 1.0
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 90.0
 POLL_S = 0.1
@@ -119,3 +127,34 @@ async def _is_ready(kubeconfig: Path) -> bool:
 
 def _is_written(path: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
+
+
+async def keep(server: ApiServer, backoff: Backoff) -> None:
+    """Start an API server again whenever it ends, as a kubelet does with a static pod, until cancelled.
+
+    Raises:
+        StartFailedError: It failed to start `STARTS` times in a row; the message is the last one's.
+    """
+    loop = asyncio.get_running_loop()
+    delay_s: float | None = None
+    while True:
+        began_s = loop.time()
+        await server.wait()
+        delay_s = backoff.next_delay_s(delay_s, loop.time() - began_s)
+        logger.warning("the API server has ended; it is started again in %g s", delay_s)
+        await asyncio.sleep(delay_s)
+        await _start_again(server)
+        logger.info("the API server answers again")
+
+
+async def _start_again(server: ApiServer) -> None:
+    for left in reversed(range(STARTS)):
+        try:
+            await server.start()
+        except StartFailedError as error:
+            if not left:
+                raise
+            logger.warning("%s", error)
+            await asyncio.sleep(RETRY_S)
+        else:
+            return

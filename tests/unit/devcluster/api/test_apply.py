@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_devcluster.api.apply.fieldset import dotted, from_fields_v1, leaves, to_fields_v1
-from dragoman_devcluster.api.apply.managed import Manager, apply, read_entries, track_update
 from dragoman_devcluster.api.builtin_schema import model_schema
 from dragoman_devcluster.api.errors import BadRequestError, ConflictError
+from dragoman_devcluster.api.fieldset import dotted, from_fields_v1, leaves, to_fields_v1
 from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.managed_fields import Manager, apply, read_entries, track_update
 from dragoman_devcluster.api.objects import copied
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from dragoman_devcluster.api.builtin_schema import model_schema
-from dragoman_devcluster.api.strategic import strategic_patch
+from dragoman_devcluster.api.patches import strategic_patch
 
 POD = {
     "metadata": {"finalizers": ["a"], "labels": {"x": "1", "y": "2"}},

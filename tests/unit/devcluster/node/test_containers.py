@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.backoff import Backoff, should_restart
-from dragoman_devcluster.node.command import command_line, expand
-from dragoman_devcluster.node.container_status import termination_message
-from dragoman_devcluster.node.environment import variables_of
+from dragoman_devcluster.node.command import PathMap, command_line, expand
+from dragoman_devcluster.node.environment import Source, data_of, variables_of
 from dragoman_devcluster.node.launch import inherited
-from dragoman_devcluster.node.probe import ProbeTiming, Streak
-from dragoman_devcluster.node.rewriting import PathMap
-from dragoman_devcluster.node.sources import Source, data_of
+from dragoman_devcluster.node.pod_status import termination_message
+from dragoman_devcluster.node.probes import ProbeTiming, Streak
 
 PATHS = PathMap(
     mounts={"/mnt/model": Path("/here/model"), "/mnt": Path("/here/mnt"), "/tmp": Path("/here/tmp")},
@@ -135,6 +133,8 @@ def test_unknown_references_are_refused():
         variables(by("fieldRef", fieldPath="status.phase"))
     with pytest.raises(PodRefusedError, match="resourceFieldRef"):
         variables(by("resourceFieldRef", resource="limits.cpu"))
+    with pytest.raises(PodRefusedError, match="envFrom"):
+        variables(envFrom=[{"configMapRef": {"name": "s"}}])
 
 
 def test_keys_of_secrets():
@@ -147,16 +147,6 @@ def test_keys_of_secrets():
         variables(asked, contents={secret: {}})
     optional = by("secretKeyRef", name="hf", key="token", optional=True)
     assert variables(optional, contents={secret: None}) == variables(optional, contents={secret: {}}) == {}
-
-
-def test_bundles_come_before_single_variables():
-    bundle = {"configMapRef": {"name": "s"}, "prefix": "P_"}
-    found = variables(
-        {"name": "P_A", "value": "own"},
-        envFrom=[bundle],
-        contents={Source("ConfigMap", "s"): {"A": b"1", "B": b"2"}},
-    )
-    assert found == {"P_A": "own", "P_B": "2"}
 
 
 def test_data_of_secrets_and_config_maps():

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.node.backoff import Backoff
-from dragoman_devcluster.servers import keeping
+from dragoman_devcluster.servers import server as api_server
 
 AT_ONCE = Backoff(0.0, 0.0)
 
@@ -43,12 +43,12 @@ class Server:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr(keeping, "RETRY_S", 0.0)
+    monkeypatch.setattr(api_server, "RETRY_S", 0.0)
 
 
 async def kept(server: Server, ends: int) -> None:
     """End a server so many times, each time after it was started."""
-    keeper = asyncio.create_task(keeping.keep(server, AT_ONCE))
+    keeper = asyncio.create_task(api_server.keep(server, AT_ONCE))
     for _ in range(ends):
         server.ended.set()
         async with asyncio.timeout(5):
@@ -70,14 +70,14 @@ async def test_each_end_is_followed_by_a_start():
 
 
 async def test_a_start_may_fail_now_and_then():
-    server = Server(failures=keeping.STARTS - 1)
+    server = Server(failures=api_server.STARTS - 1)
     await kept(server, ends=1)
-    assert server.starts == keeping.STARTS
+    assert server.starts == api_server.STARTS
 
 
 async def test_what_does_not_start_any_more_is_given_up():
-    server = Server(failures=keeping.STARTS)
-    with pytest.raises(StartFailedError, match=f"start {keeping.STARTS} failed"):
+    server = Server(failures=api_server.STARTS)
+    with pytest.raises(StartFailedError, match=f"start {api_server.STARTS} failed"):
         await kept(server, ends=1)
 
 
@@ -89,9 +89,9 @@ async def test_one_that_keeps_ending_waits_longer_each_time(monkeypatch):
         slept.append(seconds)
         await real(0)
 
-    monkeypatch.setattr(keeping.asyncio, "sleep", sleep)
+    monkeypatch.setattr(api_server.asyncio, "sleep", sleep)
     server = Server()
-    keeper = asyncio.create_task(keeping.keep(server, Backoff(1.0, 4.0)))
+    keeper = asyncio.create_task(api_server.keep(server, Backoff(1.0, 4.0)))
     for _ in range(5):
         server.started.clear()
         server.ended.set()

@@ -6,8 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dragoman_devcluster.node.container_status import ContainerView, running, terminated, waiting
-from dragoman_devcluster.node.pod_status import PodView, pod_status
+from dragoman_devcluster.node.pod_status import (
+    ContainerView,
+    PodView,
+    pod_status,
+    running,
+    terminated,
+    waiting,
+)
 from dragoman_kube.times import timestamp
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -23,14 +29,14 @@ def make_container(state=RUNS, *, ready=True, name="main", **fields):
     return ContainerView(name=name, image="none", state=state, ready=ready, started=ready, **fields)
 
 
-def make_view(*containers, init=(), policy="Always", conditions=(), mounted=True, **spec):
+def make_view(*containers, policy="Always", conditions=(), mounted=True, **spec):
     metadata = {"name": "p", "namespace": "default", "uid": "p"}
     pod = {
         "metadata": metadata,
         "spec": {"restartPolicy": policy, **spec},
         "status": {"conditions": list(conditions)},
     }
-    return PodView(pod, tuple(init), containers, "127.64.0.1", "127.0.0.1", NOW, mounted)
+    return PodView(pod, containers, "127.64.0.1", "127.0.0.1", NOW, mounted)
 
 
 def phase(*containers, **fields):
@@ -67,14 +73,6 @@ def test_a_crash_loop_is_running():
     assert phase(looping) == "Running"
 
 
-def test_init_containers_hold_the_phase():
-    assert phase(make_container(CREATING), init=[make_container(RUNS)]) == "Pending"
-    assert phase(make_container(CREATING), init=[make_container(ended(1))], policy="Never") == "Failed"
-    told = conditions(make_container(CREATING, ready=False), init=[make_container(RUNS, name="first")])
-    assert told["Initialized"]["status"] == "False"
-    assert told["Initialized"]["message"] == "containers with incomplete status: [first]"
-
-
 def test_conditions_of_a_ready_pod():
     told = conditions(make_container())
     names = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -86,14 +84,6 @@ def test_who_is_not_ready_is_named():
     assert told["Ready"]["reason"] == "ContainersNotReady"
     assert told["Ready"]["message"] == "containers with unready status: [a]"
     assert told["ContainersReady"]["status"] == "False"
-
-
-def test_readiness_gates():
-    gates = [{"conditionType": "example.org/open"}]
-    told = conditions(make_container(), readinessGates=gates)
-    assert (told["ContainersReady"]["status"], told["Ready"]["status"]) == ("True", "False")
-    opened = [{"type": "example.org/open", "status": "True"}]
-    assert conditions(make_container(), readinessGates=gates, conditions=opened)["Ready"]["status"] == "True"
 
 
 def test_others_conditions_stay():

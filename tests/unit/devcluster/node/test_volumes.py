@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_devcluster.node.payload import CURRENT, inside, put
-from dragoman_devcluster.node.volumes import can_change
+from dragoman_devcluster.errors import PodRefusedError
+from dragoman_devcluster.node.volumes import CURRENT, can_change, mounted_at, put
 
 
 def shown(place: Path) -> dict[str, str]:
@@ -41,17 +41,10 @@ def test_nothing_is_done_where_nothing_changed(tmp_path: Path) -> None:
     assert (tmp_path / CURRENT).readlink() != before
 
 
-def test_a_sub_path_shows_what_it_was_mounted_from(tmp_path: Path) -> None:
-    put(tmp_path, {"a": b"1"})
-    mounted = inside(tmp_path, "a")
-    put(tmp_path, {"a": b"2"})
-    assert mounted.read_text() == "1"
-    assert inside(tmp_path, "a").read_text() == "2"
-    assert inside(tmp_path, "") == tmp_path
-
-
-def test_a_sub_path_of_storage_is_the_place_itself(tmp_path: Path) -> None:
-    assert inside(tmp_path, "models/a") == tmp_path / "models/a"
+def test_sub_paths_are_refused(tmp_path: Path) -> None:
+    mount = {"name": "v", "mountPath": "/v", "subPath": "a"}
+    with pytest.raises(PodRefusedError, match="subPath"):
+        mounted_at({"volumeMounts": [mount]}, {"v": tmp_path})
 
 
 TOKEN, TERMS = {"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "terms"}}

@@ -1,0 +1,237 @@
+"""Probes of a running container and its hooks: HTTP requests and commands, and what their results mean."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import aiohttp
+
+from dragoman_kube.objects import Manifest
+
+
+@dataclass(frozen=True)
+class ProbeTiming:
+    """The timing of a probe; the defaults are Kubernetes'.
+
+    Source: https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/
+    """
+
+    initial_delay_s: float = 0.0
+    period_s: float = 10.0
+    timeout_s: float = 1.0
+    success_threshold: int = 1
+    failure_threshold: int = 3
+
+    @classmethod
+    def of(cls, probe: Manifest) -> ProbeTiming:
+        """The timing of a probe in a pod's spec; fields that are absent or 0 have their default."""
+        default = cls()
+        return cls(
+            initial_delay_s=float(probe.get("initialDelaySeconds") or 0),
+            period_s=float(probe.get("periodSeconds") or default.period_s),
+            timeout_s=float(probe.get("timeoutSeconds") or default.timeout_s),
+            success_threshold=int(probe.get("successThreshold") or default.success_threshold),
+            failure_threshold=int(probe.get("failureThreshold") or default.failure_threshold),
+        )
+
+
+@dataclass(frozen=True)
+class Streak:
+    """How often in a row a probe has had its latest result.
+
+    Args:
+        succeeded: The latest result.
+        length: How often in a row; 0 before the first.
+    """
+
+    succeeded: bool = False
+    length: int = 0
+
+    def then(self, succeeded: bool) -> Streak:
+        """The streak after one more result."""
+        if self.length and succeeded == self.succeeded:
+            return replace(self, length=self.length + 1)
+        return Streak(succeeded, 1)
+
+    def verdict(self, timing: ProbeTiming) -> bool | None:
+        """True or False once the threshold is reached; None while the former verdict stands."""
+        threshold = timing.success_threshold if self.succeeded else timing.failure_threshold
+        return self.succeeded if self.length >= threshold else None
+
+
+Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
+"""Runs a command in a container's surroundings; returns its exit code and output."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What handlers of one container act on."""
+
+    container: Manifest
+    address: str
+    session: aiohttp.ClientSession
+    execute: Execute
+
+    def port(self, port: int | str) -> int:
+        """The number of a port given by number or name."""
+        if isinstance(port, int) or port.isdigit():
+            return int(port)
+        for item in self.container.get("ports") or ():
+            if item.get("name") == port:
+                return int(item["containerPort"])
+        raise ValueError(f"couldn't find port: {port!r}")
+
+
+async def attempt(handler: Manifest, target: Target, timeout_s: float) -> str | None:
+    """Try a handler (httpGet, exec or sleep) once; None for success, else what went wrong, as a kubelet words it."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _attempt(handler, target)
+    except TimeoutError:
+        return f"context deadline exceeded (no answer within {timeout_s:g} s)"
+    except aiohttp.ClientConnectorError as error:
+        why = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
+        return f"connect to {error.host}:{error.port}: {why}"
+    except (OSError, ValueError, aiohttp.ClientError) as error:
+        return str(error) or repr(error)
+
+
+async def _attempt(handler: Manifest, target: Target) -> str | None:
+    if "httpGet" in handler:
+        return await _http_get(handler["httpGet"], target)
+    if "exec" in handler:
+        code, output = await target.execute(handler["exec"]["command"])
+        return None if code == 0 else output.strip() or f"command exited with status {code}"
+    if "sleep" in handler:
+        await asyncio.sleep(handler["sleep"]["seconds"])
+        return None
+    return f"the local node does not know this handler: {', '.join(handler)}"
+
+
+async def _http_get(get: Manifest, target: Target) -> str | None:
+    host, port = get.get("host") or target.address, target.port(get["port"])
+    scheme = (get.get("scheme") or "HTTP").lower()
+    path = get.get("path") or "/"
+    url = f"{scheme}://{host}:{port}{path if path.startswith('/') else '/' + path}"
+    headers = {"User-Agent": "kube-probe/dragoman-local", "Accept": "*/*"}
+    headers |= {item["name"]: item["value"] for item in get.get("httpHeaders") or ()}
+    async with target.session.get(url, headers=headers, ssl=False, allow_redirects=False) as response:
+        if 200 <= response.status < 400:
+            return None
+        return f"HTTP probe failed with statuscode: {response.status}"
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One result of a probe.
+
+    Args:
+        failure: None for success, else what went wrong.
+        verdict: True or False if this result settles how the container is, else None.
+    """
+
+    failure: str | None
+    verdict: bool | None
+
+
+async def results(probe: Manifest, target: Target) -> AsyncIterator[ProbeResult]:
+    """Probe repeatedly, at the intervals of the probe."""
+    timing = ProbeTiming.of(probe)
+    streak = Streak()
+    await asyncio.sleep(timing.initial_delay_s)
+    while True:
+        failure = await attempt(probe, target, timing.timeout_s)
+        streak = streak.then(failure is None)
+        yield ProbeResult(failure, streak.verdict(timing))
+        await asyncio.sleep(timing.period_s)
+
+
+@dataclass(frozen=True)
+class Health:
+    """How a running container is.
+
+    Args:
+        started: Whether it has passed its startup probe, or has none.
+        ready: Whether it may get traffic.
+    """
+
+    started: bool = False
+    ready: bool = False
+
+    @classmethod
+    def at_start(cls, container: Manifest) -> Health:
+        """The state before any probe: without a probe, a container is healthy."""
+        started = "startupProbe" not in container
+        return cls(started, started and "readinessProbe" not in container)
+
+
+class Probed(Protocol):
+    """The container that is probed."""
+
+    def set_health(self, health: Health) -> None:
+        """Take in how the container is now."""
+
+    def report(self, reason: str, message: str) -> None:
+        """Write a warning event."""
+
+    def must_end(self, grace_s: float, message: str) -> None:
+        """End the container's process, so that it is started again."""
+
+
+async def run_probes(container: Manifest, target: Target, probed: Probed, grace_s: float) -> None:
+    """Run the startup probe, then the others, until cancelled or the container has to end.
+
+    `grace_s` is what the pod gives its containers to end.
+    """
+    if "startupProbe" in container:
+        if not await _lives(container, "Startup", target, probed, grace_s, until_success=True):
+            return
+        probed.set_health(Health(started=True, ready="readinessProbe" not in container))
+    checks: list[Coroutine[Any, Any, object]] = []
+    if "readinessProbe" in container:
+        checks.append(_follow_readiness(container, target, probed))
+    if "livenessProbe" in container:
+        checks.append(_lives(container, "Liveness", target, probed, grace_s))
+    await asyncio.gather(*checks)
+
+
+async def _follow_readiness(container: Manifest, target: Target, probed: Probed) -> None:
+    health = Health(started=True, ready=False)
+    async for result in results(container["readinessProbe"], target):
+        if result.failure is not None:
+            probed.report("Unhealthy", f"Readiness probe failed: {result.failure}")
+        if result.verdict is not None and result.verdict != health.ready:
+            health = replace(health, ready=result.verdict)
+            probed.set_health(health)
+
+
+async def _lives(
+    container: Manifest,
+    kind: str,
+    target: Target,
+    probed: Probed,
+    grace_s: float,
+    *,
+    until_success: bool = False,
+) -> bool:
+    """Whether the probe has succeeded (if waited for); False once it has failed for good."""
+    probe = container[f"{kind.lower()}Probe"]
+    async for result in results(probe, target):
+        if until_success and result.verdict:
+            return True
+        if _is_fatal(kind, result, probed):
+            message = f"Container {container['name']} failed {kind.lower()} probe, will be restarted"
+            probed.must_end(float(probe.get("terminationGracePeriodSeconds") or grace_s), message)
+            return False
+    return False
+
+
+def _is_fatal(kind: str, result: ProbeResult, probed: Probed) -> bool:
+    if result.failure is None:
+        return False
+    probed.report("Unhealthy", f"{kind} probe failed: {result.failure}")
+    return result.verdict is False
