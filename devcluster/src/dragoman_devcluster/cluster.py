@@ -44,9 +44,6 @@ class LocalCluster:
 
         async with LocalCluster(ClusterOptions(dir=tmp_path, api="embedded")) as cluster:
             api = await cluster.client()
-
-    Args:
-        options: What can be chosen.
     """
 
     def __init__(self, options: ClusterOptions) -> None:

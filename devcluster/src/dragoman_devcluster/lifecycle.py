@@ -25,13 +25,6 @@ POLL_S = 0.1
 def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: None) -> Supervisor:
     """Have a cluster running in the background; one that runs already is left as it is.
 
-    Args:
-        options: The cluster's settings.
-        tell: Called with a line for people whenever a new step begins.
-
-    Returns:
-        Its supervisor.
-
     Raises:
         StartFailedError: The cluster did not start; the message has the reason.
     """
@@ -60,10 +53,6 @@ def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: No
 
 def take_down(directory: Path, tell: Callable[[str], None] = lambda _: None) -> bool:
     """Stop the cluster of a state directory, and remove what it left but for logs and claims.
-
-    Args:
-        directory: Its state directory.
-        tell: Called with a line for people.
 
     Returns:
         Whether one was running.

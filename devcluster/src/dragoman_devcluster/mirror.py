@@ -36,11 +36,7 @@ class _Followed:
 
 
 class Mirror:
-    """The objects of a cluster, kept current by watches, and the way to change them.
-
-    Args:
-        client: The API to mirror.
-    """
+    """The objects of a cluster, kept current by watches, and the way to change them."""
 
     def __init__(self, client: KubeClient) -> None:
         self.client = client

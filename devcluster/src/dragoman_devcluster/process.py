@@ -15,12 +15,7 @@ from dragoman_devcluster.guardian import Guardian
 
 
 class Process:
-    """A running process group. When its main process ends, the rest of the group is killed.
-
-    Args:
-        popen: The main process, leader of its own session.
-        guardian: Ends the group if this process dies.
-    """
+    """A running process group. When its main process ends, the rest of the group is killed."""
 
     def __init__(self, popen: subprocess.Popen[bytes], guardian: Guardian) -> None:
         self._popen = popen

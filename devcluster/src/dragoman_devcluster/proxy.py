@@ -20,11 +20,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class PortForward:
-    """One port of one Service.
-
-    Args:
-        listen: Where clients connect.
-    """
+    """One port of one Service."""
 
     def __init__(self, listen: Address) -> None:
         self.listen = listen
@@ -147,13 +143,7 @@ class ServiceProxy:
 def routes(
     service: Manifest, address: str, endpoints: Sequence[Endpoint]
 ) -> dict[Address, Sequence[Address]]:
-    """Where each TCP port of a Service leads: to the ready endpoints.
-
-    Args:
-        service: The Service.
-        address: Its local address.
-        endpoints: Its endpoints.
-    """
+    """Where each TCP port of a Service leads: to the ready endpoints."""
     table: dict[Address, Sequence[Address]] = {}
     for port in service["spec"].get("ports") or ():
         if (port.get("protocol") or "TCP") != "TCP":

@@ -68,9 +68,6 @@ def pods_directory(directory: Path) -> Path:
 
     Not below the state directory: a pod's /tmp lies here, and processes make sockets in it, whose paths may
     have 107 characters. In a container such a path begins with /tmp; here it begins with nearly as little.
-
-    Args:
-        directory: The cluster's state directory.
     Source: https://man7.org/linux/man-pages/man7/unix.7.html (sun_path)
     """
     digest = hashlib.sha256(str(directory.resolve()).encode()).hexdigest()

@@ -9,7 +9,6 @@ import datetime
 import random
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
 from dragoman_devcluster.api.errors import (
@@ -203,21 +202,14 @@ def released(obj: Object) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Deletion:
-    """What a delete leads to: the object marked (`obj`), or nothing left of it (`obj` is None)."""
-
-    obj: Object | None
-
-
 _WAITING = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
 """The finalizers with which the garbage collector handles the dependents first."""
 
 
 def delete(
     kind: Kind, live: Object, grace_period_s: int | None, propagation: str, now: datetime.datetime
-) -> Deletion:
-    """Decide on a delete request: remove at once, or mark and wait for finalizers or for the node.
+) -> Object | None:
+    """The object marked, which waits for finalizers or for the node; None where it goes at once.
 
     `propagation` is Background, Foreground, Orphan, or "" for what was asked before.
     """
@@ -230,10 +222,10 @@ def delete(
     finalizers = _finalizers(kind, meta, propagation)
     held = finalizers or (kind.resource == "namespaces" and get(live, "spec", "finalizers"))
     if not held and grace_s == 0:
-        return Deletion(None)
+        return None
     same = finalizers == (meta.get("finalizers") or [])
     if marked and same and grace_s == (meta.get("deletionGracePeriodSeconds") or 0):
-        return Deletion(live)
+        return live
     obj = copied(live)
     metadata(obj)["deletionTimestamp"] = timestamp(now + datetime.timedelta(seconds=grace_s))
     metadata(obj)["deletionGracePeriodSeconds"] = grace_s
@@ -245,7 +237,7 @@ def delete(
         metadata(obj).pop("deletionGracePeriodSeconds")
     elif kind.has_generation and not marked:
         metadata(obj)["generation"] = int(meta.get("generation") or 0) + 1
-    return Deletion(obj)
+    return obj
 
 
 def _finalizers(kind: Kind, meta: Object, propagation: str) -> list[str]:

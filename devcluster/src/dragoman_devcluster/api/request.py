@@ -93,7 +93,10 @@ def parse_options(query: Mapping[str, str]) -> Options:
 
 
 def parse_log_options(query: Mapping[str, str]) -> LogOptions:
-    """Read the query of a pod's log."""
+    """Read the query of a pod's log; BadRequestError for what plain files cannot answer."""
+    for name in ("sinceSeconds", "sinceTime", "timestamps"):
+        if query.get(name) not in (None, "", "false"):
+            raise BadRequestError(f"the embedded API does not support {name} of logs")
     return LogOptions(
         container=query.get("container", ""),
         follow=_true(query.get("follow")),

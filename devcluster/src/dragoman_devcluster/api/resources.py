@@ -211,7 +211,7 @@ class Resources:
                     f"Precondition failed: {told} in precondition: {wanted}, {told} in object meta: {meta[field]}",
                     details=named_details(kind.group, kind.plural, target.name),
                 )
-        decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock()).obj
+        decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock())
         key = kind.key(target.namespace, target.name)
         if decided is not None:
             if not options.dry_run and decided is not live:

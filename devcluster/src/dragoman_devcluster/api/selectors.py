@@ -20,19 +20,12 @@ _EXISTS = re.compile(r"(?P<not>!?)\s*(?P<key>[^\s!=,()]+)")
 _OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 
 _FIELDS: dict[str, tuple[str, ...]] = {
-    "pods": (
-        "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-        "status.phase", "status.podIP", "status.nominatedNodeName",
-    ),
+    "pods": ("spec.nodeName", "status.phase", "status.podIP"),
     "events": (
         "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-        "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-        "reason", "reportingComponent", "source", "type",
+        "involvedObject.apiVersion", "involvedObject.fieldPath", "reason", "type",
     ),
-    "nodes": ("spec.unschedulable",),
-    "namespaces": ("status.phase",),
     "secrets": ("type",),
-    "replicasets.apps": ("status.replicas",),
 }  # fmt: skip
 
 
@@ -64,22 +57,6 @@ def _requirement(text: str) -> Callable[[dict[str, str]], bool]:
     raise BadRequestError(f'unable to parse requirement: found "{text}"')
 
 
-def object_selector(selector: Object | None) -> Predicate:
-    """A predicate on objects for a LabelSelector object; None selects nothing, `{}` everything."""
-    if selector is None:
-        return lambda _: False
-    wanted = selector.get("matchLabels") or {}
-    operators = {"In": "in", "NotIn": "notin"}
-    parts = [f"{key}={value}" for key, value in wanted.items()]
-    for expression in selector.get("matchExpressions") or []:
-        key, operator = expression["key"], expression["operator"]
-        if operator in operators:
-            parts.append(f"{key} {operators[operator]} ({','.join(expression.get('values') or [])})")
-        else:
-            parts.append(key if operator == "Exists" else f"!{key}")
-    return label_selector(",".join(parts))
-
-
 def field_selector(text: str, kind: Kind) -> Predicate:
     """A predicate for `metadata.name=x,status.phase!=Running`; BadRequestError for a field not indexed."""
     served = ("metadata.name", "metadata.namespace", *_FIELDS.get(kind.resource, ()))
@@ -101,8 +78,6 @@ def field_selector(text: str, kind: Kind) -> Predicate:
 
 def field_value(obj: Object, path: str) -> str:
     """A field as a selector compares it: text, and "" where it is missing."""
-    if path == "source":
-        return str(get(obj, "source", "component", default="") or get(obj, "reportingComponent", default=""))
     value = get(obj, *path.split("."), default="")
     if isinstance(value, bool):
         return str(value).lower()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.objects import Json, Object, get
-from dragoman_devcluster.api.selectors import object_selector
+from dragoman_kube.objects import selects
 
 Default = Callable[[Object], None]
 
@@ -29,8 +29,6 @@ def complete_new(resource: str, obj: Object) -> None:
         obj["status"] = {"phase": "Pending"}
         obj["spec"].setdefault("serviceAccountName", "default")
         obj["spec"].setdefault("serviceAccount", obj["spec"]["serviceAccountName"])
-        obj["spec"].setdefault("preemptionPolicy", "PreemptLowerPriority")
-        obj["spec"].setdefault("priority", 0)
     elif resource == "namespaces":
         obj["status"] = {"phase": "Active"}
         obj.setdefault("spec", {}).setdefault("finalizers", ["kubernetes"])
@@ -69,15 +67,8 @@ def _template(obj: Object) -> None:
 
 
 def _pod(obj: Object) -> None:
-    if not isinstance(obj.get("spec"), dict):
-        return
-    _pod_spec(obj["spec"])
-    obj["spec"].setdefault("enableServiceLinks", True)
-    for container in [*(obj["spec"].get("initContainers") or ()), *(obj["spec"].get("containers") or ())]:
-        resources = container.get("resources") or {}
-        for name, limit in (resources.get("limits") or {}).items():
-            # A container that names only a limit requests as much.
-            resources.setdefault("requests", {}).setdefault(name, limit)
+    if isinstance(obj.get("spec"), dict):
+        _pod_spec(obj["spec"])
 
 
 def _pod_spec(spec: Object) -> None:
@@ -88,8 +79,6 @@ def _pod_spec(spec: Object) -> None:
     for volume in spec.get("volumes") or ():
         if isinstance(volume, dict) and set(volume) == {"name"}:
             volume["emptyDir"] = {}
-        if isinstance(volume.get("image"), dict):
-            volume["image"].setdefault("pullPolicy", pull_policy(volume["image"].get("reference") or ""))
 
 
 def _container(container: Object) -> None:
@@ -162,7 +151,7 @@ def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:
     if selector == {}:
         told = "Invalid value: {}: empty selector is invalid for deployment"
         found.append(Cause("FieldValueInvalid", told, "spec.selector"))
-    elif not object_selector(selector)({"metadata": {"labels": labels}}):
+    elif not selects(selector, labels or {}):
         told = f"Invalid value: {_shown(labels)}: `selector` does not match template `labels`"
         found.append(Cause("FieldValueInvalid", told, "spec.template.metadata.labels"))
     found += _container_causes(get(obj, "spec", "template", "spec") or {}, "spec.template.spec")

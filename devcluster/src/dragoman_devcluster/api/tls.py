@@ -54,16 +54,16 @@ def write_private(path: Path, content: bytes) -> None:
     draft.replace(path)
 
 
-def write_kubeconfig(path: Path, url: str, given: Credentials) -> None:
-    """Write a kubeconfig with one context that talks to `url` as the administrator."""
+def write_kubeconfig(path: Path, url: str, authority: bytes, token: str, namespace: str = "default") -> None:
+    """Write a kubeconfig with one context, readable by its owner only; `authority` is a PEM certificate."""
     name = "dragoman-local"
-    authority = base64.b64encode(given.ca_file.read_bytes()).decode()
+    encoded = base64.b64encode(authority).decode()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": authority}}],
-        "users": [{"name": name, "user": {"token": given.token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
+        "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": encoded}}],
+        "users": [{"name": name, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": namespace}}],
         "current-context": name,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

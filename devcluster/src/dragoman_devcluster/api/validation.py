@@ -7,7 +7,6 @@ k8s.io/kube-openapi's validate package and k8s.io/apimachinery's field errors.
 from __future__ import annotations
 
 import datetime
-import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -23,9 +22,6 @@ from dragoman_kube import quantity
 
 _FORMATS = FormatChecker(formats=())
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_DURATION = re.compile(
-    r"[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))*|0"
-)
 
 
 @_FORMATS.checks("date-time", raises=ValueError)
@@ -33,19 +29,9 @@ def _date_time(value: Json) -> bool:
     return not isinstance(value, str) or datetime.datetime.fromisoformat(value).tzinfo is not None
 
 
-@_FORMATS.checks("ipv4", raises=ValueError)
-def _ipv4(value: Json) -> bool:
-    return not isinstance(value, str) or bool(ipaddress.IPv4Address(value))
-
-
 @_FORMATS.checks("byte")
 def _byte(value: Json) -> bool:
     return not isinstance(value, str) or _BASE64.fullmatch(value) is not None
-
-
-@_FORMATS.checks("duration")
-def _duration(value: Json) -> bool:
-    return not isinstance(value, str) or _DURATION.fullmatch(value) is not None
 
 
 @_FORMATS.checks("quantity", raises=ValueError)

@@ -24,11 +24,7 @@ class Controller(Protocol):
 
 
 def work_queue(name: str) -> WorkQueue[Key]:
-    """A queue with one worker; failures that are usual in a cluster are logged at level debug.
-
-    Args:
-        name: The controller, for the log.
-    """
+    """A queue with one worker; failures that are usual in a cluster are logged at level debug."""
     return WorkQueue(
         name=name,
         settle_s=0.0,

@@ -24,13 +24,7 @@ NO_DEADLINE = 2**31 - 1
 
 
 def deployment_status(deployment: Manifest, replica_sets: Sequence[Manifest], now: datetime) -> Manifest:
-    """The whole status of a Deployment.
-
-    Args:
-        deployment: The Deployment, with the status it has now.
-        replica_sets: Those it controls.
-        now: The current time.
-    """
+    """The whole status of a Deployment."""
     current = current_replica_set(deployment, replica_sets)
     replicas = _total(replica_sets, "replicas")
     available = sum(map(available_of, replica_sets))

@@ -33,12 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class DeploymentController:
-    """Reconciles Deployments: their ReplicaSets and their status.
-
-    Args:
-        mirror: The cluster's objects.
-        events: Where to report.
-    """
+    """Reconciles Deployments: their ReplicaSets and their status."""
 
     def __init__(self, mirror: Mirror, events: EventWriter) -> None:
         self._mirror = mirror

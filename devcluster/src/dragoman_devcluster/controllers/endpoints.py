@@ -60,12 +60,7 @@ class Endpoint:
 
 
 def endpoints_of(service: Manifest, pods: Sequence[Manifest]) -> list[Endpoint]:
-    """The endpoints of a Service, in order of their pods' names; none without a selector.
-
-    Args:
-        service: The Service.
-        pods: The pods of its namespace.
-    """
+    """The endpoints of a Service, in order of their pods' names; none without a selector."""
     selector = service["spec"].get("selector")
     if not selector:
         return []

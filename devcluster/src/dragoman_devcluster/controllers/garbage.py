@@ -28,11 +28,7 @@ _KINDS = Key("", "kinds")
 
 
 class GarbageCollector:
-    """Follows every kind of the API and enforces ownership.
-
-    Args:
-        mirror: The cluster's objects.
-    """
+    """Follows every kind of the API and enforces ownership."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror

@@ -16,11 +16,7 @@ EMPTYING_S = 0.5
 
 
 class NamespaceController:
-    """Reconciles namespaces.
-
-    Args:
-        mirror: The cluster's objects.
-    """
+    """Reconciles namespaces."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror

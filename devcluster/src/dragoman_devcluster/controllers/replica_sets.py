@@ -33,12 +33,7 @@ CREATE_RETRY_S = 5.0
 
 
 class ReplicaSetController:
-    """Keeps every ReplicaSet's pods at their number.
-
-    Args:
-        mirror: The cluster's objects.
-        events: Where to report.
-    """
+    """Keeps every ReplicaSet's pods at their number."""
 
     def __init__(self, mirror: Mirror, events: EventWriter) -> None:
         self._mirror = mirror
@@ -120,12 +115,7 @@ _PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 @dataclass(frozen=True)
 class ReplicaPlan:
-    """What a ReplicaSet does next.
-
-    Args:
-        create: Number of pods to create.
-        delete: Pods to delete, the least valuable first.
-    """
+    """What a ReplicaSet does next."""
 
     create: int = 0
     delete: tuple[Manifest, ...] = ()
@@ -137,13 +127,7 @@ def is_active(pod: Manifest) -> bool:
 
 
 def plan_replicas(desired: int, pods: Sequence[Manifest], now: datetime) -> ReplicaPlan:
-    """Which pods to create or delete.
-
-    Args:
-        desired: ``spec.replicas``.
-        pods: Every pod that the ReplicaSet controls.
-        now: The current time, to compare how long pods have been ready.
-    """
+    """Which pods to create or delete."""
     active = [pod for pod in pods if is_active(pod)]
     if len(active) < desired:
         return ReplicaPlan(create=desired - len(active))
@@ -197,13 +181,7 @@ def available_in_s(pod: Manifest, min_ready_s: int, now: datetime) -> float | No
 
 
 def replica_set_status(replica_set: Manifest, pods: Sequence[Manifest], now: datetime) -> Manifest:
-    """The status that a ReplicaSet reports.
-
-    Args:
-        replica_set: The ReplicaSet.
-        pods: Every pod that it controls.
-        now: The current time.
-    """
+    """The status that a ReplicaSet reports."""
     spec = replica_set["spec"]
     active = [pod for pod in pods if is_active(pod)]
     template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}

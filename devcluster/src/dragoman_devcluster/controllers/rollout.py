@@ -46,12 +46,7 @@ def unsupported(deployment: Manifest) -> str:
 
 
 def plan_rollout(deployment: Manifest, replica_sets: Sequence[Manifest]) -> RolloutPlan:
-    """The next step from the ReplicaSets there are to the Deployment's template and replicas.
-
-    Args:
-        deployment: The Deployment.
-        replica_sets: Those it controls.
-    """
+    """The next step from the ReplicaSets there are to the Deployment's template and replicas."""
     live = [replica_set for replica_set in replica_sets if not is_deleting(replica_set)]
     current = current_replica_set(deployment, live)
     old = sorted((item for item in live if item is not current), key=created_at)

@@ -19,14 +19,7 @@ from dragoman_kube.times import timestamp
 
 
 class Scheduler:
-    """Schedules every pod that has no node.
-
-    Args:
-        mirror: The cluster's objects.
-        events: Where to report.
-        node: The node's name.
-        devices: Extended resources that the node has, by name.
-    """
+    """Schedules every pod that has no node."""
 
     def __init__(self, mirror: Mirror, events: EventWriter, node: str, devices: Mapping[str, int]) -> None:
         self._mirror = mirror
@@ -92,13 +85,7 @@ class Scheduler:
 
 
 def place(pod: Manifest, bound: Sequence[Manifest], devices: Mapping[str, int]) -> str:
-    """Why a pod does not fit on the node; empty if it fits.
-
-    Args:
-        pod: The pod.
-        bound: The pods on the node.
-        devices: How many of each extended resource the node has, such as ``{"nvidia.com/gpu": 1}``.
-    """
+    """Why a pod does not fit on the node; empty if it fits."""
     wanted = requested_devices(pod)
     running = [other for other in bound if not has_ended(other)]
     missing = []

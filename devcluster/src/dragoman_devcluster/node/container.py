@@ -88,11 +88,7 @@ class Container:
         )
 
     async def run(self, volumes: Mapping[str, Path]) -> None:
-        """Run until it has ended for good or is shut down.
-
-        Args:
-            volumes: Directory of each volume, by the volume's name.
-        """
+        """Run until it has ended for good or is shut down."""
         while not self._stopping.is_set():
             launch = await self._prepare(volumes)
             # The pod may have been ended meanwhile; from here to the process's start nothing is awaited.

@@ -24,12 +24,7 @@ UID_LENGTH = 13
 
 @dataclass(frozen=True)
 class Directories:
-    """The directories below the cluster's state directory.
-
-    Args:
-        root: The state directory.
-        checkout: Directory that stands for /opt/dragoman in containers.
-    """
+    """The directories below the cluster's state directory."""
 
     root: Path
     checkout: Path

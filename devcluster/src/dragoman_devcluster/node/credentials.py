@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from dragoman_devcluster.api.tls import write_kubeconfig
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import SERVICE_ACCOUNT
 from dragoman_kube.objects import Key, Manifest
@@ -18,13 +19,7 @@ TOKEN_LASTS_S = 365 * 24 * 3600
 
 @dataclass(frozen=True)
 class Credentials:
-    """Tokens and kubeconfigs with which pods reach the API.
-
-    Args:
-        client: The API.
-        server: Its address, as pods reach it.
-        ca_certificate: PEM certificate of its authority; empty for plain HTTP.
-    """
+    """Tokens and kubeconfigs with which pods reach the API. `ca_certificate` is PEM."""
 
     client: KubeClient
     server: str
@@ -63,25 +58,9 @@ class Credentials:
         return str(answer["status"]["token"])
 
     async def write_kubeconfig(self, pod: Manifest, path: Path) -> None:
-        """Write a kubeconfig for the pod, readable by its owner only."""
-        authority = base64.b64encode(self.ca_certificate).decode()
-        cluster = {"server": self.server, **({"certificate-authority-data": authority} if authority else {})}
-        context = {"cluster": "local", "user": "pod", "namespace": pod["metadata"]["namespace"]}
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "local", "cluster": cluster}],
-            "users": [{"name": "pod", "user": {"token": await self.token(pod)}}],
-            "contexts": [{"name": "local", "context": context}],
-            "current-context": "local",
-        }
-        _write_private(path, yaml.safe_dump(content))
-
-
-def _write_private(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    path.write_text(content)
+        """Write a kubeconfig for the pod."""
+        namespace = pod["metadata"]["namespace"]
+        write_kubeconfig(path, self.server, self.ca_certificate, await self.token(pod), namespace)
 
 
 def current_cluster(kubeconfig: Path) -> Manifest:

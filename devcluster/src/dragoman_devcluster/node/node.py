@@ -24,12 +24,7 @@ MAX_PODS = 110
 
 
 class Node:
-    """Runs the pods of one node.
-
-    Args:
-        context: What the pods of the node share.
-        devices: Extended resources that the node offers, by name.
-    """
+    """Runs the pods of one node."""
 
     def __init__(self, context: NodeContext, devices: Mapping[str, int]) -> None:
         self._context = context
@@ -61,11 +56,7 @@ class Node:
                 logger.debug("heartbeat: %s", error)
 
     async def stop(self, grace_s: float) -> None:
-        """End all processes; the pods stay in the API, for the next start of the node.
-
-        Args:
-            grace_s: Maximum time between SIGTERM and SIGKILL of a container.
-        """
+        """End all processes; the pods stay in the API, for the next start of the node."""
         self._stopping = True
         running = list(self._pods.values())
         for pod, _ in running:

@@ -33,12 +33,7 @@ REMOVED_GRACE_S = 1.0
 
 
 class Pod:
-    """A pod that is bound to this node.
-
-    Args:
-        manifest: The pod as the API has it.
-        context: The node.
-    """
+    """A pod that is bound to this node."""
 
     def __init__(self, manifest: Manifest, context: NodeContext) -> None:
         status = manifest.get("status") or {}

@@ -41,12 +41,7 @@ class ProbeTiming:
 
 @dataclass(frozen=True)
 class Streak:
-    """How often in a row a probe has had its latest result.
-
-    Args:
-        succeeded: The latest result.
-        length: How often in a row; 0 before the first.
-    """
+    """How often in a row a probe has had its latest result."""
 
     succeeded: bool = False
     length: int = 0
@@ -152,12 +147,7 @@ async def results(probe: Manifest, target: Target) -> AsyncIterator[ProbeResult]
 
 @dataclass(frozen=True)
 class Health:
-    """How a running container is.
-
-    Args:
-        started: Whether it has passed its startup probe, or has none.
-        ready: Whether it may get traffic.
-    """
+    """How a running container is."""
 
     started: bool = False
     ready: bool = False

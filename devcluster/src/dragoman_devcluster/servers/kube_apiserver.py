@@ -43,7 +43,8 @@ class KubeApiServer:
         flags = api_flags(state, given, self._port, self._etcd, service_range(state, first_octet=10))
         server = self._run("kube-apiserver", flags, root)
         kubeconfig = root / "kubeconfig"
-        write_kubeconfig(kubeconfig, f"https://{HOST}:{self._port}", given)
+        url = f"https://{HOST}:{self._port}"
+        write_kubeconfig(kubeconfig, url, given.ca_file.read_bytes(), given.token)
         await until_ready(kubeconfig, server, root / "logs" / "kube-apiserver.log")
         return kubeconfig
 

@@ -339,6 +339,7 @@ class TestSubresources:
         log.write_text("one\ntwo\nthree\n")
         assert api.client.get(f"{PODS}/p/log").text == "one\ntwo\nthree\n"
         assert api.client.get(f"{PODS}/p/log", params={"tailLines": 1}).text == "three\n"
+        assert "does not support timestamps" in api("GET", f"{PODS}/p/log", code=400, timestamps=1)["message"]
         assert (
             "container x is not valid for pod p"
             in api("GET", f"{PODS}/p/log", code=400, container="x")["message"]

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman_devcluster.api.errors import BadRequestError
 from dragoman_devcluster.api.kinds import BUILT_IN
-from dragoman_devcluster.api.selectors import field_selector, label_selector, object_selector
+from dragoman_devcluster.api.selectors import field_selector, label_selector
 
 OBJ = {
     "metadata": {"name": "a", "namespace": "n", "labels": {"app": "web", "tier": "front", "empty": ""}},
@@ -56,13 +56,3 @@ def test_field_selectors(text: str, selected: bool) -> None:
 def test_fields_that_are_not_indexed_are_refused() -> None:
     with pytest.raises(BadRequestError, match=r"field label not supported: spec\.hostname"):
         field_selector("spec.hostname=a", PODS)
-
-
-def test_selector_objects() -> None:
-    expressions = [
-        {"key": "tier", "operator": "In", "values": ["front"]},
-        {"key": "x", "operator": "DoesNotExist"},
-    ]
-    assert object_selector({"matchLabels": {"app": "web"}, "matchExpressions": expressions})(OBJ)
-    assert object_selector({})(OBJ)
-    assert not object_selector(None)(OBJ)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_devcluster.__main__ import table
 from dragoman_devcluster.errors import PodRefusedError, StartFailedError
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.node.context import POD_NETWORK, Addresses, Devices
@@ -27,7 +28,6 @@ from dragoman_devcluster.state import (
     remove_state,
     write_supervisor,
 )
-from dragoman_devcluster.status import table
 
 
 @pytest.fixture
