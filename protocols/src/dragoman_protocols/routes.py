@@ -13,7 +13,14 @@ from dragoman_protocols.errors import MethodNotAllowedError
 from dragoman_protocols.native import API as NATIVE
 from dragoman_protocols.openapi import document
 
-APIS = ("azure.api", "native", "libretranslate.api", "deepl.api", "google.api", "openai.api")
+APIS = (
+    "azure.api",
+    "native",
+    "libretranslate.api",
+    "deepl.api",
+    "google.api",
+    "openai.api",
+)
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
 Candidates = tuple[Endpoint, ...]

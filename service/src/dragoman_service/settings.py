@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, flag, read_command_line
 from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
-from dragoman_contract.http import ENGINE_PORT, WRITE_TIMEOUT_S
+from dragoman_contract.http import ENGINE_PORT, MAX_TEXTS, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
 from dragoman_contract.prompts import PROMPT_FAMILIES
 from dragoman_contract.routing import LAME_DUCK_S, REQUEST_TIMEOUT_S
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
         60, ge=0, description="maximum seconds to finish in-flight requests after SIGTERM"
     )
     max_body_bytes: int = Field(1024 * 1024, ge=1024, description="maximum bytes of a request body")
-    max_texts: int = Field(1024, ge=1, description="maximum texts per request")
+    max_texts: int = Field(MAX_TEXTS, ge=1, description="maximum texts per request")
     deepl_character_limit: int | None = Field(
         None, ge=0, description="characters per pod after which DeepL's API answers 456; default: no limit"
     )

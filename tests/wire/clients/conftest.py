@@ -1,18 +1,74 @@
-"""A pod without a model for the suites of real clients; the one with vLLM is `demo_pod` of `tests/support`."""
+"""What the suites of real clients ask: a pod, and a router in front of the same pod.
+
+`scripted_pod` has no model, `demo_pod` has vLLM. Each test that takes one of them runs twice, with `pod` and with
+`router` in its name. A test that takes `start_scripted` starts a pod of its own and asks the pod.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+import yaml
+from tests.support.demo_pod import LANGUAGES
+from tests.support.servers import PodProcess, RouterProcess
+
+
+class RoutedPod:
+    """A pod whose clients ask a router; probes and metrics are the pod's.
+
+    Args:
+        pod: The pod.
+        router: In front of it.
+        client: Asks the router.
+    """
+
+    translate = PodProcess.translate
+
+    def __init__(self, pod: PodProcess, router: RouterProcess, client: httpx.Client) -> None:
+        self.pod, self.client = pod, client
+        self.url, self.port = router.url, router.port
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.pod, name)
+
+
+@contextmanager
+def routed(pod: PodProcess, directory: Path, name: str, *languages: Any) -> Iterator[RoutedPod]:
+    """A router in front of a pod.
+
+    Args:
+        pod: Ready.
+        directory: For the list of deployments, and the log.
+        name: Of the deployment, as the pod has it.
+        languages: Its pairs; none: all.
+    """
+    deployment = {"name": name, "languages": list(languages), "replicas": [f"127.0.0.1:{pod.port}"]}
+    listed = directory / "deployments.yaml"
+    listed.write_text(yaml.safe_dump({"deployments": [deployment]}))
+    router = RouterProcess(directory, f"--static={listed}")
+    try:
+        router.wait_until_ready()
+        with httpx.Client(base_url=router.url, timeout=60) as client:
+            yield RoutedPod(pod, router, client)
+    finally:
+        router.close()
+
+
+@pytest.fixture(scope="session", params=["pod", "router"])
+def way(request: pytest.FixtureRequest) -> Any:
+    """Who is asked; of the whole session, so that each router starts once."""
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def scripted_pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> Iterator[Any]:
-    """A `PodProcess` that answers every segment at once with its reverse, for every pair of languages.
-
-    A pod with a script, or flags, of a test's own: `start_scripted`.
-    """
-    pod = pod_process(
+def own_scripted_pod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodProcess]:
+    """The pod of `scripted_pod`."""
+    pod = PodProcess(
         tmp_path_factory.mktemp("scripted-pod"),
         *("--model", "org/model", "--served-name", "scripted", "--engine", "scripted"),
     )
@@ -21,3 +77,25 @@ def scripted_pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> 
         yield pod
     finally:
         pod.close()
+
+
+@pytest.fixture(scope="session")
+def scripted_pod(
+    way: str, own_scripted_pod: PodProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
+    """Answers every segment at once with its reverse, for every pair of languages."""
+    if way == "pod":
+        yield own_scripted_pod
+        return
+    with routed(own_scripted_pod, tmp_path_factory.mktemp("scripted-router"), "scripted") as router:
+        yield router
+
+
+@pytest.fixture(scope="session")
+def demo_pod(way: str, demo_pod: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Answers with the demo model."""
+    if way == "pod":
+        yield demo_pod
+        return
+    with routed(demo_pod, tmp_path_factory.mktemp("demo-router"), "demo", *LANGUAGES) as router:
+        yield router

@@ -33,10 +33,10 @@ def keeping_pod(tmp_path_factory: pytest.TempPathFactory, pod_process: Any) -> I
 
 @pytest.fixture(scope="module")
 def router(
-    tmp_path_factory: pytest.TempPathFactory, scripted_pod: Any, routed_pods: Any, shared_redis: Any
+    tmp_path_factory: pytest.TempPathFactory, own_scripted_pod: Any, routed_pods: Any, shared_redis: Any
 ) -> Iterator[Any]:
     """A router that keeps glossaries in Redis, before the pod that keeps them in memory."""
-    routed = routed_pods(tmp_path_factory.mktemp("routed"), shared_redis.url, scripted_pod.port)
+    routed = routed_pods(tmp_path_factory.mktemp("routed"), shared_redis.url, own_scripted_pod.port)
     try:
         router = routed.start_router()
         router.wait_until_ready()
@@ -45,7 +45,7 @@ def router(
         routed.close()
 
 
-@pytest.fixture(params=["scripted_pod", "keeping_pod", "router"], ids=["memory", "directory", "router"])
+@pytest.fixture(params=["own_scripted_pod", "keeping_pod", "router"], ids=["memory", "directory", "router"])
 def client(request: pytest.FixtureRequest) -> Iterator[deepl.DeepLClient]:
     """A client of something that keeps glossaries in one way or the other."""
     client = deepl.DeepLClient("any-key", server_url=request.getfixturevalue(request.param).url)
@@ -110,7 +110,7 @@ def test_texts_are_translated_with_a_glossary(client: deepl.DeepLClient) -> None
 
 
 def test_the_terms_of_a_glossary_reach_the_model(
-    client: deepl.DeepLClient, scripted_pod: Any, keeping_pod: Any
+    client: deepl.DeepLClient, own_scripted_pod: Any, keeping_pod: Any
 ) -> None:
     """The engine's answer is the text's reverse, which has the second glossary's term and not the first's."""
     broken, kept = (
@@ -118,7 +118,7 @@ def test_the_terms_of_a_glossary_reach_the_model(
     )
     other = client.create_glossary("Other", "EN", "FR", {"artist": "peintre"})
     doubts = []
-    pod = keeping_pod if client.server_url == keeping_pod.url else scripted_pod
+    pod = keeping_pod if client.server_url == keeping_pod.url else own_scripted_pod
     for glossary in (broken, kept):
         before = guard_findings(pod.url)
         client.translate_text("the artist", source_lang="EN", target_lang="DE", glossary=glossary)

@@ -115,4 +115,4 @@ def test_nothing_is_answered_with_a_server_error(document: Any, scripted_pod: An
     sys.stderr.write(f"{mode.name}: {sum(statuses.values())} requests: {statuses}\n")
     assert not wrong, "\n".join(wrong[:10])
     assert sum(statuses.values()) > EXAMPLES * 10
-    assert scripted_pod.client.get("/livez").status_code == 200
+    assert scripted_pod.wait_for("/livez")

@@ -216,7 +216,7 @@ async def test_what_cannot_be_led_anywhere_is_refused_in_the_dialects_words(
     async with router.http.post(router.url + path, data=form(**fields)) as got:
         assert (got.status, key in await got.json()) == (status, True)
     got_status, body, _ = await router.post(path, {"target": "de"})
-    assert (got_status, body[key]) == (400, "the body is no form with a file; send multipart/form-data")
+    assert (got_status, key in body) == (400, True)
 
 
 async def test_a_file_has_a_bound_of_its_own(start_router: Any, start_upstream: Any, until: Any) -> None:

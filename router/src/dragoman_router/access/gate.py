@@ -100,10 +100,8 @@ class Gate:
             return request.client, NO_CHARGE
         return key.name, await self._usage.reserve(key.account, characters)
 
-    async def used(self, key: Key | None) -> tuple[int, int | None]:
+    async def used(self, key: Key) -> tuple[int, int | None]:
         """Characters that a key has used in this period, and its limit."""
-        if key is None:
-            return 0, None
         return await self._usage.used(key.account), key.account.limits.character_limit
 
     def _client(self, address: str) -> Account:

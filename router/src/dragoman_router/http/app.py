@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from dragoman_contract.glossaries import Packed
+from dragoman_contract.http import MAX_TEXTS
 from dragoman_contract.http_protocol import EXTENSION, BoundedProtocol, Exchange
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
@@ -234,11 +235,11 @@ class App:
         characters = 0
         try:
             placement, job, answered = await self._answered(request, peek, kind, caller, charge)
-            if charge is not None:
-                characters = charged(answered.reply, peek)
+            characters = charged(answered.reply, peek)
         finally:
             if charge is not None:
                 charge.settle(characters)
+        state.characters[endpoint.api.name] += characters
         try:
             await self._relay(answered, placement, job, exchange)
         finally:
@@ -284,12 +285,15 @@ class App:
         state = self._state
         gate = state.gate
         key = gate.known(request) if gate is not None and endpoint.needs_key else None
-        usage = Usage(0) if gate is None else Usage(*await gate.used(key))
+        if gate is None or key is None:
+            usage = Usage(state.characters[endpoint.api.name])
+        else:
+            usage = Usage(*await gate.used(key))
         site = Site(
             state.fleet.catalogue.offer(),
             state.fleet.catalogue.pairs(),
             state.fleet.catalogue.models(),
-            Limits(None, self._settings.max_body_bytes),
+            Limits(MAX_TEXTS, self._settings.max_body_bytes),
             gate is not None and gate.requires_keys,
             usage=usage,
         )

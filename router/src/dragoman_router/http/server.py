@@ -20,7 +20,9 @@ from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
 
-HEAD_BYTES = 32 * 1024
+HEAD_BYTES, ADDRESS_BYTES = 44 * 1024, 40 * 1024
+"""deep-translator's client for LibreTranslate sends texts of any length in the address. Pods accept 4 KiB more of head,
+for what a router adds."""
 MAX_HEADERS = 256
 
 
@@ -53,7 +55,7 @@ class Certificates:
 
 def http_server(app: App, state: State, settings: Settings, certificates: Certificates | None) -> Server:
     """The server for clients."""
-    limits = RequestLimits(HEAD_BYTES, MAX_HEADERS, HEAD_BYTES, settings.body_timeout_s)
+    limits = RequestLimits(HEAD_BYTES, MAX_HEADERS, ADDRESS_BYTES, settings.body_timeout_s)
     server = make_server(
         app,
         limits,

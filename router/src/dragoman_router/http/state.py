@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.fleet import Fleet
@@ -30,6 +31,7 @@ class State:
         draining: Whether this router terminates.
         drained: Whether the drain timed out; requests that are cancelled from then on get 503.
         active: Requests that are not answered.
+        characters: What was translated since the start, by API; keys' quotas are the gate's.
     """
 
     fleet: Fleet
@@ -43,6 +45,7 @@ class State:
     draining: bool = False
     drained: bool = False
     active: int = 0
+    characters: Counter[str] = field(default_factory=Counter)
 
     async def idle(self, hurry: asyncio.Event) -> None:
         """Wait until no request is active, or the event is set."""

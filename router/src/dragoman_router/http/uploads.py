@@ -51,12 +51,13 @@ class UploadReader:
                 elif self._form.spoiled or self._size > self._max_bytes_before_key:
                     raise KeyMissingError(KEY_NEEDED)
 
-    def finish(self) -> Upload:
-        """The whole form.
+    def finish(self) -> Upload | None:
+        """The whole form; None: the body is none, and is left to the API.
 
         Raises:
             KeyMissingError: It has no key.
+            MalformedRequestError: It cannot be read.
         """
         if self._keyless is not None and self._keyless.lacks_key(self._request):
             raise KeyMissingError(KEY_NEEDED)
-        return self._form.finish()
+        return self._form.finish() if self._request.is_multipart else None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dragoman_contract.languages import ANY, Languages
 from dragoman_protocols.api import Need, Peek
 from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageError, UnsupportedPairError
-from dragoman_protocols.languages import canonical
+from dragoman_protocols.languages import canonical, listing
 from dragoman_protocols.offer import Offer, offer_of
 from dragoman_protocols.openai.api import model_not_found
 from dragoman_router.routing.deployments import Deployment
@@ -308,10 +308,7 @@ def _unsupported(needs: tuple[Need, ...], catalogue: Catalogue) -> str:
     single = [(need.source or "auto", target) for need in needs for target in need.targets]
     if len(single) > 1 and all(catalogue.find(source, (target,)).keys for source, target in single):
         return f"no single deployment serves {wanted}; send one source and one target at a time"
-    known = sorted(catalogue.offer().all_targets)
-    return f"{wanted} is not served here; targets served are {', '.join(known[:MAX_LISTED]) or 'none'}" + (
-        ", …" if len(known) > MAX_LISTED else ""
-    )
+    return f"{wanted} is not served here; served are {listing(catalogue.pairs()) or 'none'}"
 
 
 def fallbacks(tag: str) -> list[tuple[str, int]]:

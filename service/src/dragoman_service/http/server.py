@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LIMITS = RequestLimits(
     head_bytes=48 * 1024, headers=300, address_bytes=40 * 1024, arrival_timeout_s=FILE_TIMEOUT_S
 )
-"""More than a router accepts (32 KiB, 256 headers) and adds. deep-translator's client for LibreTranslate sends texts of
+"""More than a router accepts (44 KiB, 256 headers) and adds. deep-translator's client for LibreTranslate sends texts of
 any length in the address."""
 
 RELEASE_S = 0.5
