@@ -20,6 +20,7 @@ APIS = (
     "deepl.api",
     "google.api",
     "openai.api",
+    "browser_extensions",
 )
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 

@@ -1,0 +1,282 @@
+"""What browser extensions send: the free endpoint of DeepLX, and the custom service of Immersive Translate.
+
+DeepLX has its endpoint at `/translate`, where its requests look like those of Dragoman's own API; here it is `/deeplx`.
+The path of the other is the user's choice; here it is `/imme`, as at MTranServer.
+
+Sources: `service/service.go` and `translate/translate.go` of https://github.com/OwO-Network/DeepLX, and
+https://immersivetranslate.com/en/docs/services/custom/.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dragoman_protocols import errors
+from dragoman_protocols.api import (
+    CORS_HEADERS,
+    JSON_TYPE,
+    Answer,
+    Api,
+    Endpoint,
+    Kind,
+    Need,
+    Operation,
+    Peek,
+    Request,
+    Results,
+    Site,
+    Translate,
+    error_answer,
+    json_answer,
+)
+from dragoman_protocols.blanks import not_blank, put_back
+from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.deepl.codes import source_code, target_tag
+from dragoman_protocols.errors import EmptyTextError, ErrorTable, InvalidFieldError, RequestError
+from dragoman_protocols.languages import Codes
+from dragoman_protocols.offer import Offer
+from dragoman_protocols.translation import Format, TranslationRequest
+
+ERRORS = ErrorTable(
+    errors.STATUSES
+    | {
+        errors.EmptyTextError: 404,
+        errors.KeyRefusedError: 401,
+        errors.UnavailableError: 503,
+        errors.CapacityError: 429,
+    }
+)
+"""Statuses of DeepLX; Immersive Translate names none."""
+
+CODES = Codes(
+    {
+        "zh": "zh-Hans",
+        "zh-cn": "zh-Hans",
+        "zh-tw": "zh-Hant",
+        "iw": "he",
+        "jw": "jv",
+        "no": "nb",
+        "tl": "fil",
+    },
+    {"zh": "zh-CN", "zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "nb": "no", "jv": "jw"},
+)
+
+PLACEHOLDER = re.compile(r"</?[a-z]+\d+>")
+"""What Immersive Translate can be set to write for the markup of a page: `<b0></b0>`."""
+
+
+class DeepLXRequest(Struct):
+    """The body of `POST /deeplx`."""
+
+    text: str
+    target_lang: Annotated[str, Meta(description='DeepL code of the translation, such as "DE" or "PT-BR"')]
+    source_lang: Annotated[
+        str | None, Meta(description='DeepL code of the text; default, empty and "auto": detected')
+    ] = None
+    tag_handling: Literal["", "html", "xml"] = ""
+
+
+class DeepLXResponse(Struct):
+    """Its answer."""
+
+    code: Literal[200]
+    id: Annotated[int, Meta(description="Unix milliseconds")]
+    data: Annotated[str, Meta(description="the translation")]
+    alternatives: list[str]
+    source_lang: Annotated[str, Meta(description="DeepL code, as given or as detected")]
+    target_lang: Annotated[str, Meta(description="as in the request")]
+    method: Literal["Free"]
+
+
+class ImmersiveRequest(Struct):
+    """The body of `POST /imme`."""
+
+    source_lang: Annotated[
+        str, Meta(description='code of the texts, such as "zh-CN"; "auto": detected, text by text')
+    ]
+    target_lang: Annotated[str, Meta(description="code of the translations")]
+    text_list: Annotated[list[str], Meta(description="texts, each translated by itself")]
+
+
+class ImmersiveTranslation(Struct):
+    """One text's translation."""
+
+    detected_source_lang: Annotated[str, Meta(description="as given or as detected")]
+    text: str
+
+
+class ImmersiveResponse(Struct):
+    """Its answer."""
+
+    translations: list[ImmersiveTranslation]
+
+
+class ExtensionError(Struct):
+    """Every answer that is no success."""
+
+    code: Annotated[int, Meta(description="the status")]
+    message: str
+
+
+_DEEPLX = msgspec.json.Decoder(DeepLXRequest)
+_DEEPLX_PEEK = msgspec.json.Decoder(derived_peek(DeepLXRequest, "text", "source_lang", "target_lang"))
+_IMMERSIVE = msgspec.json.Decoder(ImmersiveRequest)
+_IMMERSIVE_PEEK = msgspec.json.Decoder(
+    derived_peek(ImmersiveRequest, "text_list", "source_lang", "target_lang")
+)
+
+
+class BrowserExtensions(Api):
+    """Both."""
+
+    name = "browser-extensions"
+    error_type = ExtensionError
+    statuses: ClassVar = {
+        400: "a field, a language or the pair is wrong",
+        401: "an API key is required, or it is unknown",
+        404: "nothing to translate; no such deployment",
+        413: "the body is too large",
+        429: "overloaded, or the key's rate or quota is used up; Retry-After where sending it again helps",
+        500: "the model did not translate",
+        502: "the replicas failed",
+        503: "loading or draining; with Retry-After",
+        504: "not finished in time",
+    }
+    key_parameters = ("token",)
+    cors = True
+
+    def error(self, error: RequestError, _: Request) -> Answer:
+        """`{"code", "message"}`."""
+        status = ERRORS[error]
+        answer = error_answer(error, status, {"code": status, "message": str(error)})
+        return answer._replace(headers=(*CORS_HEADERS, *answer.headers))
+
+
+def peek_deeplx(request: Request, offer: Offer) -> Peek:
+    """The pair and the text."""
+    return _peeked(_deeplx_need(read_json(request.body, _DEEPLX_PEEK), offer))
+
+
+def read_deeplx(request: Request, site: Site) -> Translate:
+    """One text."""
+    asked = read_json(request.body, _DEEPLX)
+    if not asked.text.strip():
+        raise EmptyTextError("no text to translate")
+    written = Format(asked.tag_handling or Format.PLAIN)
+
+    def render(results: Results) -> Answer:
+        ((result,),) = results
+        return _answer(
+            {
+                "code": 200,
+                "id": time.time_ns() // 1_000_000,
+                "data": result.text,
+                "alternatives": [],
+                "source_lang": source_code(result.source_lang),
+                "target_lang": asked.target_lang,
+                "method": "Free",
+            }
+        )
+
+    return _call(_deeplx_need(asked, site.offer), written, render)
+
+
+def peek_immersive(request: Request, offer: Offer) -> Peek:
+    """The pair and the texts."""
+    return _peeked(_immersive_need(read_json(request.body, _IMMERSIVE_PEEK), offer))
+
+
+def read_immersive(request: Request, site: Site) -> Translate:
+    """Texts of one pair; blank ones come back as they are."""
+    asked = read_json(request.body, _IMMERSIVE)
+    most = site.limits.max_texts
+    if most is not None and len(asked.text_list) > most:
+        raise InvalidFieldError(
+            f"text_list: {len(asked.text_list)} texts in one request; send at most {most}"
+        )
+    need = _immersive_need(asked, site.offer)
+    written = Format.HTML if any(map(PLACEHOLDER.search, need.texts)) else Format.PLAIN
+
+    def render(results: Results) -> Answer:
+        each = put_back(need.texts, results[0] if results else (), need.source)
+        return _answer(
+            {
+                "translations": [
+                    {"detected_source_lang": CODES.code(result.source_lang), "text": result.text}
+                    for result in each
+                ]
+            }
+        )
+
+    return _call(need, written, render)
+
+
+def _deeplx_need(asked: Any, offer: Offer) -> Need:
+    need = _need(asked, (_required(asked, "text"),), offer)
+    (target,) = need.targets
+    # DeepL's clients have to name a variant of English; see `target_tag`.
+    return need._replace(targets=(target_tag(target, offer),)) if target.lower().startswith("en-") else need
+
+
+def _immersive_need(asked: Any, offer: Offer) -> Need:
+    return _need(asked, tuple(_required(asked, "text_list")), offer)
+
+
+def _need(asked: Any, texts: tuple[str, ...], offer: Offer) -> Need:
+    target = CODES.tag(_required(asked, "target_lang"), offer.listed_targets)
+    return Need(CODES.source(asked.source_lang, offer.listed_sources), (target,), texts)
+
+
+def _required(asked: Any, name: str) -> Any:
+    """A field, which may be missing in what a router reads."""
+    value = getattr(asked, name)
+    if value is None:
+        raise InvalidFieldError(f"{name} is required")
+    return value
+
+
+def _peeked(need: Need) -> Peek:
+    return Peek((need,), sum(map(len, need.texts)))
+
+
+def _call(need: Need, written: Format, render: Any) -> Translate:
+    wanted = not_blank(need.texts)
+    request = TranslationRequest(wanted, need.targets[0], need.source, format=written)
+    return Translate((request,) if wanted else (), sum(map(len, need.texts)), render, (need,))
+
+
+def _answer(document: object) -> Answer:
+    return json_answer(document, headers=CORS_HEADERS)
+
+
+API = BrowserExtensions()
+_POST = frozenset({"POST"})
+ENDPOINTS = (
+    *(
+        Endpoint(
+            API,
+            Kind.TRANSLATE,
+            path,
+            _POST,
+            peek=peek_deeplx,
+            read=read_deeplx,
+            operation=Operation("Translate a text.", DeepLXResponse, {JSON_TYPE: DeepLXRequest}),
+        )
+        # Some clients add `/translate` to the address that they are given.
+        for path in ("/deeplx", "/deeplx/translate")
+    ),
+    Endpoint(
+        API,
+        Kind.TRANSLATE,
+        "/imme",
+        _POST,
+        peek=peek_immersive,
+        read=read_immersive,
+        operation=Operation("Translate texts.", ImmersiveResponse, {JSON_TYPE: ImmersiveRequest}),
+    ),
+)
