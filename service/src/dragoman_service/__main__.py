@@ -1,4 +1,4 @@
-"""`dragoman serve`: reads the settings, picks the engine, runs the pod, and says why where it cannot."""
+"""`dragoman serve`: reads the settings, picks the engine, runs the pod, and reports why it cannot."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ log = logging.getLogger("dragoman_service")
 
 
 def main(argv: list[str]) -> int:
-    """Run one engine pod until it is told to end.
-
-    Args:
-        argv: What follows `dragoman serve`.
+    """Run one engine pod until SIGTERM; `argv` follows `dragoman serve`.
 
     Returns:
         0 after an orderly end, 1 where the pod could not start or its engine died, 2 for wrong settings.
@@ -44,7 +41,7 @@ def main(argv: list[str]) -> int:
         configure_logging(settings.log_level, sparse=("uvicorn.error", "dragoman_service.http.metrics"))
         uvloop.run(_serve(settings))
     except (StartError, EngineDeadError) as error:
-        _say_why(error, termination_log(argv))
+        _report_reason(error, termination_log(argv))
         return 2 if isinstance(error, SettingsError) else 1
     return 0
 
@@ -75,19 +72,19 @@ async def _serve(settings: Settings) -> None:
 def _engine(settings: Settings) -> Engine:
     if settings.engine == "scripted":
         return ScriptedEngine(script_from(settings), settings.name, REGISTRY)
-    # Imported only where it is wanted: it brings vLLM and torch along, which take seconds.
+    # Imported only if it is used: it brings vLLM and torch along, which take seconds.
     from dragoman_service.engine.vllm.engine import AsyncLLMEngine
 
     family = prompt_family(settings.prompt_family, settings.prompt_template)
     return AsyncLLMEngine(settings, family.framing)
 
 
-def _say_why(error: Exception, last_words: Path | None) -> None:
-    """One sentence to standard error and to the termination log; what led to it at debug level."""
+def _report_reason(error: Exception, log_path: Path | None) -> None:
+    """One sentence to standard error and to the termination log; the traceback at debug level."""
     sys.stderr.write(f"dragoman serve: {error}\n")
-    if last_words is not None:
+    if log_path is not None:
         with suppress(OSError):
-            last_words.write_text(f"{error}\n", encoding="utf-8")
+            log_path.write_text(f"{error}\n", encoding="utf-8")
     log.debug("why the pod ended", exc_info=error)
 
 

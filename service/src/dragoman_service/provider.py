@@ -30,10 +30,10 @@ class AsyncVLLMTranslationProvider:
     Args:
         model_name: A directory, or a Hugging Face id (org/name).
         revision: Commit, tag or branch; None is the main one.
-        gpu_memory_utilization: Share of the GPU's memory to use, over 0 to 1; None leaves it to vLLM.
-        max_num_seqs: Sequences that run side by side; None leaves it to vLLM.
+        gpu_memory_utilization: Fraction of the GPU's memory, over 0 to 1; None: vLLM's default.
+        max_num_seqs: Maximum concurrent sequences; None: vLLM's default.
         huggingface_token: For gated models; None leaves HF_TOKEN as it is. It is put into this process's
-            environment, where huggingface_hub and vLLM's processes look for it.
+            environment, where huggingface_hub and vLLM's processes read it.
         supported_language_pairs: Each a source and a target as BCP-47 tags; None serves every pair.
         settings: Any other setting of `dragoman serve` by its name, such as `device="cpu"` or
             `prompt_family="hy-mt2"`.
@@ -70,11 +70,8 @@ class AsyncVLLMTranslationProvider:
     async def initialize_engine(self, report: Report | None = None) -> None:
         """Load the model; returns once it can translate. A second call does nothing.
 
-        Args:
-            report: Told how far the load has come.
-
         Raises:
-            StartError: With one sentence that says why it cannot.
+            StartError: With the reason, in one sentence.
         """
         if self._engine is not None:
             return
@@ -101,7 +98,7 @@ class AsyncVLLMTranslationProvider:
 
         Raises:
             NotReadyError: Before `initialize_engine`.
-            RequestError: As `translate.Translator.translate` does.
+            RequestError: As `Translator.translate` does.
         """
         (result,) = await self.request(TranslationRequest((text,), target_lang, source_lang))
         return result.text
@@ -109,7 +106,7 @@ class AsyncVLLMTranslationProvider:
     async def translate_batch(
         self, texts: Sequence[str], source_lang: str | None, target_lang: str
     ) -> list[str]:
-        """Several texts' translations, in their order and side by side in the engine.
+        """Several texts' translations, in their order, generated concurrently.
 
         Args and errors: as `translate`.
         """
@@ -121,18 +118,18 @@ class AsyncVLLMTranslationProvider:
 
         Args and errors: as `translate`.
         """
-        asked = TranslationRequest((text,), target_lang, source_lang)
-        async with aclosing(self._ready().stream(asked)) as deltas:
+        request = TranslationRequest((text,), target_lang, source_lang)
+        async with aclosing(self._ready().stream(request)) as deltas:
             async for delta in deltas:
                 if delta.text:
                     yield delta.text
 
-    async def request(self, asked: TranslationRequest) -> list[TranslationResult]:
-        """Translations with all that the core can be asked for and can tell: HTML, terms, warnings, tokens.
+    async def request(self, request: TranslationRequest) -> list[TranslationResult]:
+        """Translations with all options and results of the core: HTML, terms, warnings, tokens.
 
-        Args and errors: as `translate.Translator.translate`.
+        Args and errors: as `Translator.translate`.
         """
-        return await self._ready().translate(asked)
+        return await self._ready().translate(request)
 
     async def aclose(self) -> None:
         """End the engine and its processes; nothing is translated after it."""

@@ -225,9 +225,6 @@ def termination_log(argv: list[str]) -> Path | None:
 
     Settings that are wrong are themselves a reason to write there.
 
-    Args:
-        argv: What follows `dragoman serve`.
-
     Returns:
         The file of the flag or variable, else Kubernetes' own if this process can write it, else None.
     """
@@ -244,10 +241,7 @@ def termination_log(argv: list[str]) -> Path | None:
 
 
 def read_settings(argv: list[str]) -> Settings:
-    """Settings from a command line and the environment.
-
-    Args:
-        argv: What follows `dragoman serve`.
+    """Settings from what follows `dragoman serve`, and from the environment.
 
     Raises:
         SettingsError: With every wrong flag or variable named.

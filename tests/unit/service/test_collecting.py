@@ -68,7 +68,7 @@ async def test_all_objects_are_collected_between_requests(lifecycle: Lifecycle, 
 async def test_a_pod_without_a_pause_collects_all_the_same(
     lifecycle: Lifecycle, seen: Collections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "MOST_S", 0.0)
+    monkeypatch.setattr(collecting, "MAX_INTERVAL_S", 0.0)
     with lifecycle.admit():
         seen.young = 3
         await turns()

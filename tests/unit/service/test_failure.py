@@ -44,13 +44,13 @@ VALUE = "ValueError"
             VALUE,
             "Available memory on node 0 (3.2/9.71 GiB) on startup is less than desired CPU memory utilization "
             "(0.92, 8.94 GiB). On the CPU backend,",
-            "3.2 of 9.71 GiB are free and 8.94 GiB are asked for",
+            "3.2 of 9.71 GiB are free and 8.94 GiB are required",
         ),
         (
             VALUE,
             "Available memory on node 0 (8.5/9.7 GiB) on kv cache allocation is less than requested memory for "
             "kv (186.26 GiB). Decrease",
-            "8.5 of 9.7 GiB are free and 186.26 GiB are asked for",
+            "8.5 of 9.7 GiB are free and 186.26 GiB are required",
         ),
         (VALUE, "No available memory for the cache blocks. Try", "the weights leave no memory"),
         (

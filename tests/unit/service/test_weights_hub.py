@@ -82,7 +82,7 @@ import sys
 from dragoman_service.engine.vllm import weights
 from dragoman_service.engine.vllm.start_report import failure
 from dragoman_service.engine.vllm.failures import reason
-weights.LOOK_EVERY_S = 0.001
+weights.POLL_S = 0.001
 shares = []
 try:
     print(weights.fetch(sys.argv[1], None, shares.append))

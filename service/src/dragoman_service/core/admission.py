@@ -91,16 +91,9 @@ class Refusal:
 def refusal_for(
     bounds: Bounds, capacity: Capacity, load: Load, cost: Cost, time_left_s: float
 ) -> Refusal | None:
-    """Whether a request is refused.
+    """Why a request that would come to `load` is refused; None if it is admitted.
 
     One that costs more than the whole queue is admitted once nothing waits, rather than never.
-
-    Args:
-        bounds: The limits.
-        capacity: What the engine runs at once.
-        load: The load without it.
-        cost: Its cost.
-        time_left_s: Seconds until its time limit.
 
     Returns:
         None if it is admitted.
@@ -137,13 +130,7 @@ def expected_s(capacity: Capacity, load: Load, cost: Cost) -> float:
 
 
 def file_limit_s(characters: int, request_s: float, max_s: float) -> float:
-    """Maximum seconds for a file: those of a request for every `FILE_CHARACTERS`.
-
-    Args:
-        characters: Of its texts.
-        request_s: Maximum for a request, minimum for a file.
-        max_s: Maximum for a file.
-    """
+    """Maximum seconds for a file: `request_s` for every `FILE_CHARACTERS` of its texts, up to `max_s`."""
     return max(request_s, min(max_s, request_s * characters / FILE_CHARACTERS))
 
 
@@ -182,11 +169,7 @@ class AdmissionSlot:
         self._open = True
 
     def late(self, error: DeadlineExceededError) -> RequestError:
-        """The error of a request whose time limit is exceeded: overload, if the engine was full with others.
-
-        Args:
-            error: The error otherwise.
-        """
+        """The error of a request whose time limit is exceeded: overload, if the engine was full with others."""
         overloaded = self._was_overloaded or self._admission.overloaded_by_others(self._slots)
         return CrowdedOutError(str(error), reason=Reason.DEADLINE) if overloaded else error
 
@@ -195,11 +178,7 @@ class AdmissionSlot:
         self._admission.rate.done(self.tokens)
 
     def add(self, tokens: int) -> None:
-        """Count one more generation than was estimated, in the slot of one that has ended: a retry.
-
-        Args:
-            tokens: Its estimated tokens.
-        """
+        """Count one more generation than was estimated, in the slot of one that has ended: a retry."""
         # A shared generation can outlive the request that started it.
         if self._open:
             self.generations += 1
@@ -263,11 +242,7 @@ class Admission:
         return Load(self._slots, self._tokens, generating, rate)
 
     def overloaded_by_others(self, slots: int) -> bool:
-        """Whether other requests take all that the engine runs at once.
-
-        Args:
-            slots: Of the request, if it is counted already.
-        """
+        """Whether requests other than one of `slots` take all that the engine runs at once."""
         return _in_engine(self.load) - slots >= self._engine.capacity.sequences
 
     @property
@@ -276,11 +251,7 @@ class Admission:
         return refusal_for(self._bounds, self._engine.capacity, self.load, Cost(1, 1), math.inf) is not None
 
     def time_limit_s(self, requested: str | None, file_characters: int | None = None) -> float:
-        """Maximum seconds for a request.
-
-        Args:
-            requested: Its own limit, in seconds; None: it has none.
-            file_characters: Of its file; None: it has no file.
+        """Maximum seconds for a request, of which `requested` is its own limit, if it has one.
 
         Raises:
             InvalidFieldError: It is no positive number.
@@ -292,11 +263,7 @@ class Admission:
 
     @contextmanager
     def admit(self, cost: Cost, time_left_s: float) -> Iterator[AdmissionSlot]:
-        """Count one request while it is in flight.
-
-        Args:
-            cost: Its cost.
-            time_left_s: Seconds until its time limit.
+        """Count one request, which has `time_left_s` until its time limit, while it is in flight.
 
         Raises:
             OverloadedError: It is refused.
@@ -372,12 +339,9 @@ class ServiceRate:
         return self._tokens / (self._time_s + waited_s)
 
     def at_most(self, running_tokens: float) -> float | None:
-        """An upper bound of the rate while nothing has been finished under load: what runs, in all this time.
+        """An upper bound of the rate while nothing was finished under load: what runs, in all this time.
 
         Without it a slow replica would admit requests until the first are finished, too late for most.
-
-        Args:
-            running_tokens: Of the requests that run.
 
         Returns:
             Tokens a second; None if something was finished, or before it was measured.

@@ -155,14 +155,10 @@ class Deduplication(Generic[Value]):
         self._computations: dict[bytes, _Computation[Value]] = {}
 
     async def get(self, key: bytes, make: Callable[[], Coroutine[Any, Any, Value]]) -> tuple[Value, How]:
-        """The value of `key`: cached, being computed, or computed now.
+        """The value of `key`: cached, being computed, or computed now by `make`.
 
         A computation goes on while a caller waits for it; the last to be cancelled ends it, and waits for its
         end. All callers get the same failure, and a failure is not cached.
-
-        Args:
-            key: As `key_of` makes it.
-            make: Called if there is no value; what it raises is raised here.
         """
         cached = self._cache.get(key)
         if cached is not None:

@@ -72,11 +72,7 @@ class Deployed:
 
 
 def parsed(text: str, *, tabs: bool) -> Deployed:
-    """A glossary as its file has it.
-
-    Args:
-        text: Of the file.
-        tabs: Whether it is lines with tabs rather than YAML.
+    """A glossary in YAML, or in lines with tabs.
 
     Raises:
         ValueError: It is neither; the message names the place.
@@ -128,7 +124,7 @@ class GlossaryFile:
 
     @property
     def problem(self) -> str:
-        """Why the file as it is now cannot be used; empty where it is in force."""
+        """Why the file cannot be used as it is now; empty if it is in force."""
         return self._file.problem
 
     @property
@@ -160,5 +156,5 @@ class GlossaryFile:
             raise ValueError(f"over {MAX_BYTES} bytes")
         text = self._path.read_text(encoding="utf-8")
         made: dict[tuple[Languages, ...], Glossary | None] = {}
-        # By the pairs of the file that hold: there are few, whatever tags clients name.
+        # By the pairs of the file that hold: there are few, and clients can name any tags.
         self._in_force = parsed(text, tabs=self._path.suffix == ".tsv"), made

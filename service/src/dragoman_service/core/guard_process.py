@@ -158,12 +158,7 @@ def frame(content: list[Any]) -> bytes:
 
 
 def serve(questions: BinaryIO, answers: BinaryIO) -> None:
-    """Answer questions until the input ends.
-
-    Args:
-        questions: Frames of questions.
-        answers: Receives frames of answers.
-    """
+    """Answer frames of questions until the input ends."""
     while head := questions.read(LENGTH_BYTES):
         for found in _slices(pickle.loads(questions.read(int.from_bytes(head, "big")))):
             answers.write(frame(found))

@@ -64,15 +64,7 @@ class Observer:
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
     ) -> None:
-        """A segment is complete.
-
-        Args:
-            pair: Its languages.
-            duration_s: Seconds in the engine and its queue, retries included.
-            prompt_tokens: Read by the engine for it.
-            output_tokens: Written by the engine for it.
-            origin: Of the request.
-        """
+        """A segment is complete, after `duration_s` in the engine and its queue, retries included."""
 
     def reused(self, how: str, origin: Origin) -> None:
         """A segment needed no generation of its own.
@@ -105,7 +97,7 @@ class SegmentTask:
     Args:
         segment: The text to translate.
         pair: Its languages.
-        options: What the prompt says beside it, terms included.
+        options: What the prompt states beside it, terms included.
         terms: Terms that apply, for the check.
         alternatives: Number of further translations.
     """

@@ -86,12 +86,7 @@ class Translator:
         self._slots: asyncio.Semaphore | None = None
 
     def on_behalf_of(self, origin: Origin, timeout_s: float | None = None) -> Translator:
-        """The same translator for one request, all parts of which share one maximum in the engine.
-
-        Args:
-            origin: Passed to the observer and the engine.
-            timeout_s: Maximum seconds for the request; default: this translator's.
-        """
+        """The same translator for one request, all parts of which share one maximum in the engine."""
         other = copy.copy(self)
         other._origin = origin
         other._slots = asyncio.Semaphore(self._max_concurrent)

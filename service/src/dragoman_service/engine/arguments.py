@@ -10,12 +10,7 @@ from dragoman_service.errors import SettingsError
 
 
 def merged(typed: Mapping[str, Any], extra: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Typed flags and extra arguments as one set of engine arguments.
-
-    Args:
-        typed: By engine argument, what the typed flags say; None where they say nothing.
-        extra: What `--engine-args` says.
-        known: Names that the running engine knows.
+    """Engine arguments of typed flags, None where one is not set, and `extra` ones of `--engine-args`.
 
     Raises:
         SettingsError: An extra argument is unknown (with the nearest known name), or was set by a flag too.

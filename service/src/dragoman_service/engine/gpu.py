@@ -18,16 +18,12 @@ log = logging.getLogger(__name__)
 
 
 def gpus(environ: Mapping[str, str] = os.environ) -> GPUs | None:
-    """The GPUs that this process may use, or None: no driver, no GPU, no NVML.
-
-    Args:
-        environ: `CUDA_VISIBLE_DEVICES` narrows what a container sees; NVML does not look at it.
-    """
+    """The GPUs that this process may use, by `CUDA_VISIBLE_DEVICES`; None without driver, GPU or NVML."""
     try:
         nvml = importlib.import_module("pynvml")
         nvml.nvmlInit()
     except Exception as error:
-        # NVML's absence shows in many ways, none of which is worth more than a line.
+        # NVML's absence shows in many ways.
         log.debug("no NVML: %s", error)
         return None
     handles = visible(nvml, environ.get("CUDA_VISIBLE_DEVICES"))
@@ -57,7 +53,7 @@ def visible(nvml: Any, devices: str | None) -> dict[str, Any]:
 
 
 class GPUs(Collector):
-    """Reads utilisation and memory whenever metrics are asked for.
+    """Reads utilisation and memory at each scrape.
 
     Args:
         nvml: The module, started.

@@ -62,8 +62,8 @@ MIN_OUTPUT_TOKENS = 16
 """Room that even the shortest segment's translation gets: a word of one token can become a phrase."""
 
 MAX_EXPANSION_RATIO = 8
-"""Most output tokens per source token that are still taken for a translation and not for a loop: scripts
-that a tokenizer knows poorly cost several times the tokens of English."""
+"""Maximum output tokens per source token of a translation that is no loop: scripts that a tokenizer knows poorly cost
+several times the tokens of English."""
 
 
 def output_budget(
@@ -73,17 +73,17 @@ def output_budget(
     max_prompt_tokens: int | None = None,
     max_tokens: int | None = None,
 ) -> int:
-    """Most tokens that the output may have.
+    """Maximum tokens of an output.
 
     Args:
         prompt_tokens: Tokens of the whole prompt.
         segment_tokens: Tokens of the text within it.
         max_model_len: Tokens that the model holds, prompt and output together.
-        max_prompt_tokens: Longest prompt that the model was made for; None is as long as it holds.
-        max_tokens: What was asked for; None leaves it to the segment's length.
+        max_prompt_tokens: Longest prompt that the model was made for; None: `max_model_len`.
+        max_tokens: The request's maximum; None: by the segment's length.
 
     Returns:
-        As many as fit, at most what was asked for, or else what a translation of this length plausibly needs.
+        As many as fit, at most `max_tokens`, or else what a translation of this length plausibly needs.
 
     Raises:
         TextTooLongError: The prompt is too long, or leaves no room for an output as long as the text.
@@ -160,7 +160,7 @@ class Prompt:
         segment: The text to translate, as it stands in the instruction.
         framing: How the instruction becomes what the model reads.
         template_args: Variables for the chat template.
-        turns: Turns before the instruction, each a role (`system`, `user`, `assistant`) and what it says;
+        turns: Turns before the instruction, each a role (`system`, `user`, `assistant`) and its text;
             only in a chat template.
         quoted: Spans of the instruction that are callers' words, as start and end offsets: special tokens
             in them do not act. None is all of it.
@@ -185,13 +185,13 @@ class Decoding:
         repetition_penalty: 1 is none.
         stop: Strings that end the output and are not part of it.
         stop_token_ids: Token ids that do the same, beside the model's own.
-        max_tokens: Most tokens of output; None leaves it to the engine, which fits it to the segment.
+        max_tokens: Maximum of the output; None: the engine's choice by the segment.
         max_prompt_tokens: Longest prompt that the model was made for, where that is less than its context.
-        stream: Yield text as it comes rather than once, at the end.
-        seed: Makes sampling repeatable; None leaves it to chance.
+        stream: Yield text as it is generated rather than once, at the end.
+        seed: Makes sampling repeatable; None: random.
         presence_penalty: From -2 to 2; 0 is none.
         frequency_penalty: From -2 to 2; 0 is none.
-        stop_on_repetition: End an output that is caught in a loop, where the engine can.
+        stop_on_repetition: End an output that loops, if the engine can.
     """
 
     temperature: float = 0.0
@@ -217,7 +217,7 @@ class Finish(StrEnum):
     LENGTH = "length"
     """It ran into `max_tokens`."""
     REPETITION = "repetition"
-    """The engine ended it, for it repeated itself."""
+    """The engine ended it, because it repeated itself."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Chunk:
     """A piece of output.
 
     Args:
-        text: What came since the last chunk.
+        text: Generated since the last chunk.
         finish: None on all chunks but the last.
         prompt_tokens: Tokens of the prompt, set on the last chunk.
         output_tokens: Tokens of all the output, set on the last chunk.
@@ -278,13 +278,10 @@ class Engine(Protocol):
         ...
 
     async def load(self, report: Report) -> None:
-        """Get ready; returns once `generate` may be called.
-
-        Args:
-            report: Called with each phase.
+        """Load the model, reporting each phase; returns once `generate` may be called.
 
         Raises:
-            StartError: With one sentence that says why it cannot.
+            StartError: With the reason, in one sentence.
         """
         ...
 
@@ -318,9 +315,5 @@ class Engine(Protocol):
         ...
 
     async def aclose(self, drain_s: float) -> None:
-        """Stop, also during `load`, and leave no process behind.
-
-        Args:
-            drain_s: Maximum seconds to finish generations in flight.
-        """
+        """Stop within `drain_s`, also during `load`, and leave no process behind."""
         ...

@@ -11,11 +11,7 @@ Result = TypeVar("Result")
 
 
 async def in_daemon_thread(work: Callable[[], Result]) -> Result:
-    """The result of `work`; unlike `asyncio.to_thread`, an interpreter may end while it goes on.
-
-    Args:
-        work: Done in a new thread. A cancelled caller leaves it running.
-    """
+    """The result of `work`; unlike with `asyncio.to_thread`, the interpreter can exit while it runs."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[Result] = loop.create_future()
 

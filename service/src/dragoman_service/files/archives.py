@@ -13,10 +13,10 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from dragoman_protocols.errors import BrokenFileError
 
-MOST_UNPACKED_BYTES = 64 * 1024 * 1024
+MAX_UNPACKED_BYTES = 64 * 1024 * 1024
 """A kilobyte can unpack to a megabyte; this is what all entries together may have."""
 
-MOST_ENTRIES = 10_000
+MAX_ENTRIES = 10_000
 
 UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -41,8 +41,8 @@ class Archive:
         except UNREADABLE:
             raise BrokenFileError("the file is no document of this kind: it cannot be unpacked") from None
         entries = self._zip.infolist()
-        if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > MOST_UNPACKED_BYTES:
-            raise BrokenFileError(f"the file unpacks to more than {MOST_UNPACKED_BYTES} bytes; split it")
+        if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+            raise BrokenFileError(f"the file unpacks to more than {MAX_UNPACKED_BYTES} bytes; split it")
         self.names = tuple(dict.fromkeys(entry.filename for entry in entries))
 
     def size_bytes(self, names: Iterable[str]) -> int:

@@ -30,10 +30,7 @@ READERS: MappingProxyType[str, Reader] = MappingProxyType(
 
 
 def reader_for(name: str) -> Reader:
-    """What reads a file.
-
-    Args:
-        name: The file's, of which only the end counts.
+    """The reader for a file, by the end of its name.
 
     Raises:
         UnsupportedFileError: With the kinds that are known.

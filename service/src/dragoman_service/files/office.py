@@ -14,7 +14,7 @@ from dragoman_service.files.document import FileDocument
 from dragoman_service.files.paragraphs import paragraphs
 from dragoman_service.files.plain import decoded
 
-MOST_TEXT_BYTES = 8 * 1024 * 1024
+MAX_TEXT_BYTES = 8 * 1024 * 1024
 """Of XML, which takes ten times as much as a tree: several books."""
 
 WORD_PARTS = re.compile(r"word/(document|header|footer|footnotes|endnotes|comments)\d*\.xml")
@@ -89,19 +89,19 @@ def read_book(content: bytes) -> FileDocument:
     return FileDocument(texts, Format.HTML, lambda translations: _rewritten(archive, names, translations))
 
 
-def _parts(content: bytes, wanted: re.Pattern[str], needed: str) -> tuple[Archive, list[str]]:
+def _parts(content: bytes, pattern: re.Pattern[str], needed: str) -> tuple[Archive, list[str]]:
     """The archive, and its parts with text."""
     archive = Archive(content)
     if needed not in archive.names:
         raise BrokenFileError(f"the file is no document of this kind: it has no {needed}")
-    names = [name for name in archive.names if wanted.fullmatch(name)]
-    if archive.size_bytes(names) > MOST_TEXT_BYTES:
-        raise BrokenFileError(f"the text of the file has more than {MOST_TEXT_BYTES} bytes; split it")
+    names = [name for name in archive.names if pattern.fullmatch(name)]
+    if archive.size_bytes(names) > MAX_TEXT_BYTES:
+        raise BrokenFileError(f"the text of the file has more than {MAX_TEXT_BYTES} bytes; split it")
     return archive, names
 
 
-def _by_paragraph(content: bytes, wanted: re.Pattern[str], needed: str) -> FileDocument:
-    archive, names = _parts(content, wanted, needed)
+def _by_paragraph(content: bytes, pattern: re.Pattern[str], needed: str) -> FileDocument:
+    archive, names = _parts(content, pattern, needed)
     roots = {name: parsed(archive.part(name)) for name in names}
     found = [paragraph for root in roots.values() for paragraph in paragraphs(root)]
     texts = tuple(paragraph.written() for paragraph in found)

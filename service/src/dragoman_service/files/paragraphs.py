@@ -44,14 +44,11 @@ class Paragraph:
     def written(self) -> str:
         """As text with tags; characters that XML reserves are escaped."""
         self._marked = []
-        common = self._common().look
+        common = self._common().style
         return "".join(self._write(piece, common) for piece in self.pieces)
 
     def replace(self, translation: str) -> bool:
-        """Put a translation in the place of the text.
-
-        Args:
-            translation: Of what `written` gave.
+        """Replace the text by a translation of `written`.
 
         Returns:
             False where tags were lost, doubled, invented or moved out of order: nothing is changed then.
@@ -73,12 +70,12 @@ class Paragraph:
         sizes: Counter[bytes] = Counter()
         first: dict[bytes, Text] = {}
         for text in texts_of(self.pieces):
-            sizes[text.look] += len(text.text)
-            first.setdefault(text.look, text)
-        return first[max(sizes, key=lambda look: sizes[look])]
+            sizes[text.style] += len(text.text)
+            first.setdefault(text.style, text)
+        return first[max(sizes, key=lambda style: sizes[style])]
 
     def _write(self, piece: Piece, common: bytes) -> str:
-        if isinstance(piece, Text) and piece.look == common:
+        if isinstance(piece, Text) and piece.style == common:
             return escape(piece.text)
         number = len(self._marked)
         self._marked.append(piece)
@@ -101,10 +98,10 @@ class Paragraph:
         fixed = [tag for tag in found if tag[0] == "x"]
         return sorted(found) == sorted(wanted) and fixed == [tag for tag in wanted if tag[0] == "x"]
 
-    def _built(self, node: etree._Element, look: Text) -> Iterator[etree._Element]:
+    def _built(self, node: etree._Element, style: Text) -> Iterator[etree._Element]:
         """The elements that a part of the translation becomes."""
         if node.text:
-            yield self._run(node.text, look)
+            yield self._run(node.text, style)
         for child in node:
             piece = self._marked[int(child.get("id"))]
             match piece:
@@ -113,16 +110,16 @@ class Paragraph:
                 case Text():
                     yield from self._built(child, piece)
                 case Box():
-                    _fill(piece.inner, list(self._built(child, look)))
+                    _fill(piece.inner, list(self._built(child, style)))
                     yield piece.element
             if child.tail:
-                yield self._run(child.tail, look)
+                yield self._run(child.tail, style)
 
-    def _run(self, text: str, look: Text) -> etree._Element:
+    def _run(self, text: str, style: Text) -> etree._Element:
         namespace = etree.QName(self.element).namespace
         run = etree.Element(f"{{{namespace}}}r")
-        if look.properties is not None:
-            run.append(deepcopy(look.properties))
+        if style.properties is not None:
+            run.append(deepcopy(style.properties))
         shown = etree.SubElement(run, f"{{{namespace}}}t")
         shown.text = text
         if "wordprocessingml" in namespace:

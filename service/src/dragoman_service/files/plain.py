@@ -46,7 +46,7 @@ def read_html(content: bytes) -> FileDocument:
     Characters of a translation that this encoding lacks are written as character references.
 
     Raises:
-        BrokenFileError: It is not in that encoding, or nobody knows it.
+        BrokenFileError: It is not in that encoding, or it is unknown.
     """
     named = CHARSET.search(content, 0, PRESCAN_BYTES)
     encoding = _marked_encoding(content) or _known_encoding(named[1].decode() if named else "utf-8")

@@ -1,6 +1,6 @@
 """What a paragraph of Word or PowerPoint is made of: text of one format, boxes of it, and what is no text.
 
-Runs are cut at random by spelling marks and revisions; neighbours that look the same are one here.
+Runs are cut at random by spelling marks and revisions; neighbours of equal style are one here.
 
 Source: ECMA-376-1:2016, sections 17.3 (WordprocessingML) and 21.1.2 (DrawingML).
 """
@@ -23,10 +23,10 @@ BOXES = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt",
 
 INVISIBLE = frozenset({"lang", "noProof"})
 INVISIBLE_ATTRIBUTES = frozenset({"lang", "altLang", "dirty", "err", "smtClean"})
-"""Properties of a run that nobody sees."""
+"""Properties of a run that are not visible."""
 
 
-MOST_PROPERTIES_BYTES = 16 * 1024
+MAX_PROPERTIES_BYTES = 16 * 1024
 """Of a run: they are copied with every piece of its text, and have a few hundred bytes as a rule."""
 
 
@@ -36,12 +36,12 @@ class Text:
 
     Args:
         text: What is read.
-        look: Equal for texts that look the same.
-        properties: The element that says how, None where it is the paragraph's own look.
+        style: Equal for texts of the same style.
+        properties: The element with the style, None for the paragraph's own.
     """
 
     text: str
-    look: bytes
+    style: bytes
     properties: etree._Element | None
 
 
@@ -51,7 +51,7 @@ class Kept:
 
     Args:
         element: The element.
-        run: The run in which it stood: it gets one of its own, which looks the same.
+        run: The run in which it stood: it gets one of its own, of the same style.
     """
 
     element: etree._Element
@@ -103,11 +103,7 @@ Piece = Text | Fixed | Box
 
 
 def pieces_of(parent: etree._Element) -> list[Piece]:
-    """What an element's children are, neighbours of one kind together.
-
-    Args:
-        parent: `w:p`, `a:p` or a box; it is left as it is.
-    """
+    """The children of `w:p`, `a:p` or a box, neighbours of one kind together; the element is not changed."""
     return _joined(_children(parent))
 
 
@@ -141,25 +137,25 @@ def _box(element: etree._Element) -> Box | None:
 
 def _run_pieces(run: etree._Element) -> Iterator[Piece]:
     properties = run.find("{*}rPr")
-    look = _look(properties)
+    style = _style(properties)
     for child in run:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
         if name == "t":
             if child.text:
-                yield Text(child.text, look, properties)
+                yield Text(child.text, style, properties)
         elif name and name != "rPr" and name not in DROPPED:
             yield Fixed((Kept(child, run),))
 
 
-def _look(properties: etree._Element | None) -> bytes:
-    """What makes two runs look the same."""
+def _style(properties: etree._Element | None) -> bytes:
+    """What two runs of the same style have in common."""
     if properties is None:
         return b""
     seen = deepcopy(properties)
     seen.tail = None
-    if len(etree.tostring(seen)) > MOST_PROPERTIES_BYTES:
+    if len(etree.tostring(seen)) > MAX_PROPERTIES_BYTES:
         raise BrokenFileError(
-            f"the file has a run of text whose properties take more than {MOST_PROPERTIES_BYTES} bytes"
+            f"the file has a run of text whose properties take more than {MAX_PROPERTIES_BYTES} bytes"
         )
     for child in list(seen):
         if not isinstance(child.tag, str) or etree.QName(child).localname in INVISIBLE:
@@ -178,7 +174,7 @@ def _joined(found: Iterable[Piece]) -> list[Piece]:
     def end() -> None:
         if texts:
             first = texts[0]
-            joined.append(Text("".join(each.text for each in texts), first.look, first.properties))
+            joined.append(Text("".join(each.text for each in texts), first.style, first.properties))
         if kept:
             joined.append(Fixed(tuple(kept)))
         texts.clear()
@@ -186,7 +182,7 @@ def _joined(found: Iterable[Piece]) -> list[Piece]:
 
     for piece in found:
         if isinstance(piece, Text):
-            if kept or (texts and texts[0].look != piece.look and not piece.text.isspace()):
+            if kept or (texts and texts[0].style != piece.style and not piece.text.isspace()):
                 end()
             texts.append(piece)
         elif isinstance(piece, Fixed):

@@ -1,7 +1,7 @@
-"""SubRip subtitles: numbers and times stay, what is said between them is translated.
+"""SubRip subtitles: numbers and times stay, the speech between them is translated.
 
 Lines of a cue that are one sentence become one text, and its translation gets as many lines again; what
-different people say (lines that begin with a dash) and ended sentences stay apart. The few tags that
+of different people (lines that begin with a dash) and ended sentences stay apart. The few tags that
 players know are kept as HTML; all else is escaped on the way and comes back as it was.
 
 Source: https://www.matroska.org/technical/subtitles.html#srt-subtitles
@@ -25,12 +25,12 @@ TAG = re.compile(r"(</?(?:i|b|u|s|font(?:\s[^<>]*)?)>)", re.IGNORECASE)
 POSITION = re.compile(r"\{\\[^{}]*\}")
 """Where a player shows a cue, as in `{\\an8}`."""
 
-SAYS = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
-"""How a line begins that somebody else says."""
+SPEAKER = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
+"""How a line of another speaker begins."""
 ENDS = re.compile(r"[.!?…。！？।:♪][\"'”’»)\]]*(?:</[a-z]+>)*\s*$", re.IGNORECASE)
 """How a line ends that the next does not continue."""
 
-MOST_END_CHARS = 200
+MAX_END_CHARS = 200
 """How much of a line is searched for its end: the search takes time quadratic in it."""
 
 SPACES = re.compile(r"\s+")
@@ -59,16 +59,16 @@ def read_subtitles(content: bytes) -> FileDocument:
     texts = tuple(_as_html(_joined(spoken, group)) for group in groups)
 
     def rebuild(translations: Sequence[str]) -> bytes:
-        said: list[str | None] = list(spoken)
+        translated_lines: list[str | None] = list(spoken)
         for group, translation in zip(groups, translations, strict=True):
             lines = _wrapped(_from_html(SPACES.sub(_without_break, translation)), group.after - group.first)
             lines[0] = group.prefix + lines[0]
             left_over = group.after - group.first - len(lines)
-            said[group.first : group.after] = [*lines, *[None] * left_over]
+            translated_lines[group.first : group.after] = [*lines, *[None] * left_over]
         ends = [*breaks, ""]
-        return "".join(line + end for line, end in zip(said, ends, strict=True) if line is not None).encode(
-            encoding
-        )
+        return "".join(
+            line + end for line, end in zip(translated_lines, ends, strict=True) if line is not None
+        ).encode(encoding)
 
     return FileDocument(texts, Format.HTML, rebuild)
 
@@ -86,11 +86,11 @@ def _groups(lines: Sequence[str]) -> list[_Group]:
             continue
         if not in_cue:
             continue
-        if continues and not SAYS.match(line):
+        if continues and not SPEAKER.match(line):
             groups[-1] = _Group(groups[-1].first, index + 1, groups[-1].prefix)
         else:
             groups.append(_Group(index, index + 1, _prefix(line)))
-        continues = not ENDS.search(line.rstrip()[-MOST_END_CHARS:])
+        continues = not ENDS.search(line.rstrip()[-MAX_END_CHARS:])
     return [group for group in groups if any(map(str.isalpha, _joined(lines, group)))]
 
 
@@ -104,8 +104,8 @@ def _prefix(line: str) -> str:
     """The player's position and the dash, which the model shall not see."""
     position = POSITION.match(line)
     start = position.end() if position else 0
-    says = SAYS.match(line, start)
-    return line[: says.end()] if says and "<" not in says[0] else line[:start]
+    speaker = SPEAKER.match(line, start)
+    return line[: speaker.end()] if speaker and "<" not in speaker[0] else line[:start]
 
 
 def _joined(lines: Sequence[str], group: _Group) -> str:

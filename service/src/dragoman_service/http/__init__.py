@@ -1,1 +1,1 @@
-"""HTTP: requests in, answers out, and what the process says about itself."""
+"""HTTP: requests, answers, probes and metrics."""

@@ -99,7 +99,7 @@ def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
 
 
 def _detected(words: tuple[str, ...], offer: Offer) -> str | None:
-    """One language for the file; None where it is not clear, which leaves it to the core, text by text."""
+    """One language for the file; None if it is not clear: the core then detects it text by text."""
     found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
     return None if found == NOTHING else found.tag
 

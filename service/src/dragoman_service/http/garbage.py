@@ -1,4 +1,4 @@
-"""When the garbage collector looks through all objects: between requests, for every caller waits for it."""
+"""Full garbage collections between requests: one blocks the event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 
 EVERY_S = 1.0
 
-MOST_S = 60.0
+MAX_INTERVAL_S = 60.0
 """A pod that always has requests collects while they wait, this often."""
 
 NEVER = 1_000_000_000
@@ -38,7 +38,7 @@ async def collect_between_requests(lifecycle: Lifecycle) -> None:
             # Collections of the young objects since the last one of all: where they go on, something is being read.
             young = gc.get_count()[2]
             is_idle = young == before and not lifecycle.in_flight
-            is_due = time.monotonic() - last_s >= MOST_S
+            is_due = time.monotonic() - last_s >= MAX_INTERVAL_S
             if young and (is_idle or is_due):
                 gc.collect()
                 last_s, young = time.monotonic(), 0

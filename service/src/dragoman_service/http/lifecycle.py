@@ -30,11 +30,7 @@ FETCH_S = 12.0
 
 
 class Unfetched:
-    """Results that clients are about to fetch: a pod that ends waits for them, for a while.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """Results that clients are about to fetch: a pod that ends waits for them, for a while."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -134,11 +130,7 @@ def lame_duck_s(
 
 
 class Routers:
-    """The routers whose requests a pod received; used from the event loop alone.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """The routers whose requests a pod received; used from the event loop alone."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -174,11 +166,7 @@ class Routers:
 
 
 class Lifecycle:
-    """One pod's phase and its requests in flight; used from the event loop alone.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """One pod's phase and its requests in flight; used from the event loop alone."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

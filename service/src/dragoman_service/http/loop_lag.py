@@ -1,4 +1,4 @@
-"""How late the event loop is: what keeps it busy keeps every caller waiting."""
+"""Lag of the event loop, which delays every request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one pod: HTTP from the first moment, the engine loading beside it, and an orderly end."""
+"""Runs one pod: HTTP from the start, the engine loading beside it, and an orderly end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMITS = RequestLimits(
 any length in the address."""
 
 RELEASE_S = 0.5
-"""How often a pod that is about to leave looks whether clients have ceased to come."""
+"""Interval at which a leaving pod checks whether direct clients still send requests."""
 
 ARRIVAL_S = 1.0
 """Maximum time for the first request to arrive on a connection that was accepted just before the listener closed."""
@@ -38,7 +38,7 @@ ARRIVAL_S = 1.0
 ARRIVAL_POLL_S = 0.05
 
 CLOSING_S = 5
-"""What requests get to write their last answer once the drain is over."""
+"""Time for requests to send their answers once the drain is over."""
 
 
 def listen(host: str, port: int, write_timeout_s: float = WRITE_TIMEOUT_S) -> socket.socket:
@@ -59,13 +59,13 @@ class Pod:
     """One engine behind one HTTP server, from start to end.
 
     Args:
-        app: What answers; its `state.warm_up` is called while the engine loads, its `state.client_stalled` for
+        app: The application; its `state.warm_up` is called while the engine loads, its `state.client_stalled` for
             each client that did not read its answer.
         engine: Loaded beside the server, closed after it.
-        lifecycle: Told about every step.
-        drain_timeout_s: Seconds that requests in flight get on SIGTERM.
-        lame_duck_s: Seconds before that in which requests are still taken, unless all routers confirm earlier;
-            None: as long as the contract says where any request came lately, else not at all.
+        lifecycle: Its phase is set at every step.
+        drain_timeout_s: Maximum seconds for requests in flight after SIGTERM.
+        lame_duck_s: Maximum seconds before that in which requests are still accepted, unless all routers confirm
+            earlier; None: the contract's time if there were requests lately, else 0.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Pod:
 
         Raises:
             StartError: The engine did not load.
-            EngineDeadError: The engine died since; raised once the pod was told to end.
+            EngineDeadError: The engine died since; raised once the pod has ended.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._end_asked)
+            loop.add_signal_handler(number, self._end_requested)
         serving = asyncio.create_task(self._server.serve(sockets=[listening]))
         ending = asyncio.create_task(self._end.wait())
         loading = asyncio.create_task(self._load())
@@ -122,31 +122,31 @@ class Pod:
         except StartError:
             self._lifecycle.fail()
             raise
-        # What the start left behind is there for good: a collection need not look through it, as it would each
-        # time for a good part of a second, with torch and vLLM in it.
+        # Objects of the start are permanent. A full collection takes a good part of a second with those of torch
+        # and vLLM.
         gc.collect()
         gc.freeze()
         self._lifecycle.ready()
         log.info("ready after %.1f s", self._lifecycle.start_s)
 
-    def _end_asked(self) -> None:
+    def _end_requested(self) -> None:
         if self._end.is_set():
             self._drain_timeout_s = 0
-            self._lifecycle.give_up()  # Where the drain already waits with the time-out it began with.
+            self._lifecycle.give_up()  # The drain may already wait, with its first timeout.
             self._lifecycle.released.set()
             self._lifecycle.unfetched.forget()
             self._server.force_exit = True
         self._end.set()
 
     async def _leave(self) -> None:
-        """Be unready and serve on, until those who choose among replicas can have noticed."""
+        """Be unready and serve on, until routers and Services send requests elsewhere."""
         self._lifecycle.leave()
         limit_s = self._lifecycle.routers.lame_duck_s(self._lame_duck_s)
         if self._lifecycle.phase is Phase.LEAVING and limit_s:
             log.info("leaving within %g s, or once all routers have confirmed", limit_s)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(limit_s):
-                    # That no client asks past the routers any longer sets no event.
+                    # The last request of a direct client sets no event.
                     while not self._lifecycle.released.is_set():
                         self._lifecycle.release()
                         with contextlib.suppress(TimeoutError):
@@ -156,7 +156,7 @@ class Pod:
         """Refuse what routers send and serve direct clients until the pod is idle, then refuse connections.
 
         The listener stays open until then, because routers fetch documents, send `/drained` and expect a 503, and
-        probes and metrics are read, each on a new connection. A direct client cannot be told apart before its
+        probes and metrics are read, each on a new connection. A direct client cannot be recognised before its
         connection is accepted; it is served, because a Service whose endpoints are out of date may still lead it here.
         """
         if self._lifecycle.phase is not Phase.FAILED:

@@ -1,6 +1,6 @@
 """Prompt families as data: the words, and the sampling, that each family of models was trained with.
 
-Families whose licence or size make a difference say so; strings are the publishers' own.
+Strings are the publishers' own; licences are in the docstrings where they matter.
 """
 
 from __future__ import annotations
@@ -45,11 +45,7 @@ FAMILIES = MappingProxyType(
 
 
 def prompt_family(name: str, template: str | None = None) -> PromptFamily:
-    """The family of that name.
-
-    Args:
-        name: One of `dragoman_contract.prompts.PROMPT_FAMILIES`.
-        template: The text of a custom family, None for all others.
+    """The family of a name in `PROMPT_FAMILIES`; `template` is that of a custom family.
 
     Raises:
         PromptTemplateError: No such family, or a template that cannot be used.

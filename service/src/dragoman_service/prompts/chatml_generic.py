@@ -10,6 +10,6 @@ FAMILY = PromptFamily(
     template=TEMPLATE,
     option_templates=instructions_before(TEMPLATE),
     decoding=Decoding(stop=("<|im_end|>",)),
-    # Models that can think before they answer, such as Qwen3, are told not to; others ignore it.
+    # Models that can think before they answer, such as Qwen3, must not; others ignore it.
     template_args={"enable_thinking": False},
 )

@@ -10,10 +10,10 @@ ALLOWED = ("text", "source", "target", "source_code", "target_code")
 
 
 def custom_family(template: str) -> PromptFamily:
-    """A greedy family that asks in the words of `template`, in the tokenizer's chat template if it has one.
+    """A greedy family whose prompt is `template`, in the tokenizer's chat template if it has one.
 
     Args:
-        template: Text with `{text}` and, where wanted, `{source}`, `{target}` (names in English),
+        template: Text with `{text}` and optionally `{source}`, `{target}` (names in English),
             `{source_code}`, `{target_code}` (BCP-47). Other braces are text.
 
     Raises:

@@ -38,8 +38,8 @@ class PromptOptions:
     Args:
         terms: Each a term and its translation.
         context: Text that helps to understand and is not translated.
-        tone: None leaves it to the model.
-        instructions: The caller's, in words.
+        tone: None: the model's choice.
+        instructions: The client's, in words.
     """
 
     terms: tuple[tuple[str, str], ...] = ()
@@ -88,7 +88,7 @@ class OptionTemplates:
             yield Option.INSTRUCTIONS
 
     def main(self, template: str, options: PromptOptions) -> str:
-        """The template that asks for the translation itself."""
+        """The template of the translation itself."""
         if options.instructions or (options.tone and not self.with_tone):
             return self.with_instructions
         if options.tone:
@@ -149,13 +149,7 @@ class PromptFamily:
     segment_tokens: int = 512
 
     def prompt(self, text: str, pair: Pair, options: PromptOptions = NO_OPTIONS) -> Prompt:
-        """Put a text into this family's words.
-
-        Args:
-            text: One segment, not empty.
-            pair: Its language and the one it becomes.
-            options: None of those that `unsupported` names.
-        """
+        """The prompt for one segment, not empty, with options that `unsupported` does not name."""
         segment = text.strip() if self.trim else text
         in_chinese = self._in_chinese(pair, options)
         template = (self.chinese_template if in_chinese else None) or self.template
@@ -175,7 +169,7 @@ class PromptFamily:
         return tuple(option_templates.unsupported(options))
 
     def carries_context(self, pair: Pair) -> bool:
-        """Whether the publisher has words for a segment that goes on where another ended."""
+        """Whether the publisher has a template for a segment that continues another."""
         option_templates = (
             self.chinese_option_templates if self._in_chinese(pair, NO_OPTIONS) else self.option_templates
         )
@@ -241,13 +235,7 @@ def _option_values(
 
 
 def placeholders(text: str, pair: Pair, *, named_in_chinese: bool = False) -> dict[str, str]:
-    """What a template's placeholders stand for.
-
-    Args:
-        text: The segment.
-        pair: Its languages.
-        named_in_chinese: Whether languages are named in Chinese rather than in English.
-    """
+    """The values of a template's placeholders."""
     source, target = pair.source, pair.target
     return {
         "text": text,

@@ -1,4 +1,4 @@
-"""Tencent Hy-MT2 (1.8B, 7B, 30B-A3B), Apache-2.0. It is asked in English for every pair.
+"""Tencent Hy-MT2 (1.8B, 7B, 30B-A3B), Apache-2.0. Its prompt is in English for every pair.
 
 Source: https://github.com/Tencent-Hunyuan/Hy-MT2, README, "Translation Task Instruction Examples".
 """

@@ -1,6 +1,6 @@
 """Whether an answer leaves out a part of its source: by its length, its sentences and what is copied.
 
-A text's `size` is the length of its English translation, as far as its script and its language tell. The logarithm of
+A text's `size` is the length of its English translation, estimated by its script and its language. The logarithm of
 an answer's size over its source's lies around 0 for a whole translation: the shorter the text, the wider. An answer
 that is also short of sentences, or of the numbers and names in its source, is the more suspect; names from the source's
 end speak for it.
@@ -48,7 +48,7 @@ NAME = regex.compile(r"(?<=[\p{L}\p{N},;]\s)\p{Lu}\p{Ll}{2,}")
 
 @dataclass(frozen=True)
 class Evidence:
-    """What tells a whole translation from a part of one.
+    """What distinguishes a complete translation from a part of one.
 
     Args:
         length: Logarithm of the answer's size over the source's; less of it for pairs whose sizes vary widely.
@@ -70,14 +70,7 @@ BIAS = -9.3
 
 
 def lacks(source: str, output: str, source_lang: str, target_lang: str) -> bool:
-    """Whether an answer lacks about half of its source, or a sentence of a few.
-
-    Args:
-        source: What was to be translated.
-        output: The answer.
-        source_lang: BCP-47 tag.
-        target_lang: BCP-47 tag.
-    """
+    """Whether an answer lacks about half of its source, or a sentence of a few."""
     found = evidence(source, output, source_lang, target_lang)
     return found is not None and log_odds(found) > 0
 

@@ -1,7 +1,7 @@
 """A text of any format as segments that a model can copy faithfully, and the way back.
 
 `prepare` replaces tags and placeholders by markers and cuts what is left into segments; `restoring.verify`
-says what a model's answer did to the markers, `restoring.restore` puts back what they stand for, and
+reports what a model's answer did to the markers, `restoring.restore` puts back what they stand for, and
 `Document.rejoin` rebuilds the whole. Segments restored as they were sent give the source byte for byte.
 """
 
@@ -41,11 +41,7 @@ class Document:
     between: tuple[str, ...]
 
     def rejoin(self, restored: Sequence[str]) -> str:
-        """The document with each segment replaced.
-
-        Args:
-            restored: One a segment: what `restore` made of an answer, or `segment.source` to leave it.
-        """
+        """The document with each segment replaced by a translation, or by its `source`."""
         parts = [self.between[0]]
         for text, after in zip(restored, self.between[1:], strict=True):
             parts += (text, after)
@@ -53,12 +49,7 @@ class Document:
 
 
 def prepare(text: str, how: Preparation) -> Document:
-    """Cut a text into segments. Time grows linearly with the text.
-
-    Args:
-        text: Plain text, or a document or fragment, well formed or not.
-        how: See there.
-    """
+    """Cut a text, well formed or not, into segments. Time grows linearly with the text."""
     if how.format is Format.PLAIN and MARKER_START not in text and SIGNS.search(text) is None:
         return _without_pieces(text, how)
     return _with_pieces(text, how)
@@ -128,7 +119,7 @@ class Preparation:
     """How texts are made into segments.
 
     Args:
-        budget_tokens: What one segment may have, at least 1.
+        budget_tokens: Maximum of a segment, at least 1.
         count_tokens: Tokens of a text as the model counts them.
         format: How the text is written.
         lang: BCP-47 tag of the text.
@@ -281,5 +272,5 @@ def _segment(group: Sequence[Piece], how: Preparation) -> Segment | str:
     text = "".join(_shown(group))
     expected = [piece.role for piece in group if piece.role is not None]
     if [marker.role for marker in markers_in(text)] != expected:
-        return source  # something in the source reads as a marker: better untouched than mistaken
+        return source  # Text of the source reads as a marker: it is kept rather than mistaken.
     return Segment(text, source, tuple(group), how.format)

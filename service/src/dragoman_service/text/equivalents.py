@@ -17,7 +17,7 @@ HALF_DAY = regex.compile(
     r"|عصر|शाम|सुबह|दोपहर|रात|दिउँसो|बिहान|बेलुका|\b(?:chiều|tối|sáng|sore|malam|pagi|siang)\b",
     regex.IGNORECASE,
 )
-"""Words that say which half of the day an hour is in."""
+"""Words for the half of the day that an hour is in."""
 
 METRIC = regex.compile(
     r"(?<!\p{L})(?:km|cm|mm|m|kg|g|ha|км|см|мм|м|кг|г|л|га|ק\"מ|كم|كلم)(?!\p{L})|°\s?C(?!\p{L})|[²³]"
@@ -52,14 +52,7 @@ ROUNDED = Decimal("0.05")
 def unexplained(
     lost: list[Values], invented: list[Values], source: str, output: str
 ) -> tuple[list[Values], list[Values]]:
-    """What is left of numbers without a counterpart once hours and measures have found theirs.
-
-    Args:
-        lost: Of the source alone.
-        invented: Of the answer alone.
-        source: The text.
-        output: The answer.
-    """
+    """Numbers that are only in the source, and only in the output, once hours and measures are matched."""
     if max(len(lost), len(invented)) > MAX_NUMBERS:
         return lost, invented
     half_day = HALF_DAY.search(source) is not None or HALF_DAY.search(output) is not None

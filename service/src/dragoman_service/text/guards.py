@@ -78,13 +78,7 @@ def cleaned(output: str) -> str:
 
 
 def check(source: str, output: str, expected: Expectation) -> tuple[Finding, ...]:
-    """What is wrong with a translation; nothing if it passes.
-
-    Args:
-        source: What the model was given.
-        output: Its answer, `cleaned`.
-        expected: See there.
-    """
+    """What is wrong with a `cleaned` output; nothing if it passes."""
     if not output.strip():
         return (Finding(Guard.EMPTY, "the answer has no text"),)
     if expected.markers:
@@ -186,7 +180,7 @@ def _periods(text: str) -> list[int]:
     """Distances at which rows of characters come again as often as they do in every loop that counts.
 
     A row is shorter than the shortest of these: eight characters in Han, and else twelve. In a loop that goes round
-    four times, almost each of the rows of three rounds comes again at the loop's length; a third of them is asked
+    four times, almost each of the rows of three rounds comes again at the loop's length; a third of them is required
     for, because rows may come again within a round, too.
     """
     row = 4 if HAN.search(text) else 8
@@ -213,7 +207,7 @@ def _loop_of(period: int) -> regex.Pattern[str]:
 def is_copy(source: str, output: str) -> bool:
     """Whether an answer is the source again; names, numbers and single words may be.
 
-    All but a few words may have changed: where case tells, those with a capital do not count.
+    All but a few words may have changed: in scripts with case, those with a capital do not count.
     """
     words = WORD.findall(_plain(source))
     if not words or is_name(words):
@@ -263,12 +257,7 @@ def _wrong_chinese(output: str, target_lang: str) -> bool:
 
 
 def in_wrong_language(output: str, target_lang: str) -> bool:
-    """Whether a long enough answer is surely not in the target language.
-
-    Args:
-        output: The answer.
-        target_lang: BCP-47 tag.
-    """
+    """Whether a long enough answer is surely not in the target language."""
     plain = _plain(output)
     if weight(plain) < 20 or len(WORD.findall(plain)) < 3:
         return False

@@ -29,7 +29,7 @@ OPAQUE = frozenset({
 
 @dataclass(frozen=True)
 class MarkupRules:
-    """How a document's elements are treated, beyond what HTML says of its own.
+    """How a document's elements are treated, beyond the rules of HTML.
 
     Args:
         html: HTML's rules; otherwise XML's, where an element is inline if text stands beside it.

@@ -117,12 +117,7 @@ def plain_pieces(text: str) -> list[Piece]:
 
 
 def markup_pieces(raw: str, *, html: bool) -> list[Piece]:
-    """The pieces of text in markup: entities show as their characters, or stay as markers.
-
-    Args:
-        raw: Text between tags.
-        html: Whether HTML's named entities hold.
-    """
+    """The pieces of text between tags: entities, by name too in HTML, become characters or markers."""
     pieces: list[Piece] = []
     for piece in _placeholder_pieces(raw):
         for part in [piece] if piece.role else _around(piece.raw, MARKER, "marker"):

@@ -58,7 +58,7 @@ ICU = regex.compile(
 """How an ICU argument with a type begins. Source: https://unicode-org.github.io/icu/userguide/format_parse/messages/"""
 
 MAX_ICU_CHARS = 20_000
-"""Longer than any message; bounds how far the end of an ICU argument is looked for."""
+"""Longer than any message; bounds the search for the end of an ICU argument."""
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,6 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
 
     Placeholders may move, but those that are filled by their order keep it. Tags keep the element they
     are in, so that elements nest as in the source; a pair that had text keeps some.
-
-    Args:
-        segment: What was asked for.
-        answer: What the model wrote.
     """
     expected = list(markers_in(segment.text))
     found = list(markers_in(answer))
@@ -77,12 +73,8 @@ def verify(segment: Segment, answer: str) -> tuple[MarkerProblem, ...]:
 def restore(segment: Segment, answer: str) -> str:
     """A model's answer in the form of the source: markers replaced, markup escaped.
 
-    Args:
-        segment: What was asked for.
-        answer: What the model wrote; `segment.text` itself gives `segment.source`.
-
     Raises:
-        BrokenMarkersError: `verify` has something to say.
+        BrokenMarkersError: `verify` finds problems.
     """
     if answer == segment.text:
         return segment.source

@@ -35,17 +35,6 @@ class Segments:
     texts: tuple[str, ...]
     separators: tuple[str, ...]
 
-    def rejoin(self, translations: Sequence[str]) -> str:
-        """The whole text with `translations` in the places of `texts`.
-
-        Args:
-            translations: As many as `texts`.
-        """
-        pieces = [self.separators[0]]
-        for translation, separator in zip(translations, self.separators[1:], strict=True):
-            pieces += (translation, separator)
-        return "".join(pieces)
-
 
 def has_letters(text: str) -> bool:
     """Whether there is anything to translate: numbers, signs and blanks alone are not."""
@@ -66,7 +55,7 @@ def split(
 
     Args:
         text: Any text, up to megabytes.
-        budget_tokens: What a segment may have, at least 1. Only a single character over it is longer.
+        budget_tokens: Maximum of a segment, at least 1. Only a single character can exceed it.
         count_tokens: See `CountTokens`.
         lang: BCP-47 tag of the text, for its sentences.
         by_line: Whether a line break always ends a segment.
@@ -76,7 +65,7 @@ def split(
             letters are segments, too.
 
     Returns:
-        Segments whose `rejoin(texts)` is `text`.
+        Segments that, joined with their separators, are `text`.
     """
     character = regex.compile(rf"{atom}|\X") if atom else GRAPHEME
     lines: Iterable[str] = LINE.findall(text) if by_line else (text,)
@@ -87,7 +76,7 @@ def split(
 
 @dataclass(frozen=True)
 class _Cut:
-    """How pieces are cut: what `split` was asked for."""
+    """How `split` cuts pieces."""
 
     budget_tokens: int
     count_tokens: CountTokens
@@ -177,11 +166,7 @@ SENTENCE_END = regex.compile(r"[^.!?…。！？।॥؟۔።]*+(?:[.!?…。！
 
 
 def sentences(text: str, lang: str = "en") -> list[str]:
-    """The sentences of a text; joined they are `text`.
-
-    Args:
-        text: Any length; time grows linearly with it.
-        lang: BCP-47 tag; an unknown one falls back to English rules.
+    """The sentences of a text, joined equal to it, in linear time; an unknown language has English rules.
 
     Returns:
         Sentences with the blanks that follow them. A sentence longer than two windows may be cut within.

@@ -32,7 +32,7 @@ def test_replacing_keeps_order_and_compression() -> None:
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MOST_UNPACKED_BYTES", 10_000)
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10_000)
     with pytest.raises(BrokenFileError, match="10000 bytes"):
         Archive(zipped(a=b"0" * 20_000))
 

@@ -1,7 +1,7 @@
-"""An engine without a model, for tests and benches: it answers a segment as told, else with its reverse.
+"""An engine without a model, for tests and benches: it answers a segment by its script, else with its reverse.
 
-It keeps vLLM's promises (a place per sequence and a queue before them, abort on close) and vLLM's metric
-names, at a pace that is set, so that everything around an engine can be tried without one.
+As vLLM it has a slot per sequence, a queue before them, abort on close, and the same metric names; its speed is
+configured.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class Script:
 
     Args:
         load_s: Seconds until it is ready.
-        fail_load: When set, the load ends in an error with these words.
+        fail_load: If set, the load fails with this message.
         first_token_s: Seconds to the first token.
         token_s: Seconds for each token after it, when alone.
         slowdown_ratio: By how much each further running sequence stretches `token_s`: 0.1 is a tenth.
         slowdown_power: Power of the number of further sequences: above 1 a batch can be too large to pay.
-        max_num_seqs: Sequences that run side by side; more wait.
+        max_num_seqs: Maximum concurrent sequences; more wait.
         oom_above_seqs: The load fails if `max_num_seqs` is more, as without enough memory; 0: never.
         max_model_len: Tokens of prompt and output together.
         fail_every: Every so many generations one fails; 0 is none.
@@ -61,8 +61,8 @@ class Script:
         stall_after: The engine makes no step from this many generations on; 0: never.
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
         answers: Answers by segment.
-        journal: File that each generation adds a line to when it begins: process id, tab, segment. What a pod has
-            begun is known by it even if the pod is killed.
+        journal: File that each generation adds a line to when it starts: process id, tab, segment. It shows what a
+            pod has started even if the pod is killed.
     """
 
     load_s: float = 0.0
@@ -83,7 +83,7 @@ class Script:
 
 
 def script_from(settings: Settings) -> Script:
-    """The script that a pod's settings ask for.
+    """The script of a pod's settings.
 
     Raises:
         SettingsError: An engine argument is unknown, set twice, or of the wrong type.
@@ -97,9 +97,9 @@ def script_from(settings: Settings) -> Script:
     given = {RENAMED.get(name, name): value for name, value in settings.engine_args.items()}
     arguments = merged(typed, given, [known.name for known in fields(Script)])
     for name, value in arguments.items():
-        wanted = type(getattr(defaults, name))
-        if not isinstance(value, (int, float) if wanted is float else wanted) or isinstance(value, bool):
-            raise SettingsError(f"--engine-args: {name} takes {wanted.__name__}, not {value!r}")
+        expected = type(getattr(defaults, name))
+        if not isinstance(value, (int, float) if expected is float else expected) or isinstance(value, bool):
+            raise SettingsError(f"--engine-args: {name} takes {expected.__name__}, not {value!r}")
     return Script(**arguments)
 
 
@@ -151,7 +151,7 @@ class ScriptedEngine:
 
     @property
     def capacity(self) -> Capacity:
-        """As many sequences as the script says, each as long as it says."""
+        """Of the script."""
         return Capacity(self._script.max_num_seqs, self._script.max_num_seqs * self._script.max_model_len)
 
     @property
@@ -161,7 +161,7 @@ class ScriptedEngine:
 
     @property
     def max_model_len(self) -> int:
-        """As the script says."""
+        """By the script."""
         return self._script.max_model_len
 
     @property
@@ -192,8 +192,8 @@ class ScriptedEngine:
         )
         segment = prompt.segment.strip()
         answer = self._script.answers.get(segment, segment[::-1])
-        wanted = _tokens(answer)
-        length = min(wanted, budget)
+        needed = _tokens(answer)
+        length = min(needed, budget)
         with self._stall_detector.generation():
             async with self._slot(prompt_tokens + length, priority):
                 self._write_down(segment)
@@ -208,7 +208,7 @@ class ScriptedEngine:
                 else:
                     await self._work(self._token_s() * length)
                     self._tokens.inc(length)
-        finish = Finish.STOP if length == wanted else Finish.LENGTH
+        finish = Finish.STOP if length == needed else Finish.LENGTH
         yield Chunk(answer[: length * CHARS_PER_TOKEN], finish, prompt_tokens, length)
 
     async def check(self) -> None:
@@ -287,11 +287,7 @@ class SlotQueue:
 
     @asynccontextmanager
     async def slot(self, priority: int = 0) -> AsyncIterator[None]:
-        """Wait for a slot and use it.
-
-        Args:
-            priority: Smaller is sooner, with `by_priority`.
-        """
+        """Wait for a slot and use it; a smaller priority is sooner, with `by_priority`."""
         await self._take(priority)
         self.running += 1
         try:

@@ -1,4 +1,4 @@
-"""vLLM's arguments: what the settings say, and defaults for the device."""
+"""vLLM's arguments: those of the settings, and defaults for the device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dragoman_service.engine.arguments import merged
 from dragoman_service.settings import Settings
 
 CPU_KV_CACHE_BYTES = 512 * 1024**2
-"""KV cache on a CPU unless something says otherwise. vLLM would take 92% of the machine's memory, which
+"""Default size of the KV cache on a CPU. vLLM would take 92% of the machine's memory, which
 leaves room for one pod, and touches all of it while it starts; this much holds the sequences of a small
 model."""
 
@@ -22,17 +22,13 @@ by layer, in Python: with 512 sequences each one in which a request begins."""
 
 GRAPHS = "cudagraph_capture_sizes"
 GRAPHS_OTHERWISE = (GRAPHS, "max_cudagraph_capture_size", "compilation_config", "enforce_eager")
-"""Engine arguments by which a user says which graphs there are to be."""
+"""Engine arguments by which a user chooses the graphs."""
 
 GPU_PREFILL_INTERVAL = 4
 
 
 def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, Any]:
-    """What the pod's settings say in terms of vLLM's AsyncEngineArgs.
-
-    Args:
-        settings: The pod's.
-        known: Fields of the AsyncEngineArgs that runs.
+    """The pod's settings as arguments of vLLM's AsyncEngineArgs, whose fields are `known`.
 
     Raises:
         SettingsError: As `merged` does.
@@ -78,7 +74,7 @@ def gpu_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     They take 2 s and 0.1 GiB more. docs/performance.md has what they bring.
 
     Args:
-        arguments: As the user gave them; whoever says anything of graphs has what vLLM makes of it.
+        arguments: As the user gave them; if any is about graphs, vLLM's own graphs are kept.
     """
     if any(name in arguments for name in GRAPHS_OTHERWISE):
         return dict(arguments)
@@ -87,11 +83,7 @@ def gpu_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graph_sizes(most: int) -> list[int]:
-    """Tokens of a step that graphs are captured for; one between two takes the larger.
-
-    Args:
-        most: The largest.
-    """
+    """Tokens of a step that graphs are captured for; one between two takes the larger."""
     sizes = (1, 2, 4, *range(8, 256, 8), *range(256, 512, 16), *range(512, GRAPH_TOKENS + 1, 64))
     return [size for size in sizes if size <= most]
 

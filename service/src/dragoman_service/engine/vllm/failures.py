@@ -1,7 +1,7 @@
-"""Why an engine did not start, in one sentence that says what to do.
+"""Why an engine did not start, in one sentence with what to do.
 
-vLLM, transformers and huggingface_hub raise general exceptions with long messages; what they mean is told
-by their words. A message that nothing here knows is passed on, its first sentence at least.
+vLLM, transformers and huggingface_hub raise general exceptions with long messages, whose cause is recognised by
+phrases. The first sentence of any other message is passed on.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _REASONS: tuple[tuple[str, Reason], ...] = (
         r"(?P<wanted>[\d.]+)(?:/[\d.]+)? GiB\)",
         lambda found, _: (
             f"not enough memory: {found['free']} of {found['all']} GiB are free and {found['wanted']} GiB are "
-            "asked for; lower gpuMemoryUtilization or kvCacheMemory, or give the pod more memory"
+            "required; lower gpuMemoryUtilization or kvCacheMemory, or give the pod more memory"
         ),
     ),
     (
@@ -121,9 +121,9 @@ _REASONS: tuple[tuple[str, Reason], ...] = (
         ),
     ),
     (
-        r"max_model_len \((?P<asked>\d+)\) is greater than the derived max_model_len \([^=]*=(?P<most>\d+)",
+        r"max_model_len \((?P<requested>\d+)\) is greater than the derived max_model_len \([^=]*=(?P<most>\d+)",
         lambda found, _: (
-            f"maxModelLen {found['asked']} is over the model's own {found['most']} tokens: lower it"
+            f"maxModelLen {found['requested']} is over the model's own {found['most']} tokens: lower it"
         ),
     ),
     (
@@ -142,17 +142,12 @@ _WRAPPERS = re.compile(r"Engine core initialization failed|WorkerProc initializa
 
 
 def reason(failed: Failure, model: str) -> str:
-    """One sentence about a failed start.
-
-    Args:
-        failed: The exception and what caused it.
-        model: As the user wrote it.
-    """
-    told = "\n".join(f"{kind}: {message}" for kind, message in failed.chain)
-    for pattern, say in _REASONS:
-        found = re.search(pattern, told, re.DOTALL)
+    """One sentence about the failed start of a model, named as in the settings."""
+    reported = "\n".join(f"{kind}: {message}" for kind, message in failed.chain)
+    for pattern, sentence in _REASONS:
+        found = re.search(pattern, reported, re.DOTALL)
         if found:
-            return say(found, model)
+            return sentence(found, model)
     plain = [(kind, message) for kind, message in failed.chain if message and not _WRAPPERS.search(message)]
     if not plain:
         return f"the engine could not load {model}: its process ended without saying why; see the pod's log"

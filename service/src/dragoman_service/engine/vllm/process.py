@@ -79,11 +79,7 @@ class Runtime:
         self._report_path = Path(self._scratch.name) / "start.jsonl"
 
     async def start(self, report: Report, ready: Callable[[], None]) -> None:
-        """Start vLLM in a thread, so that the event loop can answer probes.
-
-        Args:
-            report: Called with each phase as vLLM's processes enter it.
-            ready: Called in that thread once `llm` is set.
+        """Start vLLM in a thread, so that the event loop can answer probes; `ready` is called there once `llm` is set.
 
         Raises:
             StartCancelledError: `cancel_start` ended it.
@@ -209,10 +205,6 @@ def check_tokenizer(arguments: Mapping[str, Any], framing: Framing) -> None:
 
     A model that is not local, or whose tokenizer vLLM loads in its own way, is checked after the start.
 
-    Args:
-        arguments: The engine's.
-        framing: Of the prompt family's instructions.
-
     Raises:
         PromptTemplateError: The tokenizer has no chat template that the framing needs.
     """
@@ -292,14 +284,7 @@ def _set_envs_cache(enabled: bool) -> None:
 def environment(
     settings: Settings, report_config: Path, cpus: int, given: Mapping[str, str]
 ) -> dict[str, str]:
-    """What to add to the environment before vLLM is imported; nothing that is already set there.
-
-    Args:
-        settings: The pod's.
-        report_config: Logging configuration for vLLM's processes.
-        cpus: CPUs that this pod may use.
-        given: The environment as it is.
-    """
+    """What to add to the environment before vLLM is imported; nothing that is in `given`."""
     wanted = {
         # No usage report leaves the pod.
         "VLLM_NO_USAGE_STATS": "1",

@@ -60,10 +60,6 @@ SUCCESSORS = {Scheduler: CoalescingScheduler, AsyncScheduler: CoalescingAsyncSch
 
 
 def successor(scheduler: type[Any]) -> str | None:
-    """Qualified name of the coalescing scheduler for one of vLLM's; None if that is unknown.
-
-    Args:
-        scheduler: The class that vLLM would use.
-    """
+    """Qualified name of the coalescing scheduler for one of vLLM's; None if that is unknown."""
     found = SUCCESSORS.get(scheduler)
     return None if found is None else f"{found.__module__}.{found.__qualname__}"

@@ -36,7 +36,7 @@ PHASE_MARKS = (
 only comes later or not at all."""
 
 FAILURE_MARKS = ("EngineCore failed to start", "EngineCore encountered a fatal error", "WorkerProc")
-"""How vLLM's processes say that they end; other exceptions that they log are passing."""
+"""How vLLM's processes log that they end; other exceptions in their logs are transient."""
 
 MAX_REPORTED_BYTES = 64 * 1024
 """A start takes a few lines; an engine that logs errors for months must not fill the disk through this."""
@@ -77,7 +77,7 @@ class StartReport(logging.Handler):
         _end_with_parent()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Report a record that tells of the start; pass over all others."""
+        """Report a record of the start; ignore all others."""
         message = record.getMessage()
         if record.exc_info and record.exc_info[1] and message.startswith(FAILURE_MARKS):
             self._append({"failure": failure(record.exc_info[1]).chain})
@@ -98,7 +98,7 @@ class StartReport(logging.Handler):
 
 
 class Console(logging.StreamHandler[Any]):
-    """Standard error, without the tracebacks of a failed start: the pod says what they mean."""
+    """Standard error, without the tracebacks of a failed start: the pod logs the reason."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
@@ -119,14 +119,14 @@ def read_report(path: Path) -> tuple[Phase | None, Failure | None]:
         return None, None
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            said = json.loads(line)
+            line_report = json.loads(line)
         except ValueError:
             # Being written right now.
             continue
-        if "phase" in said:
-            phase = Phase(said["phase"])
+        if "phase" in line_report:
+            phase = Phase(line_report["phase"])
         elif failed is None:
-            failed = Failure(tuple((kind, message) for kind, message in said["failure"]))
+            failed = Failure(tuple((kind, message) for kind, message in line_report["failure"]))
     return phase, failed
 
 

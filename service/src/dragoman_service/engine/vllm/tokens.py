@@ -20,7 +20,7 @@ INLINE_CHARS = 20_000
 
 COUNTED = 512
 COUNTED_CHARS = 4_000
-"""Counts that are remembered, of texts up to this long: a segment is counted when cut and when asked for."""
+"""Cached counts, of texts up to this length: a segment is counted when it is cut and when it is sent."""
 
 
 class Tokens:
@@ -37,8 +37,8 @@ class Tokens:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize")
         # The Rust tokenizer beneath takes callers from any thread, and none of the time that is spent around it.
         self._rust = getattr(tokenizer, "backend_tokenizer", None)
-        self._counting_alone = threading.Lock()
-        self._remembered = lru_cache(maxsize=COUNTED)(self._count)
+        self._counting = threading.Lock()
+        self._cached_count = lru_cache(maxsize=COUNTED)(self._count)
         self._acting = acting_tokens(tokenizer)
         self.has_chat_template = bool(getattr(tokenizer, "chat_template", None))
         self.stops = lru_cache(maxsize=64)(self._stops)
@@ -63,7 +63,7 @@ class Tokens:
 
     def count(self, text: str) -> int:
         """Tokens of a text by itself."""
-        return self._remembered(text) if len(text) <= COUNTED_CHARS else self._count(text)
+        return self._cached_count(text) if len(text) <= COUNTED_CHARS else self._count(text)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of an output, without special tokens."""
@@ -90,7 +90,7 @@ class Tokens:
         text = _readable(text)
         if self._rust is not None:
             return len(self._rust.encode(text, add_special_tokens=False))
-        with self._counting_alone:
+        with self._counting:
             return len(self._in_thread.encode(text, add_special_tokens=False))
 
     def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
@@ -166,11 +166,7 @@ ACTING = re.compile(r"</?(?:think|tool_call|tool_response)>")
 
 
 def acting_tokens(tokenizer: Any) -> re.Pattern[str] | None:
-    """A pattern of what a tokenizer takes for special tokens; None if there are none.
-
-    Args:
-        tokenizer: As `transformers` has it.
-    """
+    """A pattern of what a tokenizer takes for special tokens; None if there are none."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
     names = {str(token.content) for token in added if token.special or ACTING.fullmatch(token.content)}
     names |= set(map(str, getattr(tokenizer, "all_special_tokens", ())))

@@ -1,4 +1,4 @@
-"""Gets a Hugging Face model's files into the cache, and tells how much of them is there."""
+"""Downloads a Hugging Face model into the cache, and reports the progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dragoman_service.errors import ModelLoadError
 OTHER_FORMATS = ("*.bin", "*.pt", "*.pth", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "*.ot", "original/*")
 """The same weights in formats that vLLM does not read where there are safetensors."""
 
-LOOK_EVERY_S = 0.5
+POLL_S = 0.5
 
 
 def is_local(model: str) -> bool:
@@ -51,7 +51,7 @@ def fetch(model: str, revision: str | None, report: Callable[[float | None], Non
     Args:
         model: A Hugging Face id, org/name.
         revision: Commit, tag or branch; None is main.
-        report: Told the share that is there, 0 to 1, or None where it is not known.
+        report: Called with the share that is there, 0 to 1, or None if it is not known.
 
     Returns:
         The directory that holds the model.
@@ -71,7 +71,7 @@ def fetch(model: str, revision: str | None, report: Callable[[float | None], Non
     except (RepositoryNotFoundError, RevisionNotFoundError):
         raise
     except Exception as unreachable:
-        # A pod restarts on what its cache holds although Hugging Face cannot be asked.
+        # A pod restarts on what its cache holds although Hugging Face is unreachable.
         try:
             cached = snapshot_download(
                 model, revision=revision, ignore_patterns=list(OTHER_FORMATS), local_files_only=True
@@ -88,7 +88,7 @@ def fetch(model: str, revision: str | None, report: Callable[[float | None], Non
     done = threading.Event()
 
     def watch() -> None:
-        while not done.wait(LOOK_EVERY_S):
+        while not done.wait(POLL_S):
             if wanted_bytes:
                 report(min(1.0, _size_bytes(blobs) / wanted_bytes))
 
@@ -107,6 +107,6 @@ def _size_bytes(directory: Path) -> int:
         try:
             total += file.stat().st_size
         except OSError:
-            # Renamed between the listing and the look.
+            # Renamed since it was listed.
             continue
     return total
