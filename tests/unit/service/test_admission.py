@@ -71,9 +71,9 @@ def test_each_answer_and_what_stands_beside_a_text_cost_too() -> None:
     assert cost_of([Demand("abcd" * 10, answers=10)]) == Cost(
         10 * (PROMPT_TOKENS + 20), PROMPT_TOKENS + 20, 10
     )
-    asked = TranslationRequest(("abcd\n" * 2,), "de", "en", context="abcd" * 5, instructions=("abcd",))
-    assert cost_of(demands_of(asked)).tokens == 2 * (PROMPT_TOKENS + 6) + 2 * 3
-    assert cost_of(demands_of(replace(asked, split=Split.NONE))).generations == 1
+    request = TranslationRequest(("abcd\n" * 2,), "de", "en", context="abcd" * 5, instructions=("abcd",))
+    assert cost_of(demands_of(request)).tokens == 2 * (PROMPT_TOKENS + 6) + 2 * 3
+    assert cost_of(demands_of(replace(request, split=Split.NONE))).generations == 1
     chat = Demand("abcd\nabcd", answer_tokens=100, whole=True)
     assert cost_of([chat]) == Cost(PROMPT_TOKENS + 3 + 100, PROMPT_TOKENS + 3 + 100, 1)
 
@@ -288,7 +288,7 @@ def test_places_are_counted_and_given_back() -> None:
     assert (admission.load.slots, admission.load.tokens) == (0, 0)
 
 
-def test_a_full_pod_says_so_and_names_the_bound() -> None:
+def test_a_full_pod_refuses_and_names_the_limit() -> None:
     admission = make_admission(queued_tokens=10)
     with admission.admit(Cost(1005, 1), 30):
         assert not admission.full
@@ -312,12 +312,12 @@ def test_a_request_over_the_whole_bound_is_taken_when_nothing_waits() -> None:
         assert admission.load.slots == 2
 
 
-@pytest.mark.parametrize(("asked", "limit_s"), [(None, 30), ("2.5", 2.5), ("1e9", 30), ("inf", 30)])
-def test_a_caller_may_have_less_time_and_no_more(asked: str | None, limit_s: float) -> None:
-    assert make_admission().time_limit_s(asked) == limit_s
+@pytest.mark.parametrize(("requested", "limit_s"), [(None, 30), ("2.5", 2.5), ("1e9", 30), ("inf", 30)])
+def test_a_caller_may_have_less_time_and_no_more(requested: str | None, limit_s: float) -> None:
+    assert make_admission().time_limit_s(requested) == limit_s
 
 
-@pytest.mark.parametrize("asked", ["", "0", "-1", "soon", "nan", "2s"])
-def test_a_time_limit_that_is_none_is_refused(asked: str) -> None:
+@pytest.mark.parametrize("requested", ["", "0", "-1", "soon", "nan", "2s"])
+def test_a_time_limit_that_is_none_is_refused(requested: str) -> None:
     with pytest.raises(InvalidFieldError, match="X-Request-Timeout"):
-        make_admission().time_limit_s(asked)
+        make_admission().time_limit_s(requested)

@@ -1,4 +1,4 @@
-"""The garbage collector looks through all objects while no caller waits for it."""
+"""Full garbage collections happen while no request waits."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 
 
 class Collections:
-    """Stands for the collector: counts what is collected, and says how often the young objects were."""
+    """Stands for the collector: counts what is collected, and returns how often the young objects were."""
 
     def __init__(self) -> None:
         self.young = self.all = 0

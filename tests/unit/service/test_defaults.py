@@ -1,4 +1,4 @@
-"""What a device brings along where nothing was asked for."""
+"""Defaults of a device."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dragoman_service.engine.vllm.arguments import (
 from dragoman_service.settings import Settings
 
 
-def test_cpu_defaults_give_way_to_what_was_asked_for() -> None:
+def test_cpu_defaults_give_way_to_arguments() -> None:
     assert cpu_arguments({}, {}) == {
         "enforce_eager": True,
         "kv_cache_memory_bytes": 512 * 1024**2,
         "max_model_len": -1,
     }
-    asked = {"enforce_eager": False, "kv_cache_memory_bytes": 5, "max_model_len": 9}
-    assert cpu_arguments(asked, {}) == asked
+    given = {"enforce_eager": False, "kv_cache_memory_bytes": 5, "max_model_len": 9}
+    assert cpu_arguments(given, {}) == given
     assert "kv_cache_memory_bytes" not in cpu_arguments({"gpu_memory_utilization": 0.5}, {})
     assert "kv_cache_memory_bytes" not in cpu_arguments({}, {"VLLM_CPU_KVCACHE_SPACE": "4"})
 
@@ -41,7 +41,7 @@ def test_no_graph_is_larger_than_a_step() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "given",
     [
         {"cudagraph_capture_sizes": [1, 2]},
         {"max_cudagraph_capture_size": 64},
@@ -49,11 +49,11 @@ def test_no_graph_is_larger_than_a_step() -> None:
         {"enforce_eager": True},
     ],
 )
-def test_whoever_says_anything_of_graphs_has_what_vllm_makes_of_it(asked: dict[str, object]) -> None:
-    assert gpu_arguments(asked) == asked
+def test_arguments_about_graphs_are_left_to_vllm(given: dict[str, object]) -> None:
+    assert gpu_arguments(given) == given
 
 
-def test_requests_are_gathered_on_a_gpu_unless_asked_otherwise(
+def test_requests_are_gathered_on_a_gpu_by_default(
     make_settings: Callable[..., Settings],
 ) -> None:
     assert prefill_schedule_interval(make_settings(device="cuda")) == 4

@@ -240,7 +240,7 @@ async def test_a_chat_waits_as_its_length_asks_for_where_short_ones_go_first(
 
 
 @pytest.mark.parametrize(
-    ("request_", "status", "said"),
+    ("request_", "status", "expected"),
     [
         (OPERATIONS["native texts"][0], 422, {"error": {"code": "invalid_field"}}),
         (OPERATIONS["libretranslate texts"][0], 400, {"error": "Invalid request"}),
@@ -261,16 +261,16 @@ async def test_a_chat_waits_as_its_length_asks_for_where_short_ones_go_first(
     ],
 )
 async def test_one_bound_of_texts_holds_in_all_apis(
-    monkeypatch: pytest.MonkeyPatch, request_: dict[str, Any], status: int, said: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, request_: dict[str, Any], status: int, expected: dict[str, Any]
 ) -> None:
     async with pod(monkeypatch, CountingEngine(), max_texts=1) as there:
         answer = await there.http.post(**request_)
         assert answer.status_code == status, answer.text
-        assert _holds(answer.json(), said), json.dumps(answer.json())
+        assert _holds(answer.json(), expected), json.dumps(answer.json())
         assert there.engine.started == 0
 
 
-def _holds(found: Any, said: Any) -> bool:
-    if isinstance(said, dict):
-        return all(_holds(found[name], value) for name, value in said.items())
-    return found.startswith(said) if isinstance(said, str) else bool(found == said)
+def _holds(found: Any, expected: Any) -> bool:
+    if isinstance(expected, dict):
+        return all(_holds(found[name], value) for name, value in expected.items())
+    return found.startswith(expected) if isinstance(expected, str) else bool(found == expected)

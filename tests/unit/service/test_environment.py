@@ -46,7 +46,7 @@ def test_a_cpu_pod_leaves_one_core_to_http(make_settings: MakeSettings, cpus: in
         ({"device": "cpu", "engine_args": {"distributed_executor_backend": "mp"}}, False),
     ],
 )
-def test_one_process_holds_a_model_on_a_cpu_unless_asked_otherwise(
+def test_one_process_holds_a_model_on_a_cpu_by_default(
     make_settings: MakeSettings, fields: dict[str, object], one_process: bool
 ) -> None:
     added = environment(make_settings(**fields), REPORT, 2, {})

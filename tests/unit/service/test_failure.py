@@ -7,7 +7,7 @@ VALUE = "ValueError"
 
 
 @pytest.mark.parametrize(
-    ("kind", "message", "said"),
+    ("kind", "message", "sentence"),
     [
         ("GatedRepoError", "403 Client Error.\nAccess to model org/m is restricted", "gated on Hugging Face"),
         ("OSError", "You are trying to access a gated repo.\nMake sure", "set tokenSecretRef"),
@@ -71,8 +71,8 @@ VALUE = "ValueError"
         ("RuntimeError", "No CUDA GPUs are available", "no usable GPU in this pod"),
     ],
 )
-def test_known_failures_are_said_with_what_to_do(kind: str, message: str, said: str) -> None:
-    assert said in reason(Failure(((kind, message),)), "org/m")
+def test_known_failures_have_a_sentence_with_what_to_do(kind: str, message: str, sentence: str) -> None:
+    assert sentence in reason(Failure(((kind, message),)), "org/m")
 
 
 def test_the_cause_is_found_under_what_wraps_it() -> None:
@@ -85,7 +85,7 @@ def test_the_cause_is_found_under_what_wraps_it() -> None:
     assert reason(failed, "org/m").startswith("the GPU ran out of memory")
 
 
-def test_a_validation_error_is_said_without_its_frame() -> None:
+def test_a_validation_error_is_reported_without_its_frame() -> None:
     message = (
         "1 validation error for CacheConfig\nblock_size\n  Input should be 16 [type=literal_error, input_value=7]\n"
         "    For further information visit https://errors.pydantic.dev"
@@ -95,7 +95,7 @@ def test_a_validation_error_is_said_without_its_frame() -> None:
     )
 
 
-def test_a_silent_end_is_said_as_such() -> None:
+def test_an_end_without_a_reason_is_reported_as_such() -> None:
     failed = Failure((("RuntimeError", "Engine core initialization failed. See root cause above. {}"),))
     assert "ended without saying why" in reason(failed, "org/m")
 

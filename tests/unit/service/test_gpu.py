@@ -53,7 +53,7 @@ def test_only_what_the_process_may_use_is_watched(devices: str | None, labels: d
     assert visible(NVML(), devices) == labels
 
 
-def test_each_gpu_has_what_it_tells() -> None:
+def test_each_gpu_is_reported() -> None:
     registry = CollectorRegistry()
     registry.register(GPUs(NVML(), {"0": 0, "1": 1}))
 

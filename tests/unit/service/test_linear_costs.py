@@ -1,4 +1,4 @@
-"""What reads callers' values takes time in proportion to their size, whatever they are."""
+"""What reads callers' values takes time in proportion to their size."""
 
 import io
 import time
@@ -95,7 +95,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
         lambda size: lambda: read_subtitles(cue("a")).rebuild(["a" + " " * size + "b"]),
     ),
     "names of parts": (8_000, lambda size: lambda: WORD_PARTS.fullmatch("word/header" + "1" * size)),
-    "runs that look different": (
+    "runs of different style": (
         500,
         lambda size: (
             lambda: read_word(
@@ -158,9 +158,9 @@ def test_a_locale_that_is_too_long_gives_english_names() -> None:
 
 @pytest.mark.parametrize("api", [libretranslate, google])
 def test_a_query_has_no_more_fields_than_the_limit(api: Any) -> None:
-    asked = Request("POST", "/", b"q=a" + b"&to=de" * 2000, [])
+    request = Request("POST", "/", b"q=a" + b"&to=de" * 2000, [])
     with pytest.raises(CallerError, match="the query has more than 1000 fields"):
-        api.read(asked, SITE)
+        api.read(request, SITE)
 
 
 def read_native(body: bytes) -> None:

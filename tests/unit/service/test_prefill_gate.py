@@ -8,7 +8,7 @@ from dragoman_service.engine.vllm.prefill_gate import PrefillGate
 
 
 class Engine:
-    """One that has something to do until told otherwise."""
+    """One with work until set otherwise."""
 
     def __init__(self, every: int) -> None:
         self.stall_detector = StallDetector()
@@ -49,7 +49,7 @@ async def test_those_that_come_between_two_openings_go_in_together() -> None:
     await late
 
 
-async def test_whoever_comes_when_nobody_has_for_long_goes_in_at_once() -> None:
+async def test_a_request_after_a_pause_is_admitted_at_once() -> None:
     engine = Engine(3)
     for _ in range(5):
         engine.prefill_gate.step()
@@ -60,7 +60,7 @@ async def test_whoever_comes_when_nobody_has_for_long_goes_in_at_once() -> None:
     await second
 
 
-async def test_an_engine_that_has_nothing_to_do_keeps_nobody_waiting() -> None:
+async def test_an_idle_engine_admits_at_once() -> None:
     engine = Engine(1000)
     waiting = engine.comes()
     await turns()
@@ -77,7 +77,7 @@ async def test_one_lets_everybody_in() -> None:
         await asyncio.gather(*(engine.comes() for _ in range(5)))
 
 
-async def test_whoever_leaves_while_it_waits_holds_up_nobody() -> None:
+async def test_a_request_that_is_cancelled_does_not_delay_others() -> None:
     engine = Engine(2)
     gone, there = engine.comes(), engine.comes()
     await turns()

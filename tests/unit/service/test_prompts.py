@@ -56,7 +56,7 @@ def test_each_family_asks_in_its_own_words(name: str, instruction: str) -> None:
     assert (prompt.instruction, prompt.segment) == (instruction, "Hi {x}")
 
 
-def test_translategemma_is_asked_in_gemma_s_turns_with_names_and_codes() -> None:
+def test_translategemma_has_gemma_s_turns_with_names_and_codes() -> None:
     prompt = prompt_family("translategemma").prompt(" Hi \n", EN_DE)
     assert prompt.instruction == (
         "<start_of_turn>user\n"
@@ -84,7 +84,7 @@ def test_translategemma_is_asked_in_gemma_s_turns_with_names_and_codes() -> None
         ),
     ],
 )
-def test_hunyuan_is_asked_in_chinese_where_a_side_is_chinese(
+def test_hunyuan_s_prompt_is_chinese_if_a_language_is_chinese(
     name: str, into_chinese: str, from_chinese: str
 ) -> None:
     family = prompt_family(name)
@@ -96,7 +96,7 @@ def test_hunyuan_is_asked_in_chinese_where_a_side_is_chinese(
     ("name", "framing"),
     [("seed-x", Framing.RAW), ("alma", Framing.RAW), ("hy-mt2", Framing.CHAT), ("gemma", Framing.CHAT)],
 )
-def test_families_without_a_chat_template_are_asked_raw(name: str, framing: Framing) -> None:
+def test_families_without_a_chat_template_have_raw_prompts(name: str, framing: Framing) -> None:
     assert prompt_family(name).framing is framing
 
 
@@ -120,11 +120,11 @@ def test_a_custom_template_is_filled_with_names_and_tags() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "message"),
     [("{text} {tone}", "has {tone}"), ("Translate!", "lacks {text}"), ("{texts}", "has {texts}")],
 )
-def test_a_template_that_cannot_be_filled_is_refused(template: str, said: str) -> None:
-    with pytest.raises(PromptTemplateError, match=said):
+def test_a_template_that_cannot_be_filled_is_refused(template: str, message: str) -> None:
+    with pytest.raises(PromptTemplateError, match=message):
         prompt_family("custom", template)
 
 

@@ -65,7 +65,7 @@ async def test_nothing_is_translated_before_the_load_and_after_the_end() -> None
         await unloaded.translate("Hi", "en", "de")
 
 
-async def test_a_load_that_fails_says_why_and_may_be_tried_again() -> None:
+async def test_a_load_that_fails_has_a_reason_and_can_be_repeated() -> None:
     failing = provider(fail_load="no such luck")
     for _ in range(2):
         with pytest.raises(ModelLoadError, match="no such luck"):

@@ -27,16 +27,19 @@ def test_of_two_as_long_the_first_to_come_is_first() -> None:
 
 
 @given(
-    came_s=st.floats(0, 1e6), tokens=st.floats(0, 1e6), later_s=st.floats(0, 1e6), shorter=st.floats(0, 1e6)
+    arrived_s=st.floats(0, 1e6),
+    tokens=st.floats(0, 1e6),
+    later_s=st.floats(0, 1e6),
+    shorter=st.floats(0, 1e6),
 )
 def test_nothing_that_comes_after_its_patience_passes_a_segment(
-    came_s: float, tokens: float, later_s: float, shorter: float
+    arrived_s: float, tokens: float, later_s: float, shorter: float
 ) -> None:
     patience_s = min(MAX_PATIENCE_S, PATIENCE_S_PER_TOKEN * tokens)
-    assert priority(came_s, tokens) <= priority(came_s + patience_s + later_s, shorter)
+    assert priority(arrived_s, tokens) <= priority(arrived_s + patience_s + later_s, shorter)
 
 
-def test_a_ratio_is_learned_whatever_stands_around_the_text() -> None:
+def test_a_ratio_is_independent_of_the_text_around() -> None:
     rng = random.Random(1)
     lengths = Lengths()
     for _ in range(200):
@@ -53,7 +56,7 @@ def test_little_is_no_evidence(count: int) -> None:
     assert lengths.ratio == 1.0
 
 
-def test_texts_of_one_length_say_nothing() -> None:
+def test_texts_of_one_length_give_no_ratio() -> None:
     lengths = Lengths()
     for _ in range(100):
         lengths.learn(60, 90)

@@ -70,7 +70,7 @@ async def test_a_batch_can_be_too_large_to_pay() -> None:
     assert scripted.sample("request_queue_time_seconds_count") == 8
 
 
-async def test_more_sequences_than_places_wait_and_metrics_tell() -> None:
+async def test_more_sequences_than_slots_wait_and_are_counted() -> None:
     scripted = Scripted(first_token_s=60, max_num_seqs=2, max_model_len=1000)
     tasks = [asyncio.create_task(scripted.answer("x" * 40)) for _ in range(3)]
     await scripted.until_running(2)
@@ -110,7 +110,7 @@ async def test_a_dead_engine_stays_dead() -> None:
         await scripted.engine.check()
 
 
-async def test_a_load_reports_its_share_and_fails_when_told_to() -> None:
+async def test_a_load_reports_its_share_and_fails_by_its_script() -> None:
     reports: list[Progress] = []
     await Scripted().engine.load(reports.append)
     assert [report.share_ratio for report in reports] == [step / 10 for step in range(10)]
@@ -119,7 +119,7 @@ async def test_a_load_reports_its_share_and_fails_when_told_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine_args", "said"),
+    ("engine_args", "message"),
     [
         ({"tokens_s": 1}, "did you mean 'token_s'?"),
         ({"token_s": "fast"}, "token_s takes float, not 'fast'"),
@@ -128,9 +128,9 @@ async def test_a_load_reports_its_share_and_fails_when_told_to() -> None:
     ],
 )
 def test_a_script_that_cannot_be_read_is_refused(
-    make_settings: Callable[..., Settings], engine_args: dict[str, Any], said: str
+    make_settings: Callable[..., Settings], engine_args: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(SettingsError, match=said.replace("?", r"\?")):
+    with pytest.raises(SettingsError, match=message.replace("?", r"\?")):
         script_from(make_settings(max_num_seqs=4, engine_args=engine_args))
 
 
@@ -139,7 +139,7 @@ def test_a_script_comes_from_flags_and_engine_arguments(make_settings: Callable[
     assert script_from(settings) == Script(max_num_seqs=4, token_s=1, load_s=0.5)
 
 
-async def test_the_journal_has_what_was_begun_by_any_pod(tmp_path: Path) -> None:
+async def test_the_journal_has_what_any_pod_started(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     first, second = (Scripted(journal=str(journal), fail_every=2) for _ in range(2))
     for pod in (first, second):

@@ -35,7 +35,7 @@ def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
     return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
 
 
-async def test_who_says_that_nobody_will_come_ends_the_lame_duck_s_time() -> None:
+async def test_confirmations_of_all_routers_end_the_lame_duck_s_time() -> None:
     lifecycle = Lifecycle()
     with listen("127.0.0.1", 0) as listening:
         running = asyncio.create_task(make_pod(lifecycle, lame_duck_s=3600).run(listening))

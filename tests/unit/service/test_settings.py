@@ -69,7 +69,7 @@ def test_an_injected_service_variable_is_not_taken_for_a_setting(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["--model", "m", "--portt", "1"], "no option --portt; did you mean --port?"),
         (["--model", "m", "--zzzzzzzz=1"], "no option --zzzzzzzz"),
@@ -89,10 +89,10 @@ def test_an_injected_service_variable_is_not_taken_for_a_setting(monkeypatch: py
         ),
     ],
 )
-def test_what_is_wrong_is_named(argv: list[str], said: str) -> None:
+def test_what_is_wrong_is_named(argv: list[str], message: str) -> None:
     with pytest.raises(SettingsError) as refused:
         read_settings(argv)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_settings_cannot_change() -> None:

@@ -73,7 +73,7 @@ async def test_the_engine_s_own_spans_would_stand_below_the_generation() -> None
     assert passed[0]["trace_headers"] == {"traceparent": expected}
 
 
-async def test_a_refused_request_says_why() -> None:
+async def test_a_refused_request_has_its_outcome() -> None:
     traced = Traced()
     with traced.tracing.request({}) as span:
         span.ended("overloaded", api="deepl")

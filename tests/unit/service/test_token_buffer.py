@@ -20,46 +20,49 @@ class Output:
     events: list[str] | None = None
 
 
-def told(held: TokenBuffer, *outputs: Output) -> list[tuple[str, list[int]]]:
-    return [(each.request_id, each.new_token_ids) for each in held.forwarded(list(outputs))]
+def forwarded(buffer: TokenBuffer, *outputs: Output) -> list[tuple[str, list[int]]]:
+    return [(each.request_id, each.new_token_ids) for each in buffer.forwarded(list(outputs))]
 
 
-def test_an_answer_is_told_of_when_it_begins_and_when_it_is_whole() -> None:
-    held = TokenBuffer(lambda _: True)
-    assert told(held, Output("a", [1])) == [("a", [1])]
-    assert told(held, Output("a", [2])) == []
-    assert told(held, Output("a", [3, 4])) == []
-    assert told(held, Output("a", [5], "stop")) == [("a", [2, 3, 4, 5])]
+def test_an_answer_is_forwarded_when_it_starts_and_when_it_is_complete() -> None:
+    buffer = TokenBuffer(lambda _: True)
+    assert forwarded(buffer, Output("a", [1])) == [("a", [1])]
+    assert forwarded(buffer, Output("a", [2])) == []
+    assert forwarded(buffer, Output("a", [3, 4])) == []
+    assert forwarded(buffer, Output("a", [5], "stop")) == [("a", [2, 3, 4, 5])]
 
 
-def test_one_that_is_streamed_is_told_of_token_by_token() -> None:
-    held = TokenBuffer(lambda request_id: request_id == "whole")
-    told(held, Output("whole", [1]), Output("streamed", [1]))
-    assert told(held, Output("whole", [2]), Output("streamed", [2])) == [("streamed", [2])]
+def test_a_streamed_answer_is_forwarded_token_by_token() -> None:
+    buffer = TokenBuffer(lambda request_id: request_id == "whole")
+    forwarded(buffer, Output("whole", [1]), Output("streamed", [1]))
+    assert forwarded(buffer, Output("whole", [2]), Output("streamed", [2])) == [("streamed", [2])]
 
 
 def test_an_answer_of_one_token_is_whole_at_once() -> None:
-    held = TokenBuffer(lambda _: True)
-    assert told(held, Output("a", [1], "stop")) == [("a", [1])]
+    buffer = TokenBuffer(lambda _: True)
+    assert forwarded(buffer, Output("a", [1], "stop")) == [("a", [1])]
     # Another request of that id begins anew.
-    assert told(held, Output("a", [2]), Output("b", [7], "length")) == [("a", [2]), ("b", [7])]
+    assert forwarded(buffer, Output("a", [2]), Output("b", [7], "length")) == [("a", [2]), ("b", [7])]
 
 
-def test_what_happened_to_a_request_is_told_at_once() -> None:
-    held = TokenBuffer(lambda _: True)
-    told(held, Output("a", [1]))
-    told(held, Output("a", [2]))
-    assert told(held, Output("a", [3], events=["preempted"])) == [("a", [2, 3])]
-    assert told(held, Output("a", [4])) == []
-    assert told(held, Output("a", [], "stop")) == [("a", [4])]
+def test_events_of_a_request_are_forwarded_at_once() -> None:
+    buffer = TokenBuffer(lambda _: True)
+    forwarded(buffer, Output("a", [1]))
+    forwarded(buffer, Output("a", [2]))
+    assert forwarded(buffer, Output("a", [3], events=["preempted"])) == [("a", [2, 3])]
+    assert forwarded(buffer, Output("a", [4])) == []
+    assert forwarded(buffer, Output("a", [], "stop")) == [("a", [4])]
 
 
 def test_a_request_that_is_gone_leaves_nothing() -> None:
-    held = TokenBuffer(lambda _: True)
-    told(held, Output("a", [1]), Output("b", [1]))
-    told(held, Output("a", [2]), Output("b", [2]))
-    held.keep({"b"})
-    assert told(held, Output("a", [9], "stop"), Output("b", [3], "stop")) == [("a", [9]), ("b", [2, 3])]
+    buffer = TokenBuffer(lambda _: True)
+    forwarded(buffer, Output("a", [1]), Output("b", [1]))
+    forwarded(buffer, Output("a", [2]), Output("b", [2]))
+    buffer.keep({"b"})
+    assert forwarded(buffer, Output("a", [9], "stop"), Output("b", [3], "stop")) == [
+        ("a", [9]),
+        ("b", [2, 3]),
+    ]
 
 
 @given(
@@ -71,7 +74,7 @@ def test_a_request_that_is_gone_leaves_nothing() -> None:
 def test_no_token_is_lost_doubled_or_turned_round(
     steps: list[tuple[list[int], bool, str]],
 ) -> None:
-    held = TokenBuffer(lambda request_id: request_id != "c")
+    buffer = TokenBuffer(lambda request_id: request_id != "c")
     sent: dict[str, list[int]] = {each: [] for each in "abc"}
     came: dict[str, list[int]] = {each: [] for each in "abc"}
     steps += [([0], False, each) for each in "abc"]
@@ -81,6 +84,6 @@ def test_no_token_is_lost_doubled_or_turned_round(
         output = Output(
             request_id, list(tokens), "stop" if ends else None, ["preempted"] if eventful else None
         )
-        for each in held.forwarded([output]):
+        for each in buffer.forwarded([output]):
             came[each.request_id] += each.new_token_ids
     assert came == sent

@@ -9,7 +9,7 @@ from dragoman_service.errors import PromptTemplateError
 
 
 class WordTokenizer:
-    """A word is a token; `<s>` is added unless told not to."""
+    """A word is a token; `<s>` is added unless disabled."""
 
     def __init__(self, chat_template: str | None = "yes") -> None:
         self.chat_template = chat_template
@@ -111,7 +111,7 @@ class Encoding:
         return len(self.ids)
 
 
-async def test_a_fast_tokenizer_is_asked_directly() -> None:
+async def test_a_fast_tokenizer_is_called_directly() -> None:
     tokens = Tokens(RustTokenizer())
     assert await tokens.encode(Prompt("do: ab c", "ab c", Framing.RAW)) == ([1, 3, 2, 1], 2)
     assert tokens.decode((1, 2, 3)) == "xx xxx"

@@ -115,14 +115,16 @@ def test_a_model_is_fetched_without_other_formats_and_found_again_offline(hub: s
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "sentence"),
     [
         ("org/gated", "gated on Hugging Face: accept its terms there, and set tokenSecretRef"),
         ("org/private", "refuses access to org/private (401): set tokenSecretRef"),
     ],
 )
-def test_a_refusal_is_said_with_what_to_do(hub: str, tmp_path: Path, model: str, said: str) -> None:
-    assert said in fetch(model, hub, tmp_path)
+def test_a_refusal_has_a_sentence_with_what_to_do(
+    hub: str, tmp_path: Path, model: str, sentence: str
+) -> None:
+    assert sentence in fetch(model, hub, tmp_path)
 
 
 def test_an_unreachable_hub_and_an_empty_cache(tmp_path: Path) -> None:

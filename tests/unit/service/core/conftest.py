@@ -1,4 +1,4 @@
-"""A core over an engine that answers as a test says."""
+"""A core over an engine whose answers a test defines."""
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
@@ -14,37 +14,37 @@ from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
 
-Says = Callable[[str, int], str | Chunk]
-"""From a segment and how often it was asked for before to an answer."""
+Answers = Callable[[str, int], str | Chunk]
+"""From a segment and how often it was requested before to an answer."""
 
 
 class SpokenEngine(ScriptedEngine):
     """Answers by a function of the segment.
 
     Args:
-        says: The answer, or the chunk that has it.
+        answers: The answer, or the chunk that has it.
         script: See there.
     """
 
-    def __init__(self, says: Says, **script: Any) -> None:
+    def __init__(self, answers: Answers, **script: Any) -> None:
         super().__init__(Script(**script), "m", CollectorRegistry())
-        self._says = says
+        self._answers = answers
         self.prompts: list[Prompt] = []
         self.decodings: list[Decoding] = []
-        self.told: list[dict[str, Any]] = []
+        self.options: list[dict[str, Any]] = []
         self._times: Counter[str] = Counter()
 
     async def generate(
-        self, prompt: Prompt, decoding: Decoding, request_id: str, **told: Any
+        self, prompt: Prompt, decoding: Decoding, request_id: str, **options: Any
     ) -> AsyncGenerator[Chunk]:
         self.prompts.append(prompt)
         self.decodings.append(decoding)
-        self.told.append(told)
-        said = self._says(prompt.segment, self._times[prompt.segment])
+        self.options.append(options)
+        answer = self._answers(prompt.segment, self._times[prompt.segment])
         self._times[prompt.segment] += 1
-        async for chunk in super().generate(prompt, decoding, request_id, **told):
+        async for chunk in super().generate(prompt, decoding, request_id, **options):
             if chunk.finish is not None:
-                yield said if isinstance(said, Chunk) else Chunk(said, Finish.STOP, 10, 5)
+                yield answer if isinstance(answer, Chunk) else Chunk(answer, Finish.STOP, 10, 5)
 
 
 class Counts(Observer):
@@ -83,12 +83,12 @@ def counts() -> Counts:
 
 @pytest.fixture
 def core(counts: Counts) -> Callable[..., Translator]:
-    """Makes a core: `core(says, family="hy-mt2", languages=…, …, first_token_s=…)`."""
+    """Makes a core: `core(answers, family="hy-mt2", languages=…, …, first_token_s=…)`."""
 
-    def make(says: Says, family: str = "chatml-generic", **options: Any) -> Translator:
+    def make(answers: Answers, family: str = "chatml-generic", **options: Any) -> Translator:
         script = {name: options.pop(name) for name in list(options) if name in Script.__dataclass_fields__}
         template = options.pop("template", None)
-        engine = SpokenEngine(says, **script)
+        engine = SpokenEngine(answers, **script)
         return Translator(engine, prompt_family(family, template), observer=counts, **options)
 
     return make

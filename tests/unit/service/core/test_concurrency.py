@@ -33,25 +33,25 @@ async def test_a_failure_of_a_late_item_is_raised() -> None:
         [each async for each in in_order(range(MANY), work, 3)]
 
 
-async def test_items_are_begun_and_given_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_items_are_started_and_given_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1_000_000))
     monkeypatch.setattr(concurrency.time, "perf_counter", lambda: next(clock) / 10)
     monkeypatch.setattr(concurrency, "SLICE_S", 1.0)
-    first_may_end, all_begun = asyncio.Event(), asyncio.Event()
-    begun: list[int] = []
+    first_may_end, all_started = asyncio.Event(), asyncio.Event()
+    started: list[int] = []
     turns: list[int] = []
 
     async def work(item: int) -> int:
-        begun.append(item)
-        if len(begun) == MANY:
-            all_begun.set()
+        started.append(item)
+        if len(started) == MANY:
+            all_started.set()
         if item == 0:
             await first_may_end.wait()
         return item
 
     async def watch() -> None:
         while True:
-            turns.append(len(begun) + len(given))
+            turns.append(len(started) + len(given))
             await asyncio.sleep(0)
 
     given: list[int] = []
@@ -63,7 +63,7 @@ async def test_items_are_begun_and_given_in_slices(monkeypatch: pytest.MonkeyPat
             give(each)
 
     gathering = asyncio.create_task(gather())
-    await all_begun.wait()
+    await all_started.wait()
     first_may_end.set()
     await gathering
     watching.cancel()

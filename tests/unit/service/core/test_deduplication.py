@@ -7,12 +7,12 @@ from dragoman_service.core.concurrency import ENTRY_BYTES, Deduplication, key_of
 
 class Making:
     def __init__(self, fails: bool = False) -> None:
-        self.begun = self.ended = 0
+        self.started = self.ended = 0
         self.release = asyncio.Event()
         self.fails = fails
 
     async def __call__(self) -> str:
-        self.begun += 1
+        self.started += 1
         try:
             await self.release.wait()
         finally:
@@ -37,9 +37,9 @@ async def test_what_several_want_is_made_once() -> None:
     await settle()
     making.release.set()
     assert await asyncio.gather(*tasks) == [("made", "made"), ("made", "in_flight"), ("made", "in_flight")]
-    assert making.begun == 1
+    assert making.started == 1
     await shared.get(b"k", making)
-    assert making.begun == 2
+    assert making.started == 2
 
 
 async def test_it_is_made_as_long_as_anybody_waits() -> None:
@@ -54,21 +54,21 @@ async def test_it_is_made_as_long_as_anybody_waits() -> None:
     assert making.ended == 1
     third = asyncio.create_task(shared.get(b"k", making))
     await settle()
-    assert making.begun == 2
+    assert making.started == 2
     making.release.set()
     assert (await third)[0] == "made"
 
 
-async def test_a_failure_reaches_all_who_wait_and_nobody_after() -> None:
+async def test_a_failure_reaches_all_that_wait_and_none_after() -> None:
     shared, making = sharing(10_000), Making(fails=True)
     tasks = [asyncio.create_task(shared.get(b"k", making)) for _ in range(3)]
     await settle()
     making.release.set()
     assert [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)] == [ValueError] * 3
-    assert making.begun == 1
+    assert making.started == 1
     with pytest.raises(ValueError, match="no"):
         await shared.get(b"k", making)
-    assert making.begun == 2
+    assert making.started == 2
 
 
 async def test_the_cache_keeps_the_last_used_within_its_bytes() -> None:
@@ -91,6 +91,6 @@ async def test_what_is_too_large_or_not_worth_keeping_is_not_kept() -> None:
         assert (await shared.get(b"k", making))[1] == "made"
 
 
-def test_keys_tell_parts_apart() -> None:
+def test_keys_distinguish_parts() -> None:
     assert key_of("ab", "c") != key_of("a", "bc")
     assert key_of("\ud800") == key_of("\ud800")

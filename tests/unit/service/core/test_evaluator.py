@@ -1,4 +1,4 @@
-"""Answers that come many at once: all are judged, and the event loop goes on meanwhile."""
+"""Many answers at once: all are evaluated, and the event loop goes on meanwhile."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ EXPECTED = Expectation("en", "de")
 
 
 @pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], None]:
+def replaced_check(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], None]:
     """Replaces the guards by a function of the answer."""
 
     def replace(rule: Callable[[Any], Any]) -> None:
@@ -28,8 +28,8 @@ def found(evaluator: Evaluator, text: str) -> asyncio.Task[Any]:
     return asyncio.create_task(evaluator.findings("", text, EXPECTED))
 
 
-async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
-    judged(str.upper)
+async def test_a_few_turns_of_the_loop_evaluate_many(replaced_check: Any) -> None:
+    replaced_check(str.upper)
     all_found = [found(Evaluator(), "a")]
     evaluator = Evaluator()
     all_found += [found(evaluator, "b") for _ in range(MANY)]
@@ -41,10 +41,12 @@ async def test_a_few_turns_of_the_loop_judge_many(judged: Any) -> None:
     assert turns < MANY
 
 
-async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_others_have_their_turn_between_slices(
+    replaced_check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = iter(range(10_000))
     monkeypatch.setattr(concurrency.time, "perf_counter", lambda: next(clock) / 2)
-    judged(str.upper)
+    replaced_check(str.upper)
     monkeypatch.setattr(concurrency, "SLICE_S", 1.0)
     evaluator = Evaluator()
     all_found = [found(evaluator, "a") for _ in range(MANY)]
@@ -55,13 +57,13 @@ async def test_others_have_their_turn_between_slices(judged: Any, monkeypatch: p
     assert between > MANY / 4
 
 
-async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
+async def test_a_failure_is_its_own_answer_s_alone(replaced_check: Any) -> None:
     def rule(answer: str) -> str:
         if answer == "bad":
             raise ValueError("a guard has a fault")
         return answer.upper()
 
-    judged(rule)
+    replaced_check(rule)
     evaluator = Evaluator()
     bad, good = found(evaluator, "bad"), found(evaluator, "good")
     with pytest.raises(ValueError, match="a guard has a fault"):
@@ -69,9 +71,9 @@ async def test_a_failure_is_its_own_answer_s_alone(judged: Any) -> None:
     assert await good == "GOOD"
 
 
-async def test_who_has_left_is_passed_over(judged: Any) -> None:
+async def test_a_cancelled_caller_is_ignored(replaced_check: Any) -> None:
     seen: list[str] = []
-    judged(lambda answer: seen.append(answer) or "done")
+    replaced_check(lambda answer: seen.append(answer) or "done")
     evaluator = Evaluator()
     gone, there = found(evaluator, "gone"), found(evaluator, "there")
     await asyncio.sleep(0)
@@ -82,7 +84,7 @@ async def test_who_has_left_is_passed_over(judged: Any) -> None:
     assert "there" in seen
 
 
-async def test_a_long_answer_is_judged_beside_the_loop(judged: Any) -> None:
-    judged(len)
+async def test_a_long_answer_is_evaluated_in_a_thread(replaced_check: Any) -> None:
+    replaced_check(len)
     text = "x" * (evaluate.INLINE_CHARS + 1)
     assert await found(Evaluator(), text) == len(text)

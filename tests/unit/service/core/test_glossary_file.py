@@ -37,14 +37,14 @@ def test_terms_hold_for_their_pair_and_its_regions(tmp_path: Path) -> None:
     assert glossary.of(pair("en", "pt", ())) is None
 
 
-def test_tabs_say_the_same(tmp_path: Path) -> None:
+def test_tabs_have_the_same_terms(tmp_path: Path) -> None:
     lines = "# terms\nen\tde\tinvoice\tRechnung\n\nen\tfr\tinvoice\tfacture\n"
     glossary = GlossaryFile(written(tmp_path / "g.tsv", lines))
     assert glossary.of(EN_DE).terms == (Term("invoice", "Rechnung"),)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("g.yaml", "- {source: en, target: de}", r"0\.terms: Field required"),
         ("g.yaml", "- {source: english, target: de, terms: {}}", r"0\.source"),
@@ -60,8 +60,8 @@ def test_tabs_say_the_same(tmp_path: Path) -> None:
         ("g.tsv", "en\tde\ta\tb\nenglish\tde\ta\tb", "line 2: 'english'"),
     ],
 )
-def test_a_file_that_is_no_glossary_is_refused_with_the_place(tmp_path, name, text, said) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_a_file_that_is_no_glossary_is_refused_with_the_place(tmp_path, name, text, message) -> None:
+    with pytest.raises(SettingsError, match=message):
         GlossaryFile(written(tmp_path / name, text))
 
 
@@ -78,7 +78,7 @@ class Edited:
         self.path = written(directory / "g.yaml", YAML)
         self.glossary = GlossaryFile(self.path, self._clock)
 
-    async def look(self, text: str | None = None) -> None:
+    async def reload(self, text: str | None = None) -> None:
         """Put a file with `text` in the place of the one that is there, as a kubelet does."""
         if text is not None:
             os.replace(written(self.path.with_suffix(".new"), text), self.path)
@@ -103,33 +103,33 @@ async def test_a_changed_file_is_read_again_when_its_time_has_come(edited: Edite
     os.replace(written(edited.path.with_suffix(".new"), FAKTURA), edited.path)
     await edited.glossary.refresh()
     assert (edited.invoice, edited.glossary.terms) == ("Rechnung", 3)
-    await edited.look()
+    await edited.reload()
     assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
 
 
-async def test_a_broken_file_leaves_the_last_good_terms_and_says_so_once(edited: Edited, caplog) -> None:
-    await edited.look(FAKTURA)
+async def test_a_broken_file_leaves_the_last_good_terms_and_is_logged_once(edited: Edited, caplog) -> None:
+    await edited.reload(FAKTURA)
     for text in ("broken: [", None, None):
-        await edited.look(text)
+        await edited.reload(text)
         assert (edited.invoice, edited.glossary.terms) == ("Faktura", 1)
         assert edited.glossary.problem.startswith("no YAML, line")
     (logged,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert logged.startswith(
         f"{edited.path}: reload failed, the previous content stays in use: no YAML, line"
     )
-    await edited.look(YAML)
+    await edited.reload(YAML)
     assert (edited.invoice, edited.glossary.problem) == ("Rechnung", "")
 
 
 async def test_a_file_that_goes_and_comes_back_is_as_good_as_before(edited: Edited) -> None:
     away = edited.path.with_suffix(".away")
     for text, verdict in ((YAML, ""), ("just words", "the list: ")):
-        await edited.look(text)
+        await edited.reload(text)
         os.replace(edited.path, away)
-        await edited.look()
+        await edited.reload()
         assert edited.glossary.problem == "No such file or directory"
         os.replace(away, edited.path)
-        await edited.look()
+        await edited.reload()
         assert edited.glossary.problem.startswith(verdict)
         assert bool(edited.glossary.problem) == bool(verdict)
         assert edited.invoice == "Rechnung"
@@ -138,7 +138,9 @@ async def test_a_file_that_goes_and_comes_back_is_as_good_as_before(edited: Edit
 async def test_a_request_s_terms_win_over_the_deployment_s(tmp_path: Path, core) -> None:
     glossary = GlossaryFile(written(tmp_path / "g.yaml", YAML))
     translator = core(lambda text, _: "Die Faktura von Dragoman.", glossary=glossary)
-    asked = TranslationRequest(("The invoice of Dragoman.",), "de", "en", terms=(Term("Invoice", "Faktura"),))
-    (result,) = await translator.translate(asked)
+    request = TranslationRequest(
+        ("The invoice of Dragoman.",), "de", "en", terms=(Term("Invoice", "Faktura"),)
+    )
+    (result,) = await translator.translate(request)
     assert "Invoice → Faktura\nDragoman → Dragoman\n" in translator.engine.prompts[0].instruction
     assert result.warnings == ()

@@ -82,20 +82,20 @@ async def test_a_fault_of_a_guard_is_its_own_answer_s_alone(guards: GuardProcess
     assert good == ()
 
 
-async def test_whoever_waits_when_it_dies_is_told_and_a_judge_finds_by_itself(
+async def test_pending_checks_fail_when_it_dies_and_evaluators_check_themselves(
     guards: GuardProcess, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(guard_process, "RESTART_S", 0.0)
     process = _process_of(guards)
     os.kill(process, signal.SIGSTOP)
     waiting = asyncio.create_task(guards.check(SOURCE, ANSWERS[0], EXPECTED))
-    judge = asyncio.create_task(Evaluator(guards).findings(SOURCE, SOURCE, EXPECTED))
+    evaluation = asyncio.create_task(Evaluator(guards).findings(SOURCE, SOURCE, EXPECTED))
     await asyncio.sleep(0)
     os.kill(process, signal.SIGKILL)
     async with asyncio.timeout(START_S):
         with pytest.raises(GuardProcessError):
             await waiting
-        assert [each.guard for each in await judge] == [Guard.UNTRANSLATED]
+        assert [each.guard for each in await evaluation] == [Guard.UNTRANSLATED]
         await guards.up.wait()
         assert await guards.check(SOURCE, ANSWERS[0], EXPECTED) == ()
     assert _process_of(guards) != process

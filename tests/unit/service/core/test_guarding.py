@@ -14,13 +14,13 @@ GERMAN = {
 }
 
 
-def asked(*texts, **wishes):
-    return TranslationRequest(texts, "de", "en", **wishes)
+def request_for(*texts, **options):
+    return TranslationRequest(texts, "de", "en", **options)
 
 
 async def test_a_good_answer_is_given_at_once(core, counts) -> None:
     translator = core(lambda text, _: GERMAN[text])
-    (result,) = await translator.translate(asked("  The cat sleeps on the sofa.\n"))
+    (result,) = await translator.translate(request_for("  The cat sleeps on the sofa.\n"))
     assert result.text == "  Die Katze schläft auf dem Sofa.\n"
     assert (result.source_lang, result.confidence, result.warnings) == ("en", None, ())
     assert (result.segments, result.prompt_tokens, result.output_tokens) == (1, 10, 5)
@@ -28,11 +28,11 @@ async def test_a_good_answer_is_given_at_once(core, counts) -> None:
 
 
 async def test_a_doubtful_answer_is_tried_again_by_other_sampling(core, counts) -> None:
-    def says(text, times):
+    def answers(text, times):
         return text if times == 0 else GERMAN[text]
 
-    translator = core(says)
-    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    translator = core(answers)
+    (result,) = await translator.translate(request_for("The cat sleeps on the sofa."))
     assert result.text == "Die Katze schläft auf dem Sofa."
     assert (counts.findings, counts.retries, result.warnings) == (["untranslated"], 1, ())
     first, second = translator.engine.decodings
@@ -42,35 +42,35 @@ async def test_a_doubtful_answer_is_tried_again_by_other_sampling(core, counts) 
 
 async def test_an_answer_doubted_twice_is_flagged_or_refused(core, counts) -> None:
     translator = core(lambda text, _: text)
-    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    (result,) = await translator.translate(request_for("The cat sleeps on the sofa."))
     assert result.text == "The cat sleeps on the sofa."
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("untranslated", 0)]
     assert counts.findings == ["untranslated"] * 2
     with pytest.raises(UnreliableTranslationError, match=r"segment 1 .* untranslated"):
-        await translator.translate(asked("The cat sleeps on the sofa.", on_finding=OnFinding.FAIL))
+        await translator.translate(request_for("The cat sleeps on the sofa.", on_finding=OnFinding.FAIL))
 
 
 async def test_lost_tags_leave_the_segment_as_it_was(core, counts) -> None:
     html = "<p>The dog sees <b>the cat</b> every day.</p><p>The cat sleeps on the sofa.</p>"
-    says = {text: answer.replace("<x1>", "") for text, answer in GERMAN.items()}
-    translator = core(lambda text, _: says[text])
-    (result,) = await translator.translate(asked(html, format=Format.HTML))
+    answers = {text: answer.replace("<x1>", "") for text, answer in GERMAN.items()}
+    translator = core(lambda text, _: answers[text])
+    (result,) = await translator.translate(request_for(html, format=Format.HTML))
     assert result.text == html.replace("The cat sleeps on the sofa.", "Die Katze schläft auf dem Sofa.")
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 0)]
     assert counts.findings[0] == "marker_lost"
     assert counts.left == 1
     (result,) = await translator.translate(
-        asked("<p>The dog sees <b>the cat</b> every day.</p>", format=Format.HTML)
+        request_for("<p>The dog sees <b>the cat</b> every day.</p>", format=Format.HTML)
     )
     assert result.text == "<p>The dog sees <b>the cat</b> every day.</p>"
     with pytest.raises(UnreliableTranslationError):
-        await translator.translate(asked(html, format=Format.HTML, on_finding=OnFinding.FAIL))
+        await translator.translate(request_for(html, format=Format.HTML, on_finding=OnFinding.FAIL))
 
 
 async def test_kept_tags_come_back_in_place(core) -> None:
     translator = core(lambda text, _: GERMAN[text])
     html = '<p>The dog sees <b class="x">the cat</b> every day.</p>'
-    (result,) = await translator.translate(asked(html, format=Format.HTML))
+    (result,) = await translator.translate(request_for(html, format=Format.HTML))
     assert result.text == '<p>Der Hund sieht <b class="x">die Katze</b> jeden Tag.</p>'
 
 
@@ -85,24 +85,26 @@ async def test_kept_tags_come_back_in_place(core) -> None:
 async def test_one_segment_without_an_answer_does_not_lose_the_others(core, answer, error) -> None:
     bad = "The dog sees the big cat every day."
     translator = core(lambda text, _: answer if text == bad else GERMAN[text])
-    (result,) = await translator.translate(asked(f"The cat sleeps on the sofa.\n{bad}"))
+    (result,) = await translator.translate(request_for(f"The cat sleeps on the sofa.\n{bad}"))
     assert result.text == f"Die Katze schläft auf dem Sofa.\n{bad}"
     assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 1)]
     with pytest.raises(error):
-        await translator.translate(asked(bad))
+        await translator.translate(request_for(bad))
     with pytest.raises(UnreliableTranslationError):
-        await translator.translate(asked(f"The cat sleeps on the sofa.\n{bad}", on_finding=OnFinding.FAIL))
+        await translator.translate(
+            request_for(f"The cat sleeps on the sofa.\n{bad}", on_finding=OnFinding.FAIL)
+        )
 
 
 async def test_thoughts_and_special_tokens_are_not_part_of_a_translation(core) -> None:
     translator = core(lambda text, _: f"<think>hm</think>{GERMAN[text]}<|im_end|>")
-    (result,) = await translator.translate(asked("The cat sleeps on the sofa."))
+    (result,) = await translator.translate(request_for("The cat sleeps on the sofa."))
     assert (result.text, result.warnings) == ("Die Katze schläft auf dem Sofa.", ())
 
 
 async def test_what_has_no_letters_needs_no_model(core) -> None:
     translator = core(lambda text, _: "never")
-    (result,) = await translator.translate(asked("12 345\n— 3.5 %"))
+    (result,) = await translator.translate(request_for("12 345\n— 3.5 %"))
     assert (result.text, result.segments, translator.engine.prompts) == ("12 345\n— 3.5 %", 0, [])
 
 
@@ -112,14 +114,14 @@ async def test_alternatives_are_different_and_good(core) -> None:
         + ["Auf dem Sofa schläft die Katze.", "The cat sleeps on the sofa."]
     )
     translator = core(lambda *_: next(answers))
-    (result,) = await translator.translate(asked("The cat sleeps on the sofa.", alternatives=3))
+    (result,) = await translator.translate(request_for("The cat sleeps on the sofa.", alternatives=3))
     assert result.alternatives == ("Auf dem Sofa schläft die Katze.",)
     assert [decoding.seed for decoding in translator.engine.decodings] == [None, 1, 2, 3]
 
 
-async def test_the_observer_learns_which_dialect_asked_and_the_engine_how_urgent_it_is(core, counts) -> None:
+async def test_the_observer_receives_the_api_and_the_engine_the_priority(core, counts) -> None:
     translator = core(lambda text, _: text)
     origin = Origin("deepl", lambda pair, tokens: tokens, {"traceparent": "00-1-2-01"})
-    await translator.on_behalf_of(origin).translate(asked("The cat sleeps on the sofa."))
+    await translator.on_behalf_of(origin).translate(request_for("The cat sleeps on the sofa."))
     assert counts.apis == {"deepl"}
-    assert translator.engine.told == [{"priority": 7, "trace_headers": {"traceparent": "00-1-2-01"}}] * 2
+    assert translator.engine.options == [{"priority": 7, "trace_headers": {"traceparent": "00-1-2-01"}}] * 2

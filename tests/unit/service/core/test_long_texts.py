@@ -26,8 +26,8 @@ async def test_100_000_characters_come_back_as_they_were_laid_out(core) -> None:
 async def test_segments_fit_the_model(core) -> None:
     translator = core(lambda text, _: text.upper(), max_model_len=300)
     text = "".join(SENTENCE.format(number) for number in range(30))
-    asked = TranslationRequest((text,), "de", "en", split=Split.LINES)
-    (result,) = await translator.translate(asked)
+    request = TranslationRequest((text,), "de", "en", split=Split.LINES)
+    (result,) = await translator.translate(request)
     assert result.text == text.upper()
     longest = max(len(prompt.segment) for prompt in translator.engine.prompts) / 4
     assert longest <= (300 - 48) / 2.5
@@ -42,22 +42,22 @@ async def test_a_long_context_that_leaves_no_room_is_refused(core) -> None:
 
 
 async def test_a_small_model_gets_each_sentence_by_itself(core) -> None:
-    asked = TranslationRequest(("The cat sleeps. The dog barks.",), "de", "en")
+    request = TranslationRequest(("The cat sleeps. The dog barks.",), "de", "en")
     for max_model_len, segments in ((1024, 2), (2048, 1)):
         translator = core(lambda text, _: text, max_model_len=max_model_len)
-        assert (await translator.translate(asked))[0].segments == segments
+        assert (await translator.translate(request))[0].segments == segments
     translator = core(lambda text, _: text, max_model_len=1024, split=Split.LINES)
-    assert (await translator.translate(asked))[0].segments == 1
+    assert (await translator.translate(request))[0].segments == 1
 
 
-async def test_a_check_is_quick_whatever_the_length(core) -> None:
+async def test_a_check_is_quick_at_any_length(core) -> None:
     translator = core(lambda text, _: text)
-    asked = TranslationRequest(("word " * 20_000,), "de", "en")
-    translator.check(asked)
+    request = TranslationRequest(("word " * 20_000,), "de", "en")
+    translator.check(request)
     took_s = []
     for _ in range(5):
         began_s = time.thread_time()
-        translator.check(asked)
+        translator.check(request)
         took_s.append(time.thread_time() - began_s)
     assert min(took_s) < 0.001
 

@@ -1,4 +1,4 @@
-"""Markup, placeholders and white space through the whole core, with a model that copies, spoils, or says nothing."""
+"""Markup, placeholders and white space through the whole core, with a model that copies, spoils, or is silent."""
 
 import random
 from collections import Counter
@@ -71,7 +71,7 @@ def spoiled(text: str, chance: random.Random) -> str:
     return "".join(units)
 
 
-def asked(text: str, form: Format, split: Split | None) -> TranslationRequest:
+def request_for(text: str, form: Format, split: Split | None) -> TranslationRequest:
     # A model that copies is right between regions of one language.
     return TranslationRequest((text,), "en-GB", "en", format=form, split=split)
 
@@ -80,8 +80,8 @@ async def translated(text: str, form: Format, split: Split | None, model: Model)
     translator = Translator(model, prompt_family("chatml-generic"))
     if not text.strip():
         return None
-    (result,) = await translator.translate(asked(text, form, split))
-    deltas = [delta async for delta in translator.stream(asked(text, form, split))]
+    (result,) = await translator.translate(request_for(text, form, split))
+    deltas = [delta async for delta in translator.stream(request_for(text, form, split))]
     if model._chance is None:
         assert "".join(delta.text for delta in deltas) == result.text
     return result.text

@@ -38,7 +38,7 @@ def test_the_source_is_detected_among_what_is_served(text, target, served, found
     assert 0 <= source.confidence <= 1
 
 
-def test_a_text_that_says_nothing_has_no_language() -> None:
+def test_a_text_without_letters_has_no_language() -> None:
     source = source_language("12", language("de"), ())
     assert (source.tag, source.confidence, source.pair) == ("und", 0.0, None)
 

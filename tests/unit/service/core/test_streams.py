@@ -16,14 +16,14 @@ GERMAN = {
 NOTHING = Chunk("", Finish.STOP, 3, 1)
 
 
-def asked(*texts, **wishes):
-    return TranslationRequest(texts, "de", "en", **wishes)
+def request_for(*texts, **options):
+    return TranslationRequest(texts, "de", "en", **options)
 
 
 async def test_sentences_come_in_order_and_their_sum_is_the_result(core) -> None:
     translator = core(lambda text, _: GERMAN[text])
     texts = ("The cat sleeps on the sofa. The dog sees the big cat.\n", "12", "The dog sees the big cat.")
-    deltas = [delta async for delta in translator.stream(asked(*texts))]
+    deltas = [delta async for delta in translator.stream(request_for(*texts))]
     assert [(delta.index, delta.text) for delta in deltas] == [
         (0, "Die Katze schläft auf dem Sofa."),
         (0, " Der Hund sieht die große Katze."),
@@ -50,7 +50,7 @@ async def test_the_first_piece_does_not_wait_for_the_last(core) -> None:
 
     translator.engine.generate = slow
     async with aclosing(
-        translator.stream(asked("The cat sleeps on the sofa. The dog sees the big cat."))
+        translator.stream(request_for("The cat sleeps on the sofa. The dog sees the big cat."))
     ) as deltas:
         assert (await anext(deltas)).text == "Die Katze schläft auf dem Sofa."
         release.set()
@@ -60,25 +60,25 @@ async def test_the_first_piece_does_not_wait_for_the_last(core) -> None:
 async def test_what_failed_first_is_held_until_something_did_not(core) -> None:
     translator = core(lambda text, _: NOTHING if text.startswith("The cat") else GERMAN[text])
     text = "The cat sleeps on the sofa. The dog sees the big cat."
-    deltas = [delta async for delta in translator.stream(asked(text))]
+    deltas = [delta async for delta in translator.stream(request_for(text))]
     assert (
         "".join(delta.text for delta in deltas)
         == "The cat sleeps on the sofa. Der Hund sieht die große Katze."
     )
     with pytest.raises(EmptyOutputError):
-        await anext(translator.stream(asked("The cat sleeps on the sofa.")))
+        await anext(translator.stream(request_for("The cat sleeps on the sofa.")))
 
 
 async def test_errors_of_the_request_come_before_the_first_piece(core) -> None:
     translator = core(lambda text, _: text)
     with pytest.raises(EmptyTextError):
-        await anext(translator.stream(asked(" ")))
+        await anext(translator.stream(request_for(" ")))
 
 
 async def test_a_stream_has_a_deadline_and_frees_its_places(core) -> None:
     translator = core(lambda text, _: text, first_token_s=60, timeout_s=0.05)
     with pytest.raises(DeadlineExceededError):
-        await anext(translator.stream(asked("The cat sleeps on the sofa. The dog sees the big cat.")))
+        await anext(translator.stream(request_for("The cat sleeps on the sofa. The dog sees the big cat.")))
     assert translator.engine.stall_detector.generating == 0
 
 
@@ -99,7 +99,7 @@ async def test_a_stream_that_is_closed_frees_its_places(core) -> None:
             yield chunk
 
     translator.engine.generate = stuck
-    stream = translator.stream(asked("The cat sleeps on the sofa. The dog sees the big cat."))
+    stream = translator.stream(request_for("The cat sleeps on the sofa. The dog sees the big cat."))
     await anext(stream)
     assert running == 1
     await stream.aclose()

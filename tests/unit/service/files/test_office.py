@@ -30,8 +30,8 @@ def opened(content: bytes) -> Any:
     return docx.Document(io.BytesIO(content))
 
 
-def looks(paragraph: Any) -> list[tuple[str, bool]]:
-    """A paragraph's text with what is bold, runs that look the same as one."""
+def styles(paragraph: Any) -> list[tuple[str, bool]]:
+    """A paragraph's text with what is bold, runs of one style as one."""
     found: list[tuple[str, bool]] = []
     for run in paragraph.runs:
         if found and found[-1][1] == bool(run.bold):
@@ -83,7 +83,7 @@ PIXEL = (
 )
 
 
-def test_word_is_texts_with_tags_for_what_looks_different() -> None:
+def test_word_is_texts_with_tags_for_other_styles() -> None:
     assert read_word(saved(letter())).texts == (
         "A title",
         'The cat <g id="0">sleeps</g> in the house &amp; &lt;garden&gt;.',
@@ -94,7 +94,7 @@ def test_word_is_texts_with_tags_for_what_looks_different() -> None:
 
 def test_word_keeps_its_formats_tables_headers_and_pictures() -> None:
     back = opened(translate(read_word, saved(letter())))
-    assert looks(back.paragraphs[1]) == [
+    assert styles(back.paragraphs[1]) == [
         ("THE CAT ", False),
         ("SLEEPS", True),
         (" IN THE HOUSE & <GARDEN>.", False),
@@ -112,7 +112,7 @@ def test_formats_move_with_their_words() -> None:
         saved(letter()),
         lambda text: text.replace('The cat <g id="0">sleeps</g>', '<g id="0">Schläft</g> die Katze'),
     )
-    assert looks(opened(turned).paragraphs[1])[:2] == [
+    assert styles(opened(turned).paragraphs[1])[:2] == [
         ("Schläft", True),
         (" die Katze in the house & <garden>.", False),
     ]
@@ -135,7 +135,7 @@ def test_formats_move_with_their_words() -> None:
 def test_a_paragraph_whose_tags_were_lost_stays_as_it_was(answer: str) -> None:
     content = saved(letter())
     back = opened(translate(read_word, content, lambda text: answer if "<g" in text else text))
-    assert looks(back.paragraphs[1]) == looks(opened(content).paragraphs[1])
+    assert styles(back.paragraphs[1]) == styles(opened(content).paragraphs[1])
 
 
 def with_inner(*pieces: str) -> bytes:
@@ -224,7 +224,7 @@ RUNS = st.lists(
 
 
 @given(RUNS)
-def test_untranslated_every_paragraph_reads_and_looks_the_same(runs: list[tuple[str, bool, str]]) -> None:
+def test_untranslated_every_paragraph_has_the_same_text_and_style(runs: list[tuple[str, bool, str]]) -> None:
     document = docx.Document()
     paragraph = document.add_paragraph()
     for text, bold, other in runs:

@@ -28,7 +28,7 @@ def test_another_encoding_is_refused_rather_than_guessed(content: bytes) -> None
         read_text(content)
 
 
-def test_html_says_its_encoding_itself_and_keeps_it() -> None:
+def test_html_declares_its_encoding_and_keeps_it() -> None:
     page = b'<html><head><meta charset="iso-8859-1"></head><body>Gr\xf6\xdfe</body></html>'
     document = read_html(page)
     assert document.format is Format.HTML
@@ -38,7 +38,7 @@ def test_html_says_its_encoding_itself_and_keeps_it() -> None:
     assert "&#2310;" in translated.decode("iso-8859-1")
 
 
-def test_html_of_an_encoding_that_nobody_knows_is_refused() -> None:
+def test_html_of_an_unknown_encoding_is_refused() -> None:
     with pytest.raises(BrokenFileError, match="x-klingon"):
         read_html(b'<meta charset="x-klingon">')
 

@@ -31,7 +31,7 @@ def translated(source: str, *translations: str) -> str:
     return read_subtitles(source.encode()).rebuild(translations).decode()
 
 
-def test_what_is_said_becomes_texts_and_all_else_stays() -> None:
+def test_speech_becomes_texts_and_all_else_stays() -> None:
     assert read_subtitles(CUES.encode()).texts == (
         "<i>I think we should go to the store.</i>",
         "Hi, Tom &amp; Jerry!",
@@ -42,10 +42,10 @@ def test_what_is_said_becomes_texts_and_all_else_stays() -> None:
 
 
 def test_translations_take_their_places_in_as_many_lines() -> None:
-    said = translated(
+    result = translated(
         CUES, "<i>Ich denke, wir gehen in den Laden.</i>", "Hallo, T &amp; J!", "Hallo.", "2 &lt; 3?", "Ja."
     )
-    assert said == (
+    assert result == (
         CUES.replace("I think we should\ngo to the store.", "Ich denke, wir\ngehen in den Laden.")
         .replace("Hi, Tom & Jerry!", "Hallo, T & J!")
         .replace("Hello.", "Hallo.")

@@ -140,7 +140,7 @@ def test_an_unknown_language_is_as_dense_as_its_script() -> None:
     assert density("lzh") < 0.5
 
 
-def test_a_short_answer_says_less_where_lengths_vary_widely() -> None:
+def test_a_short_answer_is_weaker_evidence_where_lengths_vary_widely() -> None:
     assert width("en") == width("en-US") == 1.0
     assert width("tlh") > 1.0
     assert width("sw") == width("sw-KE") > 1.3

@@ -210,7 +210,7 @@ def nests(source: str) -> bool:
 
 
 def shape(element: ElementTree.Element) -> tuple[object, ...]:
-    """An element's name and attributes, and the shapes within, whatever their order."""
+    """An element's name and attributes, and the shapes within, in any order."""
     return (element.tag, tuple(element.items()), tuple(sorted(map(shape, element), key=repr)))
 
 
