@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import regex
 
@@ -12,7 +12,6 @@ from dragoman_contract.languages import Languages
 from dragoman_protocols.detection import NOTHING, Detection, detect
 from dragoman_protocols.errors import (
     EmptyTextError,
-    TextTooLongError,
     UnknownLanguageError,
     UnsupportedOptionError,
 )
@@ -20,6 +19,7 @@ from dragoman_protocols.glossaries.matching import Glossary, Term
 from dragoman_protocols.languages import UNKNOWN, Language, Pair, language, listing, pair, script, sources
 from dragoman_protocols.scripts import scripts_of_language, scripts_of_text
 from dragoman_protocols.translation import Formality, Format, Split, TranslationRequest, Warned
+from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
 from dragoman_service.engine.protocol import Engine
@@ -37,6 +37,9 @@ MARKUP_RATIO = 4
 TEXT_CHARS = 100
 """Fixed cost of a text, in characters."""
 
+CACHED = 512
+"""Pairs, and budgets of segments, that are computed once."""
+
 SMALL_MODEL_TOKENS = 1024
 """A model that holds no more was trained on single sentences."""
 
@@ -50,27 +53,6 @@ NO_SPLIT_TOKENS = 1 << 40
 
 SAME_PARAGRAPH = regex.compile(r"[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*")
 """What may separate two segments of one paragraph."""
-
-FRAMING_TOKENS = 48
-"""Tokens that a chat template adds: turns, and the system prompt of some."""
-
-TERMS_RATIO = 0.125
-"""Share of the model's context that is left to a segment's terms."""
-
-MIN_SEGMENT_TOKENS = 16
-"""A segment with fewer tokens is no sentence: a prompt that leaves no more is refused."""
-
-TOKENS_OF = {
-    "Latn": 1.0, "Cyrl": 1.6, "Grek": 1.8, "Hebr": 1.8, "Arab": 1.6, "Hans": 1.0, "Hant": 1.2, "Jpan": 1.3, "Kore": 1.4,
-    "Thai": 2.0, "Armn": 2.5, "Geor": 2.5,
-}  # fmt: skip
-"""Tokens of a sentence in a script, relative to Latin, with vocabularies of 150 k entries and more."""
-
-OTHER_SCRIPTS = 3.5
-"""Indic, Burmese, Khmer, Ethiopic and the like, of which most vocabularies have little more than single letters."""
-
-MARGIN = 1.5
-"""Translations of the same sentence differ in length by this factor."""
 
 MIN_CONFIDENCE = 0.8
 """Minimum confidence that a text is in the target language already and is returned unchanged: translating a heading of
@@ -141,25 +123,6 @@ def _without(options: PromptOptions, unsupported: tuple[Option, ...]) -> PromptO
 _NO_OPTIONS = {supported: ResolvedOptions(supports_terms=supported) for supported in (False, True)}
 
 
-def check(request: TranslationRequest, family: PromptFamily, served: tuple[Languages, ...]) -> Pair:
-    """The pair of a request; its source is `UNKNOWN` if it is to be detected.
-
-    Raises:
-        CallerError: The texts are empty, the pair is not served, or the model's family does not support
-            an option.
-    """
-    found = pair(request.source_lang, request.target_lang, served)
-    if not request.texts:
-        raise EmptyTextError("the list of texts is empty")
-    for index, text in enumerate(request.texts):
-        if not text or text.isspace():
-            which = f"text number {index + 1}" if len(request.texts) > 1 else "the text"
-            raise EmptyTextError(f"{which} is empty; send text to translate")
-    if found.source is not UNKNOWN:
-        resolve_options(request, found, family)
-    return found
-
-
 def source_language(text: str, target: Language, served: tuple[Languages, ...]) -> SourceLanguage:
     """The language that a text of any format is translated from, detected; `served` as in `pair`.
 
@@ -204,95 +167,54 @@ def _is_in(text: str, tag: str, target: Language) -> bool:
     return not written or not letters or letters.most_common(1)[0][0] in written
 
 
-def expansion_ratio(source: Language, target: Language) -> float:
-    """Output tokens per source token, at the usual maximum."""
-    cost = [TOKENS_OF.get(script(each.tag) or "Latn", OTHER_SCRIPTS) for each in (source, target)]
-    return max(1.0, MARGIN * cost[1] / cost[0])
-
-
-def segment_budget(
-    max_model_len: int,
-    max_prompt_tokens: int | None,
-    overhead_tokens: int,
-    ratio: float,
-    max_tokens: int,
-    *,
-    with_terms: bool = False,
-) -> int:
-    """Maximum tokens of one segment: at most `max_tokens`, and as many as a prompt and its answer have room for.
-
-    `overhead_tokens` are those of the prompt without the segment and its terms, `ratio` is an `expansion_ratio`.
-
-    Raises:
-        TextTooLongError: Context and instructions leave no room.
-    """
-    taken = overhead_tokens + FRAMING_TOKENS + (int(max_model_len * TERMS_RATIO) if with_terms else 0)
-    budget = int((max_model_len - taken) / (1 + ratio))
-    if max_prompt_tokens is not None:
-        budget = min(budget, max_prompt_tokens - taken)
-    if budget < MIN_SEGMENT_TOKENS:
-        raise TextTooLongError(
-            f"context and instructions take {overhead_tokens} of the {max_model_len} tokens of this model "
-            "and leave no room for the text; shorten them"
-        )
-    return min(budget, max_tokens)
-
-
-class Budgets:
-    """Maximum tokens of a segment by pair and options, computed once each, with an engine that is loaded."""
-
-    def __init__(self, engine: Engine, family: PromptFamily) -> None:
-        self._engine = engine
-        self._family = family
-        self.of = lru_cache(maxsize=512)(self._of)
-
-    def _of(self, pair: Pair, options: PromptOptions, with_terms: bool) -> int:
-        overhead_tokens = self._engine.count_tokens(self._family.prompt("", pair, options).instruction)
-        return segment_budget(
-            self._engine.max_model_len,
-            self._family.decoding.max_prompt_tokens,
-            overhead_tokens,
-            expansion_ratio(pair.source, pair.target),
-            self._family.segment_tokens,
-            with_terms=with_terms,
-        )
-
-
 class Preparer:
-    """Prepares the texts of one request; `texts` can be called in a thread.
+    """Prepares requests for a deployment; its methods can be called in a thread.
 
     Args:
-        request: The request.
-        engine: Counts tokens.
+        engine: Counts tokens; loaded before `texts` is called.
         family: Of the model.
-        budgets: Of both.
-        languages: As in `check`.
-        split: Used if the request has none; None is the model family's preference.
+        languages: Pairs that are served; empty means every pair.
+        split: Used if a request has none; None is the model family's preference.
         deployed: The deployment's glossary, if it has one.
     """
 
     def __init__(
         self,
-        request: TranslationRequest,
         engine: Engine,
         family: PromptFamily,
-        budgets: Budgets,
         languages: tuple[Languages, ...],
         split: Split | None,
         deployed: GlossaryFile | None,
     ) -> None:
-        self._request = request
         self._engine = engine
         self._family = family
-        self._budgets = budgets
         self._languages = languages
-        self._split = request.split or split
+        self._split = split
         self._deployed = deployed
+        self._pair = lru_cache(maxsize=CACHED)(lambda source, target: pair(source, target, languages))
+        self._budget_tokens = lru_cache(maxsize=CACHED)(self._segment_budget)
 
-    @property
-    def takes_long(self) -> bool:
+    def check(self, request: TranslationRequest) -> Pair:
+        """The pair of a request; its source is `UNKNOWN` if it is to be detected.
+
+        Raises:
+            CallerError: The texts are empty, the pair is not served, or the model's family does not support
+                an option.
+        """
+        found = self._pair(request.source_lang, request.target_lang)
+        if not request.texts:
+            raise EmptyTextError("the list of texts is empty")
+        for index, text in enumerate(request.texts):
+            if not text or text.isspace():
+                which = f"text number {index + 1}" if len(request.texts) > 1 else "the text"
+                raise EmptyTextError(f"{which} is empty; send text to translate")
+        if found.source is not UNKNOWN:
+            resolve_options(request, found, self._family)
+        return found
+
+    def takes_long(self, request: TranslationRequest) -> bool:
         """Whether `texts` takes long, and should be called in a thread."""
-        request, deployed = self._request, self._deployed
+        deployed = self._deployed
         chars = sum(map(len, request.texts)) + TEXT_CHARS * len(request.texts)
         if request.format is not Format.PLAIN:
             chars *= MARKUP_RATIO
@@ -302,27 +224,27 @@ class Preparer:
         # Indexing the deployment's terms for a pair can take seconds.
         return deployed is not None and (
             request.source_lang is None
-            or not deployed.is_made(pair(request.source_lang, request.target_lang, self._languages))
+            or not deployed.is_made(self._pair(request.source_lang, request.target_lang))
         )
 
-    def texts(self) -> list[PreparedText]:
+    def texts(self, request: TranslationRequest) -> list[PreparedText]:
         """All texts as tasks, with everything that their prompts state.
 
         Raises:
-            CallerError: The request is invalid: see `check`; or the language of a text is not served or not
-                detected.
+            CallerError: See `check`; or the language of a text is not served or not detected.
         """
-        check(self._request, self._family, self._languages)
-        return [self._text(index) for index in range(len(self._request.texts))]
+        self.check(request)
+        own = Glossary(request.terms) if request.terms else None
+        return [self._text(request, index, own) for index in range(len(request.texts))]
 
-    def _text(self, index: int) -> PreparedText:
-        text, request = self._request.texts[index], self._request
-        source = self._source(text)
+    def _text(self, request: TranslationRequest, index: int, own: Glossary | None) -> PreparedText:
+        text = request.texts[index]
+        source = self._source(request, text)
         if source.pair is None:
             return PreparedText(index, source, Document((), (text,)), ())
         resolved = resolve_options(request, source.pair, self._family)
-        glossaries = self._glossaries(source.pair) if resolved.supports_terms else ()
-        document = prepare(text, self._how(source.pair, resolved.options, bool(glossaries)))
+        glossaries = self._glossaries(source.pair, own) if resolved.supports_terms else ()
+        document = prepare(text, self._how(request, source.pair, resolved.options, bool(glossaries)))
         contexts = self._contexts(document, source.pair, resolved.options.context)
         tasks = []
         for segment, context in zip(document.segments, contexts, strict=True):
@@ -334,23 +256,19 @@ class Preparer:
             tasks.append(SegmentTask(segment, source.pair, options, terms, request.alternatives))
         return PreparedText(index, source, document, tuple(tasks), resolved.warnings)
 
-    @cached_property
-    def _own(self) -> Glossary | None:
-        return Glossary(self._request.terms) if self._request.terms else None
-
-    def _source(self, text: str) -> SourceLanguage:
-        request = self._request
+    def _source(self, request: TranslationRequest, text: str) -> SourceLanguage:
         if request.source_lang is None:
             return source_language(text, language(request.target_lang), self._languages)
-        found = pair(request.source_lang, request.target_lang, self._languages)
+        found = self._pair(request.source_lang, request.target_lang)
         return SourceLanguage(found.source.tag, None, found)
 
-    def _how(self, pair: Pair, options: PromptOptions, with_terms: bool) -> Preparation:
-        split = self._split or self._default_split()
+    def _how(
+        self, request: TranslationRequest, pair: Pair, options: PromptOptions, with_terms: bool
+    ) -> Preparation:
+        split = request.split or self._split or self._default_split()
         budget_tokens = (
-            NO_SPLIT_TOKENS if split is Split.NONE else self._budgets.of(pair, options, with_terms)
+            NO_SPLIT_TOKENS if split is Split.NONE else self._budget_tokens(pair, options, with_terms)
         )
-        request = self._request
         return Preparation(
             budget_tokens,
             self._engine.count_tokens,
@@ -367,10 +285,21 @@ class Preparer:
         small = self._engine.max_model_len <= SMALL_MODEL_TOKENS
         return Split.SENTENCES if small or self._family.by_sentence else Split.LINES
 
-    def _glossaries(self, pair: Pair) -> tuple[Glossary, ...]:
+    def _segment_budget(self, pair: Pair, options: PromptOptions, with_terms: bool) -> int:
+        overhead_tokens = self._engine.count_tokens(self._family.prompt("", pair, options).instruction)
+        return segment_budget(
+            self._engine.max_model_len,
+            self._family.decoding.max_prompt_tokens,
+            overhead_tokens,
+            expansion_ratio(pair.source, pair.target),
+            self._family.segment_tokens,
+            with_terms=with_terms,
+        )
+
+    def _glossaries(self, pair: Pair, own: Glossary | None) -> tuple[Glossary, ...]:
         """The request's before the deployment's."""
         deployed = None if self._deployed is None else self._deployed.of(pair)
-        return tuple(found for found in (self._own, deployed) if found is not None)
+        return tuple(found for found in (own, deployed) if found is not None)
 
     def _terms(self, segment: Segment, glossaries: Sequence[Glossary]) -> tuple[Term, ...]:
         """The terms that occur in a segment, as many as fit its prompt; of two with one source the first."""

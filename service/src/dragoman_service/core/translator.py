@@ -16,13 +16,12 @@ from dragoman_protocols.detection import detect
 from dragoman_protocols.errors import DeadlineExceededError, RequestError
 from dragoman_protocols.languages import Pair, language
 from dragoman_protocols.translation import Delta, OnFinding, Split, TranslationRequest, TranslationResult
-from dragoman_service.core import prepare
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS, Deduplication, in_order
 from dragoman_service.core.evaluate import Evaluator, result_of
 from dragoman_service.core.generate import Generator, size_bytes
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.guard_process import GuardProcess
-from dragoman_service.core.prepare import ANY_TERM, Budgets, Preparer
+from dragoman_service.core.prepare import ANY_TERM, Preparer
 from dragoman_service.core.stages import NO_ORIGIN, Observer, Origin, Outcome, PreparedText, SegmentResult
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import SettingsError
@@ -73,14 +72,14 @@ class Translator:
     ) -> None:
         self.engine = engine
         self.family = family
-        self.languages = languages
         self.timeout_s = timeout_s
         self._split = split
         self._max_concurrent = max_concurrent
         self.glossary = glossary
         self._outcomes = Deduplication[Outcome](cache_bytes, size_bytes)
         self._observer = observer or Observer()
-        self._budgets = Budgets(engine, family)
+        self._preparer = Preparer(engine, family, languages, split, glossary)
+        self.check = self._preparer.check
         self._evaluator = Evaluator(guards)
         self._origin = NO_ORIGIN
         self._slots: asyncio.Semaphore | None = None
@@ -108,10 +107,6 @@ class Translator:
     async def warm_up(self) -> None:
         """Load what is otherwise loaded on first use, in a thread; about a second. Called while the model loads."""
         await asyncio.to_thread(_load)
-
-    def check(self, request: TranslationRequest) -> Pair:
-        """See `prepare.check`."""
-        return prepare.check(request, self.family, self.languages)
 
     async def translate(self, request: TranslationRequest) -> list[TranslationResult]:
         """Translate all texts, their segments concurrently.
@@ -185,10 +180,9 @@ class Translator:
     async def _prepared(self, request: TranslationRequest) -> list[PreparedText]:
         if self.glossary is not None:
             await self.glossary.refresh()
-        preparer = Preparer(
-            request, self.engine, self.family, self._budgets, self.languages, self._split, self.glossary
-        )
-        return await asyncio.to_thread(preparer.texts) if preparer.takes_long else preparer.texts()
+        if self._preparer.takes_long(request):
+            return await asyncio.to_thread(self._preparer.texts, request)
+        return self._preparer.texts(request)
 
     async def _segments(
         self, request: TranslationRequest, texts: Sequence[PreparedText]

@@ -6,7 +6,7 @@ import pytest
 from dragoman_protocols.errors import TextTooLongError
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Split, TranslationRequest
-from dragoman_service.core.prepare import expansion_ratio, segment_budget
+from dragoman_service.core.budgets import expansion_ratio, segment_budget
 from dragoman_service.engine.protocol import output_budget
 from dragoman_service.prompts import FAMILIES
 
