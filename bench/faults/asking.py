@@ -46,11 +46,8 @@ class Outcome:
     Args:
         lost: Why it was not answered with a translation.
         wrong: What came instead of one right answer.
-        reconnected: Connections that were refused or broke before an answer.
-        refused: Answers 429 and 503 that were retried.
         resent: Whether the router sent it to more than one replica, refusals included.
         cut: Whether an answer began and did not come to its end.
-        seconds: From the first attempt to the end.
         way: Each attempt: time, port, how it ended.
     """
 
@@ -67,15 +64,7 @@ class Outcome:
 async def ask(
     client: Client, question: Question, ports: Sequence[int], patience: Patience, *, stall_s: float = 0.0
 ) -> Outcome:
-    """Send one request, to the first router or to the others in turn, until it is answered.
-
-    Args:
-        client: Sends it.
-        question: What is sent.
-        ports: Of the routers, in the order in which they are used.
-        patience: When to give up.
-        stall_s: See `Client.post`.
-    """
+    """Send one request, to the first router or to the others in turn, until it is answered."""
     outcome, began_s = Outcome(), time.perf_counter()
     problem, turn = "no attempt", 0
     try:

@@ -28,13 +28,7 @@ class GarbledError(Exception):
 
 @dataclass
 class Answer:
-    """What came back.
-
-    Args:
-        status: HTTP status code.
-        headers: By names in lower case.
-        body: All of it.
-    """
+    """What came back."""
 
     status: int = 0
     headers: dict[str, str] = field(default_factory=dict)

@@ -11,12 +11,7 @@ API_PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-a
 
 
 def api_server(kind: str, state: Path) -> int | None:
-    """The API server of the cluster with a state directory.
-
-    Args:
-        kind: `embedded` or `kube-apiserver`.
-        state: That directory.
-    """
+    """The API server of the cluster with a state directory."""
     mark = str(state.resolve())
     for process, words, _ in processes():
         serves = API_PROGRAMS[kind] in {Path(word).name for word in words[:3]}

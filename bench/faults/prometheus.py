@@ -17,11 +17,7 @@ PROMETHEUS = shutil.which("prometheus")
 
 
 class Prometheus:
-    """One that scrapes what a file names, once a second; it keeps its data when it is killed.
-
-    Args:
-        directory: For its data, its configuration and its log.
-    """
+    """One that scrapes what a file names, once a second; it keeps its data when it is killed."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -39,12 +35,7 @@ class Prometheus:
         self._process: subprocess.Popen[bytes] | None = None
 
     def scrape(self, namespace: str, pods: Mapping[str, str | None]) -> None:
-        """Scrape these pods, under the labels that a PodMonitor gives them.
-
-        Args:
-            namespace: Of the pods.
-            pods: Addresses by name; those without one are left out.
-        """
+        """Scrape these pods, under the labels that a PodMonitor gives them."""
         groups = [
             {
                 "targets": [f"{address}:{ENGINE_PORT}"],

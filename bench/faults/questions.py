@@ -21,12 +21,7 @@ class Question:
     """A text, its pair, and the one right answer.
 
     Args:
-        text: What is translated.
-        source: Its language.
-        target: The language of the translation.
-        expected: The translation.
         copies: How often the text is sent in the one request, as a list; None sends it by itself.
-        stream: Whether the answer is to be streamed.
     """
 
     text: str
@@ -93,14 +88,7 @@ def spoken() -> Iterator[Question]:
 async def mastered(
     questions: Iterator[Question], count: int, answer: Callable[[Question], Awaitable[str]], at_once: int = 16
 ) -> list[Question]:
-    """Those that the model answers rightly when nothing happens to it: it errs in one of some hundreds.
-
-    Args:
-        questions: What to try.
-        count: How many.
-        answer: Translates one.
-        at_once: Requests in flight.
-    """
+    """Those that the model answers rightly when nothing happens to it: it errs in one of some hundreds."""
     tried = list(itertools.islice(questions, count))
     places = asyncio.Semaphore(at_once)
 

@@ -56,11 +56,9 @@ class World:
     """The cluster and what runs in it.
 
     Args:
-        api: A client of it, not through the line.
         directory: State and logs; the cluster's own are in `cluster` there.
         line: The way of our processes to the API.
         step_s: The longest that one thing done to the cluster may take.
-        router_flags: Flags of both routers beside addresses and namespace.
         lease_s: The operator's Lease: duration, renew deadline and retry interval.
     """
 

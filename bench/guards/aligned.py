@@ -78,15 +78,7 @@ DECLARATIONS = {
 
 @dataclass(frozen=True)
 class Aligned:
-    """A text and its translation.
-
-    Args:
-        source_lang: BCP-47 tag.
-        target_lang: BCP-47 tag.
-        source: The text.
-        target: Its translation, by people.
-        origin: The document.
-    """
+    """A text and its translation."""
 
     source_lang: str
     target_lang: str

@@ -25,13 +25,8 @@ class Case:
     """One answer of a model, and what the guards should make of it.
 
     Args:
-        guard: The guard it is about.
         fires: Whether that guard has to fire; if not, none may.
-        source_lang: BCP-47 tag.
-        target_lang: BCP-47 tag.
         source: What was to be translated.
-        output: What a model wrote.
-        finish: Why it stopped.
     """
 
     guard: Guard
@@ -53,8 +48,6 @@ class Rates:
     """What one guard did on the whole corpus.
 
     Args:
-        bad: Answers that it has to find.
-        found: Those that it found.
         false_alarms: Good answers that it took for bad.
     """
 

@@ -31,11 +31,6 @@ async def throw_all(
 ) -> tuple[Counter[str], Counter[str]]:
     """Hostile requests to `asked.throw_at`, as many at once and a second as asked for.
 
-    Args:
-        asked: See `add_arguments`.
-        requests: What is sent, `asked.requests` of them, each after the API that it has a hostile value for, if any.
-        patience_s: How long an answer is waited for.
-
     Returns:
         How many had which status, and how many had a hostile value in a field of which API.
     """
@@ -144,12 +139,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser, requests: int) -> None:
-    """What both measurements take, and what their child that throws is given.
-
-    Args:
-        parser: Of the command line.
-        requests: Hostile ones by default, over all rounds.
-    """
+    """What both measurements take, and what their child that throws is given."""
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=requests, help="hostile ones in all")
     parser.add_argument("--at-once", type=int, default=30, help="hostile ones at once, at most")
@@ -162,11 +152,6 @@ def add_arguments(parser: argparse.ArgumentParser, requests: int) -> None:
 
 
 def counted(rows: list[dict[str, Any]], what: str) -> dict[str, int]:
-    """Hostile requests of all rounds.
-
-    Args:
-        rows: Of `one_round`.
-        what: Whether `statuses` or `apis` are counted.
-    """
+    """Hostile requests of all rounds."""
     found = sum((Counter(row["beside"][what]) for row in rows), Counter[str]())
     return dict(found.most_common())

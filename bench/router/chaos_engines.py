@@ -29,11 +29,7 @@ class Engines:
 
 
 def scripted(journal: Path) -> Engines:
-    """Engines without a model.
-
-    Args:
-        journal: File that each generation is written to when it begins.
-    """
+    """Engines without a model."""
     return Engines(
         "scripted",
         {

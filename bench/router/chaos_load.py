@@ -22,13 +22,9 @@ class Phase:
     """What became of the requests that were sent in it.
 
     Args:
-        name: What is done meanwhile.
-        sent: Requests.
-        lost: Why, for each that was not answered with a translation.
         wrong: What came, for each that was answered otherwise than once and rightly.
         reconnected: How often a caller asked another router, because its own was gone.
         retried: Requests that a router has sent to more than one replica, refusals included.
-        seconds: Times of those that were answered.
     """
 
     name: str
@@ -63,13 +59,7 @@ class Phase:
 
 
 class Load:
-    """Requests at a steady rate, whatever the answers do.
-
-    Args:
-        rate: Requests a second.
-        ports: Of the routers, taken in turn.
-        questions: What is asked; they differ.
-    """
+    """Requests at a steady rate, whatever the answers do."""
 
     def __init__(self, rate: float, ports: list[int], questions: Iterator[Question]) -> None:
         self._rate = rate

@@ -27,12 +27,7 @@ class ChaosWorld(World):
     """The cluster, what runs in it, and what is done to it.
 
     Args:
-        api: A client of it, not through the line.
-        directory: State and logs; the cluster's own are in `cluster` there.
-        line: The way of our processes to the API.
-        step_s: The longest that one thing done to the cluster may take.
         api_kind: `embedded` or `kube-apiserver`.
-        replicas: Engine pods.
     """
 
     def __init__(

@@ -86,8 +86,6 @@ class Proxy:
     """One that runs.
 
     Args:
-        name: In the table.
-        port: Where it listens.
         process: It, or the first of its processes.
         rate: Requests a second of the run at a fixed rate.
     """

@@ -85,14 +85,7 @@ def arrivals(load_ratio: float, count: int, seed: int = 1) -> list[Arrival]:
 
 @dataclass(frozen=True)
 class Policy:
-    """How the pod is set.
-
-    Args:
-        patience: Of `scheduling.priority`; None is first come, first served.
-        deadline_aware: As `--deadline-aware-admission`.
-        timeout_s: As `--request-timeout-s`.
-        queued: As `--max-queued-requests`.
-    """
+    """How the pod is set."""
 
     patience: float | None
     deadline_aware: bool = False

@@ -81,8 +81,6 @@ class Growth:
     """Of one measure in one process.
 
     Args:
-        first: Median of the first quarter of the samples after the warm-up.
-        last: Median of the last quarter.
         hours: Between the middles of these quarters.
         slope_per_hour: Theil-Sen: the median of the slopes of all pairs of samples.
     """
@@ -99,12 +97,7 @@ class Growth:
 
 
 def growth(at_s: Sequence[float], values: Sequence[float]) -> Growth | None:
-    """Growth of one process; None where it did not live long enough.
-
-    Args:
-        at_s: Times of the samples, ascending.
-        values: One for each.
-    """
+    """Growth of one process; None where it did not live long enough."""
     settled = [(at, value) for at, value in zip(at_s, values, strict=True) if at - at_s[0] >= WARM_UP_S]
     if len(settled) < 8 or settled[-1][0] - settled[0][0] < SHORTEST_S:
         return None

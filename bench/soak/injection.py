@@ -35,9 +35,6 @@ class Injector:
     """What is done to the world, fault by fault.
 
     Args:
-        world: What it is done to.
-        names: The objects in it.
-        load: The requests.
         prometheus: The one that an object's autoscaler reads; None where there is none.
     """
 

@@ -32,7 +32,6 @@ class Trouble:
         at_s: When it was sent.
         took_s: Until it was given up.
         load: `steady`, `burst` or `slow reader`.
-        why: What came.
         way: Its attempts; see `faults.asking.Outcome`.
     """
 
@@ -49,17 +48,12 @@ class Counts:
 
     Args:
         sent: All but those of clients that leave.
-        ok: Answered once, rightly.
-        lost: Not answered.
-        wrong: Answered otherwise than once and rightly.
         reconnected: Connections refused or broken before an answer, after which the other router was used.
         refused: Answers 429 and 503 with Retry-After, after which the request was sent again.
         resent: Requests that a router sent to more than one replica.
         slow_whole: Slow readers whose answer was whole.
         slow_cut: Slow readers whose answer was cut off: neither lost nor wrong, the server need not wait for ever.
-        left: Clients that left before their answer.
         troubles: What was lost or wrong, the first of each.
-        seconds: Times of right answers.
     """
 
     sent: int = 0
@@ -94,13 +88,7 @@ class Counts:
 
 
 class Load:
-    """All requests of the run.
-
-    Args:
-        rate: Steady requests a second.
-        ports: Of the two routers, used in turn.
-        seed: Of the texts' lengths.
-    """
+    """All requests of the run."""
 
     def __init__(self, rate: float, ports: Sequence[int], seed: int) -> None:
         self.rate = rate

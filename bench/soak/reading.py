@@ -59,12 +59,7 @@ class Connection(NamedTuple):
 
 
 def summed(exposition: str, gauges: Mapping[str, str]) -> dict[str, float]:
-    """Gauges by our names, each summed over its labels; those that are not there are left out.
-
-    Args:
-        exposition: Prometheus' text format.
-        gauges: Metric names by ours.
-    """
+    """Gauges by our names, each summed over its labels; those that are not there are left out."""
     sums: dict[str, float] = defaultdict(float)
     for name, value in _SAMPLE.findall(exposition):
         sums[name] += float(value)
@@ -108,8 +103,6 @@ class Reader:
     """Reads the world's processes.
 
     Args:
-        world: Whose they are.
-        names: The objects in it.
         others: Processes that are sampled and not judged, by name.
     """
 

@@ -99,14 +99,7 @@ def specs(rate: float, prometheus: Prometheus | None) -> dict[str, dict[str, Any
 
 
 class Soak:
-    """One run.
-
-    Args:
-        options: What the command line says.
-        world: The cluster.
-        prometheus: The one that `measured` is scaled by; None where none is installed.
-        supervisor: Process that runs the cluster.
-    """
+    """One run."""
 
     def __init__(
         self, options: Options, world: World, prometheus: Prometheus | None, supervisor: int

@@ -39,13 +39,9 @@ class Arm:
     """One thing to measure.
 
     Args:
-        name: On the command line and in results.
-        title: In tables.
         published: What the seeds say it did (RTX 5090, their model and load); empty where they say nothing.
-        asking: How it is given its load.
         ready_path: What answers 200 once it is ready.
         engines: Engines on the GPU at once.
-        metrics: Whether it answers `/metrics` with vLLM's.
         command: The command line, given the run's plan and a port.
     """
 

@@ -17,13 +17,7 @@ OFFLINE = "offline"
 
 
 async def compare(arms: Sequence[Arm], bench: Bench, repetitions: int) -> None:
-    """Measure all arms side by side; one that fails is left out from then on.
-
-    Args:
-        arms: What to compare.
-        bench: What they share.
-        repetitions: Of every point.
-    """
+    """Measure all arms side by side; one that fails is left out from then on."""
     scope = bench.scope
     most = max(in_flight for _, in_flight in scope.points)
     async with started(bench, arms) as servers:

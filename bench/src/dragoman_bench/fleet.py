@@ -36,8 +36,6 @@ class Scope:
 
     Args:
         points: Kind of load (of `loads.LOADS`) and requests in flight, in the order of measuring.
-        pace: How long a point takes.
-        seed: Of the first load.
     """
 
     points: Sequence[tuple[str, int]]
@@ -47,16 +45,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all measurements of a run share.
-
-    Args:
-        plan: Model, device and memory.
-        scope: Loads.
-        prompting: For arms whose client makes the prompts.
-        results: Where points go.
-        gpu: Read meanwhile; None on a CPU.
-        say: Told of progress.
-    """
+    """What all measurements of a run share."""
 
     plan: Plan
     scope: Scope
@@ -84,12 +73,7 @@ class Bench:
 
 
 def groups(arms: Sequence[Arm], memory_ratio: float) -> list[list[Arm]]:
-    """Arms in their order, as many together as the GPU's memory holds.
-
-    Args:
-        arms: At least one.
-        memory_ratio: Of the GPU's memory, for each engine.
-    """
+    """Arms in their order, as many together as the GPU's memory holds."""
     found: list[list[Arm]] = [[]]
     for arm in arms:
         engines = sum(one.engines for one in found[-1]) + arm.engines
@@ -143,14 +127,7 @@ async def started(bench: Bench, arms: Sequence[Arm]) -> AsyncIterator[dict[str, 
 
 
 async def warm_up(bench: Bench, arm: Arm, servers: dict[str, Server], in_flight: int) -> None:
-    """Load an arm for a moment, unmeasured; one that ends meanwhile is noted and left out.
-
-    Args:
-        bench: What is shared.
-        arm: What to load.
-        servers: Those that run, by name.
-        in_flight: Requests at all times; a batch size that was never seen costs something the first time.
-    """
+    """Load an arm for a moment, unmeasured; one that ends meanwhile is noted and left out."""
     kind = bench.scope.points[0][0]
     try:
         await measure(

@@ -24,14 +24,7 @@ NOT_IN_HEADERS = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 @dataclass(frozen=True)
 class Request:
-    """One HTTP/1.1 request.
-
-    Args:
-        method: Such as POST.
-        target: Path and query, encoded.
-        headers: Without `Host` and `Content-Length`.
-        body: All of it.
-    """
+    """One HTTP/1.1 request."""
 
     method: str
     target: bytes

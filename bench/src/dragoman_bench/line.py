@@ -8,12 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 class Line:
-    """The way to a server, which can be cut.
-
-    Args:
-        host: Of the server.
-        port: Of the server.
-    """
+    """The way to a server, which can be cut."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)

@@ -53,12 +53,6 @@ def _text(words: Vocabulary, tokens: int, draw: Random) -> str:
 def stream(kind: str, model: str, requests: str | None, seed: int) -> Iterator[Request]:
     """The requests of one measurement.
 
-    Args:
-        kind: One of `LOADS`; says nothing where requests are given.
-        model: Directory of a counting checkpoint.
-        requests: A file of real requests to repeat instead; None for none.
-        seed: The same requests, in the same order, for the same seed.
-
     Raises:
         RequestsFileError: The file cannot be used.
         VocabularyError: The checkpoint does not have the bench's words.

@@ -17,10 +17,8 @@ class Plan:
     Args:
         model: Directory of the checkpoint.
         template: The prompt's words, for every arm.
-        device: cuda or cpu.
         memory_ratio: Share of the GPU's memory that each engine takes.
         max_model_len: Tokens of prompt and output together.
-        requests: A file of real requests instead of counted ones; None for none.
         start_s: Seconds that a server gets to start.
         kv_cache_bytes: KV cache of each engine, where several start at once: vLLM's own measurement of free memory
             fails when a neighbour's use changes meanwhile. None leaves it to vLLM.

@@ -18,12 +18,7 @@ TIMELINE_IN_FLIGHT = 25
 
 
 def by_load(document: dict[str, Any], path: Path) -> None:
-    """Throughput and p95 over requests in flight, a column a load.
-
-    Args:
-        document: Results.
-        path: A .png or .svg to write.
-    """
+    """Throughput and p95 over requests in flight, a column a load."""
     kinds = list(dict.fromkeys(point["load"] for entry in document["arms"] for point in entry["points"]))
     if not kinds:
         return

@@ -56,17 +56,6 @@ async def measure(
 ) -> dict[str, Any]:
     """Measure a point.
 
-    Args:
-        arm: What is measured.
-        server: It, ready.
-        plan: Of the run.
-        prompting: Puts prompts into words where the client has to.
-        kind: One of `loads.LOADS`.
-        in_flight: Requests at all times.
-        pace: How long.
-        seed: Of the load.
-        gpu: Read meanwhile; None on a CPU.
-
     Returns:
         The point as results hold it.
 

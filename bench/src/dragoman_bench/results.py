@@ -13,12 +13,7 @@ RESULTS = "results.json"
 
 
 class Results:
-    """Results of one run.
-
-    Args:
-        directory: Made if it is not there.
-        head: What the run was: kind, machine, model, load.
-    """
+    """Results of one run."""
 
     def __init__(self, directory: Path, head: dict[str, Any]) -> None:
         directory.mkdir(parents=True, exist_ok=True)

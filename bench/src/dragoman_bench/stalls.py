@@ -29,11 +29,7 @@ class Stall(NamedTuple):
 
 
 class Stalls:
-    """What the watched pod and its watcher share.
-
-    Args:
-        path: Of the file; made where it is missing.
-    """
+    """What the watched pod and its watcher share."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():

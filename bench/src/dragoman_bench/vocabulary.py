@@ -19,7 +19,6 @@ class Vocabulary:
     Args:
         source: English words, of which texts are made.
         target: German words; the last word of a text names where in this list its answer begins.
-        target_ids: Their token ids.
     """
 
     source: tuple[str, ...]
@@ -29,9 +28,6 @@ class Vocabulary:
 
 def vocabulary(tokenizer: Any) -> Vocabulary:
     """The words that a tokenizer has as single tokens.
-
-    Args:
-        tokenizer: As `transformers` has it.
 
     Raises:
         VocabularyError: It has too few.

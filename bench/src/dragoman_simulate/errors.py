@@ -13,13 +13,7 @@ class TraceError(SimulateError):
     """A trace cannot be read."""
 
     def __init__(self, path: Path, line: int | None, problem: str) -> None:
-        """Say where and what.
-
-        Args:
-            path: The trace file.
-            line: Line number from 1, or None when the whole file is meant.
-            problem: What is wrong, and what a line should look like.
-        """
+        """Say where and what."""
         place = str(path) if line is None else f"{path}:{line}"
         super().__init__(f"{place}: {problem}")
 

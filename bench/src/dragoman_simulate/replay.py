@@ -72,14 +72,7 @@ class Outcome:
 
 
 def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
-    """Run a trace from its first second to its last.
-
-    Args:
-        trace: Arrivals.
-        policy: Who sizes the fleet; asked at its own interval, first at second 0.
-        pods: The fleet, which already has its first replicas.
-        limits: The target that waits are held against.
-    """
+    """Run a trace from its first second to its last."""
     curves = Curves()
     counts, sources, targets = (
         array.tolist() for array in (trace.counts, trace.source_tokens, trace.target_tokens)

@@ -27,13 +27,7 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def translate(session: aiohttp.ClientSession, url: str, request: Request) -> Answer:
-    """Ask a pod for one translation.
-
-    Args:
-        session: From `connections`.
-        url: The pod's, without a path.
-        request: What to ask.
-    """
+    """Ask a pod for one translation."""
     body = {
         "text": request.text,
         "source_lang": request.source_lang,

@@ -87,14 +87,6 @@ async def closed_loop(
 ) -> Window:
     """Keep `in_flight` requests going and measure a window of them.
 
-    Args:
-        ask: Sends one request.
-        requests: Endless.
-        in_flight: At least 1.
-        pace: How long.
-        ended: Tells why the server has ended.
-        mark: Called at both ends of the window.
-
     Raises:
         ServerError: The server ended.
     """

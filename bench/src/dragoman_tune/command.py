@@ -12,9 +12,6 @@ from typing import Any
 async def until_told(work: Coroutine[Any, Any, int]) -> int:
     """Run until done, or until SIGTERM, which ends servers as orderly as an interrupt does.
 
-    Args:
-        work: Its result is an exit status.
-
     Raises:
         CancelledError: SIGTERM came.
     """

@@ -36,9 +36,6 @@ class Observed:
 def observed(scrapes: list[Scrape]) -> Observed:
     """The load that a series of scrapes shows.
 
-    Args:
-        scrapes: At least one, oldest first.
-
     Raises:
         MetricsError: vLLM's gauges are not among them, or nothing was in flight.
     """
@@ -58,10 +55,6 @@ def observed(scrapes: list[Scrape]) -> Observed:
 
 async def watched(url: str, seconds: float) -> Observed:
     """Watch a deployment.
-
-    Args:
-        url: A pod's, without a path.
-        seconds: How long.
 
     Raises:
         MetricsError: Its metrics cannot be read, or show no load.

@@ -21,15 +21,10 @@ class Figures:
     Args:
         requests_per_s: Answered without error, over the window.
         output_tokens_per_s: Of those, where the load knows how long answers are.
-        p50_s: Median time to the whole answer.
         p95_s: 95th percentile of it.
-        p99_s: 99th percentile of it.
-        mean_s: Mean of those that were answered.
         queue_s: Mean wait within the server.
         compute_s: Mean time in the model.
         answered: How many requests these figures stand on.
-        steady: Whether the load was in its steady state.
-        errors: How often which error came.
     """
 
     requests_per_s: float

@@ -9,12 +9,7 @@ from dragoman_tune.request import Request
 
 
 def repeated(requests: Sequence[Request], seed: int) -> Iterator[Request]:
-    """Real requests over and over, each time in another order.
-
-    Args:
-        requests: At least one.
-        seed: The same order for the same seed.
-    """
+    """Real requests over and over, each time in another order."""
     draw = Random(seed)
     while True:
         yield from draw.sample(requests, len(requests))

@@ -11,8 +11,6 @@ class Request:
 
     Args:
         text: Not empty.
-        source_lang: BCP-47 tag of the text.
-        target_lang: BCP-47 tag of the translation.
         output_tokens: Tokens that the answer will have, where the load knows; None where the model decides.
     """
 

@@ -77,10 +77,6 @@ def between(before: Scrape, after: Scrape) -> EngineTimes:
 async def scrape(session: aiohttp.ClientSession, url: str) -> Scrape:
     """A server's metrics as they are now.
 
-    Args:
-        session: Open connections.
-        url: The server's, without a path.
-
     Raises:
         MetricsError: It does not answer with metrics.
     """

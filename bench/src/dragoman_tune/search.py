@@ -92,12 +92,7 @@ class Stop:
 
 
 def decide(trials: Sequence[Trial], policy: Policy) -> Try | Stop:
-    """The next step of a sweep.
-
-    Args:
-        trials: All so far, in any order.
-        policy: What is looked for.
-    """
+    """The next step of a sweep."""
     sequences = sorted(
         (trial for trial in trials if trial.setting.max_num_batched_tokens == policy.first_tokens),
         key=lambda trial: trial.setting,

@@ -29,11 +29,7 @@ class Server:
     """One process that answers HTTP on loopback.
 
     Args:
-        name: For messages.
-        command: The command line.
-        port: Where it will answer.
         ready_path: What answers 200 once it is ready.
-        log: Where its output goes.
         environment: Added to this process's own.
     """
 
@@ -72,9 +68,6 @@ class Server:
 
     async def ready(self, deadline_s: float) -> None:
         """Wait until it answers.
-
-        Args:
-            deadline_s: Seconds that it gets.
 
         Raises:
             ServerError: It ended, or is not ready in time.

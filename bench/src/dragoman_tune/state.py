@@ -30,10 +30,6 @@ def fingerprint(requests: Sequence[Request], **told: Any) -> str:
 class State:
     """The trials of one sweep.
 
-    Args:
-        directory: Made if it is not there.
-        mark: From `fingerprint`.
-
     Raises:
         StateError: The directory holds the trials of another sweep, or what is no trial.
     """

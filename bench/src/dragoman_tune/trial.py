@@ -24,13 +24,7 @@ TUNED_FLAGS = ("--max-num-seqs", "--max-num-batched-tokens")
 
 @dataclass(frozen=True)
 class Workload:
-    """What every trial is loaded with.
-
-    Args:
-        requests: Real ones, repeated in the same shuffled order for every setting.
-        in_flight: Of them at all times.
-        pace: How long.
-    """
+    """What every trial is loaded with."""
 
     requests: Sequence[Request]
     in_flight: int
@@ -43,8 +37,6 @@ class Pods:
 
     Args:
         flags: For `dragoman serve`, without host, port and what is tuned.
-        start_s: Seconds that a start may take.
-        logs: Directory for the pods' output.
     """
 
     flags: Sequence[str]
@@ -62,11 +54,6 @@ class Pods:
 
 async def measured(setting: Setting, pods: Pods, workload: Workload) -> Trial:
     """Start a pod with a setting and load it.
-
-    Args:
-        setting: What to measure.
-        pods: How to start it.
-        workload: What to load it with.
 
     Returns:
         What it did; a pod that does not start or dies is a trial that failed, not an error.

@@ -47,15 +47,7 @@ class Tally:
 
 
 class Load:
-    """Keeps so many requests in flight; the number may change.
-
-    Args:
-        cluster: The cluster.
-        name: The TranslationDeployment.
-        namespace: Its namespace.
-        wanted: What is translated, again and again.
-        tally: Where answers are counted.
-    """
+    """Keeps so many requests in flight; the number may change."""
 
     def __init__(
         self, cluster: Cluster, name: str, namespace: str, wanted: list[sentences.Sentence], tally: Tally
@@ -94,11 +86,7 @@ class Load:
 
 
 def varied(wanted: list[sentences.Sentence]) -> Iterator[dict[str, str]]:
-    """Requests without end, hundreds of which differ: a pod translates equal texts that are in flight once.
-
-    Args:
-        wanted: Sentences, which are put together by twos of one pair of languages.
-    """
+    """Requests without end, hundreds of which differ: a pod translates equal texts that are in flight once."""
     for distance in itertools.count():
         for place, first in enumerate(wanted):
             second = wanted[(place + distance) % len(wanted)]
@@ -116,15 +104,6 @@ async def burst(
     say: Callable[[str], None],
 ) -> Tally:
     """Scale up by a burst and down by its end, with requests under way all the time.
-
-    Args:
-        cluster: The cluster.
-        name: The TranslationDeployment; one replica is ready.
-        namespace: Its namespace.
-        wanted: What is translated.
-        in_flight: Requests at once, enough for a queue.
-        timeout_s: Maximum wait for more replicas, and then for one again.
-        say: Called with each event.
 
     Raises:
         TimeoutError: The replicas did not follow.

@@ -141,12 +141,7 @@ class Cluster:
 
 
 def is_for_load(status: int, body: bytes) -> bool:
-    """Whether an error means overload, and nothing worse.
-
-    Args:
-        status: Of HTTP.
-        body: As it came.
-    """
+    """Whether an error means overload, and nothing worse."""
     if status != 503:
         return status == 429
     try:

@@ -43,11 +43,7 @@ def read(path: Path) -> list[Sentence]:
 
 
 def table(rows: list[tuple[Sentence, str]]) -> str:
-    """A table of sentences and their translations; wrong ones show what was expected.
-
-    Args:
-        rows: Each sentence with its translation.
-    """
+    """A table of sentences and their translations; wrong ones show what was expected."""
     width = max((len(sentence.text) for sentence, _ in rows), default=0)
     lines = []
     for sentence, translation in rows:

@@ -42,13 +42,6 @@ def main(argv: list[str]) -> int:
 def post(url: str, texts: list[str], source: str, target: str, timeout_s: float) -> list[str]:
     """One native request for a list of texts.
 
-    Args:
-        url: Address of the service, without a path.
-        texts: What to translate, each on its own.
-        source: BCP-47 tag of the texts.
-        target: BCP-47 tag of the translations.
-        timeout_s: Maximum wait for the response.
-
     Returns:
         The translations, in the order of `texts`.
 

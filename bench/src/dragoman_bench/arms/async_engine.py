@@ -17,11 +17,7 @@ from dragoman_tune.request import Request
 
 
 class AsyncEngine:
-    """AsyncLLM within this process's event loop.
-
-    Args:
-        options: The arm's.
-    """
+    """AsyncLLM within this process's event loop."""
 
     def __init__(self, options: ArmOptions) -> None:
         arguments = AsyncEngineArgs(**options.engine_arguments)

@@ -33,11 +33,7 @@ class TranslationResult:
 
 
 class EventTask:
-    """A coroutine's handle on a task that another process does.
-
-    Args:
-        key: The task's name in the shared dictionary.
-    """
+    """A coroutine's handle on a task that another process does."""
 
     def __init__(self, key: str) -> None:
         self.key = key

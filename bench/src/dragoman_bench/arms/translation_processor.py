@@ -13,11 +13,7 @@ from dragoman_tune.request import Request
 
 
 class TranslationProcessor:
-    """One model, which answers one batch at a time.
-
-    Args:
-        options: The arm's.
-    """
+    """One model, which answers one batch at a time."""
 
     def __init__(self, options: ArmOptions) -> None:
         self._llm = LLM(**options.engine_arguments)

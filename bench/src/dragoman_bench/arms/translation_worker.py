@@ -26,11 +26,7 @@ READY_POLL_S = 0.2
 
 
 class TranslationWorker:
-    """The main process's side.
-
-    Args:
-        options: The arm's.
-    """
+    """The main process's side."""
 
     def __init__(self, options: ArmOptions) -> None:
         self._options = options
@@ -100,15 +96,7 @@ class TranslationWorker:
 
 
 def process_queue(options: ArmOptions, queue: Any, tasks: Any, events: Any, ready: Any) -> None:
-    """A worker process: load the model, then take tasks until killed.
-
-    Args:
-        options: The arm's.
-        queue: Keys to do.
-        tasks: The shared dictionary of tasks by key.
-        events: Where results go.
-        ready: Set once the model is there.
-    """
+    """A worker process: load the model, then take tasks until killed."""
     from dragoman_bench.arms.translation_processor import TranslationProcessor
 
     processor = TranslationProcessor(options)
@@ -125,13 +113,7 @@ def process_queue(options: ArmOptions, queue: Any, tasks: Any, events: Any, read
 
 
 def collect(queue: Any, most: int, wait_s: float) -> list[str]:
-    """The next keys: at least one, and as many more as come in time.
-
-    Args:
-        queue: Blocks until there is one.
-        most: Most keys at once.
-        wait_s: How long to wait for more than one.
-    """
+    """The next keys: at least one, and as many more as come in time."""
     keys = [queue.get()]
     end_s = time.monotonic() + wait_s
     while len(keys) < most and (left_s := end_s - time.monotonic()) > 0:
