@@ -14,11 +14,11 @@ import argparse
 import asyncio
 import gc
 import json
+import os
 import sys
 import time
 import tracemalloc
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -28,14 +28,9 @@ from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.settings import Settings
+from dragoman_tune.server import resident_bytes
 
 SIDE_BY_SIDE = 30
-PAGE_BYTES = 4096
-
-
-def resident_bytes() -> int:
-    """Memory of this process that is in RAM."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * PAGE_BYTES
 
 
 def body(number: int) -> bytes:
@@ -98,7 +93,7 @@ async def measure(count: int, trace: bool) -> int:
                 await asyncio.sleep(0.02)
             if number % quarter == 0:
                 gc.collect()
-                marks.append(resident_bytes())
+                marks.append(resident_bytes(os.getpid()))
                 if trace and number in (quarter, 3 * quarter):
                     shots.append(tracemalloc.take_snapshot())
 
@@ -112,7 +107,7 @@ async def measure(count: int, trace: bool) -> int:
     began_s = time.perf_counter()
     await asyncio.gather(*(caller() for _ in range(SIDE_BY_SIDE)))
     gc.collect()
-    marks.append(resident_bytes())
+    marks.append(resident_bytes(os.getpid()))
     took_s = time.perf_counter() - began_s
     print(
         f"{count} requests in {took_s:.0f} s ({1000 * took_s / count:.2f} ms each): {dict(sorted(ends.items()))}"

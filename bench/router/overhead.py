@@ -18,13 +18,12 @@ import json
 import os
 import platform
 import random
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,9 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).parent))
 import proxies
 from proxies import KEY, LOAD_CORE, Proxy
+
+from dragoman_tune.figures import quantile
+from dragoman_tune.server import free_port
 
 BODY = json.dumps(
     {
@@ -134,11 +136,7 @@ async def fixed_rate(
 
 def quantiles_ms(times: list[float]) -> dict[str, float]:
     """p50, p95 and p99 in milliseconds."""
-    ordered = sorted(times)
-    return {
-        f"p{share}": 1000 * ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
-        for share in (50, 95, 99)
-    }
+    return {f"p{share}": 1000 * (quantile(times, share / 100) or 0.0) for share in (50, 95, 99)}
 
 
 def wrk(port: int, seconds: int, script: Path) -> float:
@@ -217,7 +215,7 @@ def table(rows: list[dict[str, Any]], compared: list[Proxy]) -> str:
             f"{middle('cpu_us_at_most'):.0f}",
             f"{times:.1f}",
             f"{middle('cpu_us_at_rate'):.0f}",
-            *(f"{middle(f'added_p{quantile}_ms'):.2f}" for quantile in (50, 95, 99)),
+            *(f"{middle(f'added_p{share}_ms'):.2f}" for share in (50, 95, 99)),
             str(proxy.rate),
             f"{middle('memory_mb'):.0f}",
             str(sum(row["failed"] for row in own)),
@@ -226,22 +224,17 @@ def table(rows: list[dict[str, Any]], compared: list[Proxy]) -> str:
     return "\n".join(lines)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Wait for its end, and see to it."""
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return found
+def stop_all(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """End processes together; one that does not end in 20 s is killed."""
+    processes = list(processes)
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def main() -> int:
@@ -256,7 +249,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="write every figure here")
     asked = parser.parse_args()
     os.sched_setaffinity(0, {int(LOAD_CORE)})
-    one, two, *ports = free_ports(11)
+    one, two, *ports = (free_port() for _ in range(11))
     with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
         directory = Path(temporary)
         (directory / "post.lua").write_text(LUA)
@@ -281,10 +274,7 @@ def main() -> int:
             for number in range(asked.rounds):
                 rows += one_round(number, compared, one, asked.seconds, directory / "post.lua")
         finally:
-            for process in [served, *(proxy.process for proxy in compared)]:
-                process.terminate()
-            for process in [served, *(proxy.process for proxy in compared)]:
-                stop(process)
+            stop_all([served, *(proxy.process for proxy in compared)])
     text = table(rows, compared)
     print(text)
     if asked.json:

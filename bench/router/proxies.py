@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,9 +176,9 @@ def ours(
     deployments: str = STATIC,
     keys: bool = True,
     busy_poll_ms: int = 0,
-    stalls: Path | None = None,
+    program: Sequence[str] = ("-m", "dragoman", "router"),
 ) -> Proxy:
-    """With metrics and language routing, and keys unless they are not wanted; `stalls` gets its loop's longest."""
+    """With metrics and language routing, and keys unless they are not wanted."""
     (directory / "static.yaml").write_text(deployments.format(*ports))
     flags = [f"--static={directory}/static.yaml", "--host=127.0.0.1", f"--port={port}"]
     flags += [f"--admin-port={admin_port}", "--lame-duck-s=0", f"--busy-poll-ms={busy_poll_ms}"]
@@ -186,9 +186,6 @@ def ours(
         (directory / "keys").mkdir(exist_ok=True)
         (directory / "keys/bench").write_text(KEY)
         flags.append(f"--keys-dir={directory}/keys")
-    program = ["-m", "dragoman", "router"]
-    if stalls is not None:
-        program = [str(Path(__file__).with_name("watched_router.py")), str(stalls)]
     command = [sys.executable, *program, *flags]
     name = f"dragoman router, polling {busy_poll_ms} ms" if busy_poll_ms else "dragoman router"
     return Proxy(name, port, start(directory, PROXY_CORE, f"ours-{busy_poll_ms}", *command))

@@ -1,10 +1,10 @@
-"""What a pod does with more than it can do: asked of a running one, over HTTP.
+"""What a running pod does with more requests than it can answer.
 
     dragoman serve --model examples/demo-model --device cpu --max-num-seqs 16 --host 127.0.0.1 --port 8000
     python bench/scheduling/overload.py --port 8000 --at-once 1000
 
 Prints how so many requests at once end, how long a refusal takes while the engine is saturated, and how
-soon after its client has left a request is gone from the engine.
+soon after its client has disconnected a request is gone from the engine.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import json
 import statistics
 import time
 from collections import Counter
+
+import aiohttp
+
+from dragoman_tune.figures import quantile
+from dragoman_tune.scrape import scrape
 
 SENTENCE = "The cat number {} sleeps on the warm stone near the old house."
 """Each with a number of its own: identical segments in flight are translated once."""
@@ -28,62 +32,46 @@ RUNNING = "vllm:num_requests_running"
 IN_FLIGHT = "dragoman_requests_in_flight"
 
 
-class Connection:
-    """One keep-alive connection."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def send(self, method: str, path: str, body: bytes = b"") -> None:
-        """Send a request."""
-        if self._streams is None:
-            self._streams = await asyncio.open_connection("127.0.0.1", self._port)
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._streams[1].write(head.encode() + body)
-
-    async def receive(self) -> tuple[int, bytes]:
-        """Its answer."""
-        assert self._streams is not None
-        reader = self._streams[0]
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = next(int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:"))
-        return int(head.split()[1]), await reader.readexactly(length)
-
-    async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Send and receive."""
-        await self.send(method, path, body)
-        return await self.receive()
-
-    def close(self) -> None:
-        """Leave."""
-        if self._streams is not None:
-            self._streams[1].transport.abort()
-
-
-def translation(number: int, sentences: int = 1) -> bytes:
+def translation(number: int, sentences: int = 1) -> dict[str, str]:
     """A request's body, unlike any other number's."""
     text = " ".join(SENTENCE.format(f"{number}{at:02}") for at in range(sentences))
-    return json.dumps({"text": text, "source_lang": "en", "target_lang": "fr"}).encode()
+    return {"text": text, "source_lang": "en", "target_lang": "fr"}
 
 
-async def metric(connection: Connection, name: str) -> float:
-    """The sum of a metric's samples."""
-    _, page = await connection.ask("GET", "/metrics")
-    lines = page.decode().splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+class Pod:
+    """The pod under test.
+
+    Args:
+        http: Connections, which are kept.
+        url: Its address.
+    """
+
+    def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
+        self._http, self._url = http, url
+
+    async def translate(self, number: int, sentences: int = 1) -> tuple[int, str]:
+        """The status of one translation, and `translated` or the error's code."""
+        async with self._http.post(f"{self._url}/translate", json=translation(number, sentences)) as answer:
+            body = await answer.json()
+            return answer.status, "translated" if answer.status == 200 else str(body["error"]["code"])
+
+    async def live(self) -> None:
+        """The liveness probe."""
+        async with self._http.get(f"{self._url}/livez") as answer:
+            await answer.read()
+
+    async def metric(self, name: str) -> float:
+        """The sum of a metric's samples."""
+        return (await scrape(self._http, self._url)).get(name, 0.0)
 
 
-async def at_once(port: int, count: int) -> None:
+async def at_once(pod: Pod, count: int) -> None:
     """How so many requests, each on a connection of its own, end."""
     took_s: dict[str, list[float]] = {}
 
     async def one(number: int) -> str:
-        connection = Connection(port)
         began_s = time.perf_counter()
-        status, body = await connection.ask("POST", "/translate", translation(number))
-        connection.close()
-        outcome = "translated" if status == 200 else json.loads(body)["error"]["code"]
+        _, outcome = await pod.translate(number)
         took_s.setdefault(outcome, []).append(time.perf_counter() - began_s)
         return outcome
 
@@ -96,37 +84,31 @@ async def at_once(port: int, count: int) -> None:
 
 def spread(times_ms: list[float]) -> str:
     """Some quantiles."""
-    ranked = sorted(times_ms) or [float("nan")]
-    at = [ranked[int(len(ranked) * share)] for share in (0.5, 0.95, 0.99)]
+    at = [quantile(times_ms, share) or 0.0 for share in (0.5, 0.95, 0.99)]
     return f"median {at[0]:.2f} ms, p95 {at[1]:.2f} ms, p99 {at[2]:.2f} ms of {len(times_ms)}"
 
 
-async def ask_on(port: int, number: int) -> None:
-    """One caller who always has another long text, and waits a second when refused."""
+async def send_on(pod: Pod, number: int) -> None:
+    """One client that always has another long text, and waits a second when refused."""
     for at in itertools.count():
-        connection = Connection(port)
-        try:
-            status, _ = await connection.ask("POST", "/translate", translation(number * 1000 + at, SENTENCES))
-        finally:
-            connection.close()
+        status, _ = await pod.translate(number * 1000 + at, SENTENCES)
         await asyncio.sleep(1 if status == 503 else 0)
 
 
-async def refusals(port: int, held: int, asked: int) -> None:
-    """How long a refusal takes while so many callers ask again and again, and the event loop holds what it may."""
-    probe = Connection(port)
-    callers = [asyncio.create_task(ask_on(port, number)) for number in range(held)]
-    while await metric(probe, REFUSED) < 1 and await metric(probe, IN_FLIGHT) < held:  # noqa: ASYNC110
+async def refusals(pod: Pod, clients: int, count: int) -> None:
+    """How long a refusal takes while so many clients send again and again."""
+    callers = [asyncio.create_task(send_on(pod, number)) for number in range(clients)]
+    while await pod.metric(REFUSED) < 1 and await pod.metric(IN_FLIGHT) < clients:  # noqa: ASYNC110
         await asyncio.sleep(0.2)
     await asyncio.sleep(1)
-    loaded = await metric(probe, IN_FLIGHT)
+    loaded = await pod.metric(IN_FLIGHT)
     times_ms, base_ms, statuses = [], [], Counter[int]()
-    for number in range(asked):
+    for number in range(count):
         began_s = time.perf_counter()
-        await probe.ask("GET", "/livez")
+        await pod.live()
         base_ms.append(1000 * (time.perf_counter() - began_s))
         began_s = time.perf_counter()
-        status, _ = await probe.ask("POST", "/translate", translation(number))
+        status, _ = await pod.translate(number)
         if status == 503:
             times_ms.append(1000 * (time.perf_counter() - began_s))
         statuses[status] += 1
@@ -137,47 +119,47 @@ async def refusals(port: int, held: int, asked: int) -> None:
     print(f"with {loaded:.0f} in flight, statuses {dict(statuses)}")
     print(f"  refusals:                    {spread(times_ms)}")
     print(f"  /livez, in turn with them:   {spread(base_ms)}")
-    while await metric(probe, IN_FLIGHT):  # noqa: ASYNC110
+    while await pod.metric(IN_FLIGHT):  # noqa: ASYNC110
         await asyncio.sleep(0.1)
 
 
-async def disconnects(port: int, times: int) -> None:
-    """How soon a client that leaves frees its place in the engine; each look costs a read of /metrics."""
-    probe = Connection(port)
+async def disconnects(pod: Pod, times: int) -> None:
+    """How soon a client that disconnects frees its slot in the engine; each check costs a read of /metrics."""
     times_ms = []
     for number in range(times):
-        leaving = Connection(port)
-        await leaving.send("POST", "/translate", translation(number, SENTENCES))
-        deadline_s = time.perf_counter() + 10
-        while not await metric(probe, RUNNING):
-            if time.perf_counter() > deadline_s:
-                print("a request was done before it could be left; take a longer text")
+        request = asyncio.create_task(pod.translate(number, SENTENCES))
+        while not await pod.metric(RUNNING):
+            if request.done():
+                print("a request ended before its client could disconnect; take a longer text")
                 break
             await asyncio.sleep(0.002)
         began_s = time.perf_counter()
-        leaving.close()
-        while await metric(probe, IN_FLIGHT) or await metric(probe, RUNNING):  # noqa: ASYNC110
+        request.cancel()
+        while await pod.metric(IN_FLIGHT) or await pod.metric(RUNNING):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         times_ms.append(1000 * (time.perf_counter() - began_s))
-    ranked = sorted(times_ms)
-    print(f"left and free: median {statistics.median(ranked):.0f} ms, longest {ranked[-1]:.0f} ms of {times}")
+    print(
+        f"disconnected and free: median {statistics.median(times_ms):.0f} ms, longest {max(times_ms):.0f} ms"
+    )
 
 
 async def main() -> None:
-    """Run what is asked for."""
+    """Run what the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--at-once", type=int, default=0)
-    parser.add_argument("--held", type=int, default=0, help="callers that ask on while refusals are timed")
+    parser.add_argument("--clients", type=int, default=0, help="clients that send while refusals are timed")
     parser.add_argument("--refusals", type=int, default=300)
     parser.add_argument("--disconnects", type=int, default=0)
-    asked = parser.parse_args()
-    if asked.disconnects:
-        await disconnects(asked.port, asked.disconnects)
-    if asked.held:
-        await refusals(asked.port, asked.held, asked.refusals)
-    if asked.at_once:
-        await at_once(asked.port, asked.at_once)
+    options = parser.parse_args()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        pod = Pod(http, f"http://127.0.0.1:{options.port}")
+        if options.disconnects:
+            await disconnects(pod, options.disconnects)
+        if options.clients:
+            await refusals(pod, options.clients, options.refusals)
+        if options.at_once:
+            await at_once(pod, options.at_once)
 
 
 if __name__ == "__main__":

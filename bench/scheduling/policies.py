@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
+import math
 import random
 import selectors
 from collections import Counter
@@ -28,6 +29,7 @@ from dragoman_service.core.costs import PROMPT_TOKENS, Cost
 from dragoman_service.core.priorities import priority
 from dragoman_service.engine.protocol import Decoding, Prompt
 from dragoman_service.engine.scripted.engine import CHARS_PER_TOKEN, Script, ScriptedEngine
+from dragoman_tune.figures import quantile
 
 SCRIPT = {"first_token_s": 0.03, "token_s": 0.01, "slowdown_ratio": 0.05, "max_num_seqs": 16}
 KINDS = ((0.80, (5, 40)), (0.15, (60, 250)), (0.05, (400, 1500)))
@@ -140,11 +142,6 @@ def run(policy: Policy, texts: list[Arrival]) -> tuple[list[tuple[int, float]], 
         loop.close()
 
 
-def quantile(times_s: list[float], share: float) -> float:
-    """The value below which this share lies."""
-    return sorted(times_s)[min(len(times_s) - 1, int(len(times_s) * share))] if times_s else float("nan")
-
-
 def latency_line(name: str, done: list[tuple[int, float]]) -> str:
     """One line of the first table."""
 
@@ -152,14 +149,9 @@ def latency_line(name: str, done: list[tuple[int, float]]) -> str:
         return [took for tokens, took in done if wanted(tokens)]
 
     every, short, long = of(lambda _: True), of(lambda n: n <= SHORT_TOKENS), of(lambda n: n >= LONG_TOKENS)
-    cells = [sum(every) / len(every), *(quantile(every, share) for share in (0.5, 0.95, 0.99))]
-    cells += [
-        quantile(short, 0.5),
-        quantile(short, 0.99),
-        quantile(long, 0.5),
-        quantile(long, 0.99),
-        max(long),
-    ]
+    shares = ((every, (0.5, 0.95, 0.99)), (short, (0.5, 0.99)), (long, (0.5, 0.99, 1.0)))
+    quantiles = [quantile(times_s, share) for times_s, some in shares for share in some]
+    cells = [sum(every) / len(every), *(math.nan if each is None else each for each in quantiles)]
     return f"| {name} | " + " | ".join(f"{each:.2f}" for each in cells) + " |"
 
 
@@ -191,7 +183,7 @@ def main() -> None:
                 f"| {load_ratio:.0%}, {queued}, {'yes' if deadline_aware else 'no'} | {share.get('done', '0%')} | "
                 f"{share.get('refused', '0%')} | {share.get('late', '0%')} | "
                 f"{sum(tokens for tokens, _ in done) / took_s:.0f} | "
-                f"{quantile([took for _, took in done], 0.99):.2f} |",
+                f"{quantile([took for _, took in done], 0.99) or math.nan:.2f} |",
                 flush=True,
             )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +15,11 @@ from faults.world import Pod, World
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
 from dragoman_devcluster.state import born
+from dragoman_tune.scrape import parsed
+from dragoman_tune.server import resident_bytes
 from soak.growth import Lifetime
 
 TIMEOUT_S = 5.0
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 ESTABLISHED = "01"
 
 ROUTER_GAUGES = {
@@ -38,8 +37,6 @@ POD_GAUGES = {
     "kv_cache": "vllm:kv_cache_usage_perc",
 }
 CLIENTS, UPSTREAM = "client_connections", "connections_to_pods"
-
-_SAMPLE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{.*\})? (\S+)$", re.MULTILINE)
 
 
 class Process(NamedTuple):
@@ -60,10 +57,8 @@ class Connection(NamedTuple):
 
 def summed(exposition: str, gauges: Mapping[str, str]) -> dict[str, float]:
     """Gauges by our names, each summed over its labels; those that are not there are left out."""
-    sums: dict[str, float] = defaultdict(float)
-    for name, value in _SAMPLE.findall(exposition):
-        sums[name] += float(value)
-    return {ours: sums[name] for ours, name in gauges.items() if name in sums}
+    values = parsed(exposition)
+    return {ours: values[name] for ours, name in gauges.items() if name in values}
 
 
 def connections() -> list[Connection]:
@@ -74,16 +69,6 @@ def connections() -> list[Connection]:
         for row in rows
         if row[3] == ESTABLISHED
     ]
-
-
-def resident_mb(pid: int) -> float:
-    """Memory of a process that is in RAM.
-
-    Raises:
-        OSError: There is no such process.
-    """
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return round(pages * PAGE_BYTES / 2**20, 2)
 
 
 def descriptors(pid: int) -> list[str]:
@@ -150,7 +135,7 @@ class Reader:
             with suppress(OSError):
                 if start is None:
                     continue
-                rss_mb, open_files = resident_mb(pid), descriptors(pid)
+                rss_mb, open_files = round(resident_bytes(pid) / 2**20, 2), descriptors(pid)
                 lifetime = self.lifetimes.setdefault((pid, start), Lifetime(role, name))
                 lifetime.at_s.append(round(at_s, 1))
                 lifetime.rss_mb.append(rss_mb)

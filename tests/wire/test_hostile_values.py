@@ -19,7 +19,7 @@ from dragoman_bench.hostile_requests import Request
 from dragoman_bench.hostile_values import KINDS
 from dragoman_bench.stalls import Stalls
 
-BENCH = Path(__file__).parents[2] / "bench" / "pod"
+BENCH = Path(__file__).parents[2] / "bench" / "hostile"
 ROUNDS = int(os.environ.get("HOSTILE_ROUNDS", "1"))
 """Kinds of values that each field gets; 250 is all of them."""
 
@@ -47,7 +47,7 @@ class WatchedPod:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = int(listening.getsockname()[1])
         self.stalls = Stalls(directory / "stalls")
-        command = [sys.executable, str(BENCH / "watched_pod.py"), str(directory / "stalls")]
+        command = [sys.executable, str(BENCH / "watched.py"), str(directory / "stalls"), "serve"]
         command += ["--model", "org/model", "--engine", "scripted", "--host", "127.0.0.1"]
         command += ["--port", str(self.port), "--termination-log", str(directory / "last-words"), *arguments]
         self.log = directory / "log"

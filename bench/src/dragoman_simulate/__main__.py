@@ -14,6 +14,7 @@ from dragoman_simulate.report import as_json, judge, sentence, table
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
 from dragoman_simulate.view import Limits
+from dragoman_tune.command import seconds, whole
 
 TARGET_UTILISATION = 0.8
 
@@ -119,39 +120,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--target-wait",
-        type=_positive,
+        type=seconds,
         default=2.0,
         metavar="S",
         help="wait that a request should not exceed (2)",
     )
-    add(
-        "--start-up", type=_positive, default=60.0, metavar="S", help="time until a new replica is ready (60)"
-    )
+    add("--start-up", type=seconds, default=60.0, metavar="S", help="time until a new replica is ready (60)")
     add(
         "--max-num-seqs",
-        type=_whole,
+        type=whole,
         default=32,
         metavar="N",
         help="sequences that a replica runs at once (32)",
     )
     add(
         "--target-concurrency",
-        type=_positive,
+        type=seconds,
         metavar="N",
         help="requests that a replica should have (0.8 of --max-num-seqs); hpa is given the same",
     )
     add("--min", type=_whole_or_none, default=1, metavar="N", help="fewest replicas; 0 allows zero (1)")
-    add("--max", type=_whole, default=20, metavar="N", help="most replicas (20)")
+    add("--max", type=whole, default=20, metavar="N", help="most replicas (20)")
     add(
         "--idle",
-        type=_positive,
+        type=seconds,
         default=900.0,
         metavar="S",
         help="silence before dragoman goes to zero (900)",
     )
     add(
         "--tick",
-        type=_whole,
+        type=whole,
         default=5,
         metavar="S",
         help="whole seconds between two decisions of dragoman (5); the others keep their published intervals",
@@ -168,20 +167,6 @@ def _policies(text: str) -> list[str]:
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown) or 'none'}: choose from {', '.join(POLICIES)}")
     return list(dict.fromkeys(names))
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
-
-
-def _whole(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
-    return value
 
 
 def _whole_or_none(text: str) -> int:

@@ -87,7 +87,7 @@ class Server:
 
     def memory_bytes(self) -> int:
         """Resident memory of it and of all that it started."""
-        return sum(_resident_bytes(pid) for pid in session_members(self._process.pid))
+        return sum(resident_bytes(pid) for pid in session_members(self._process.pid))
 
     def cpu_s(self) -> tuple[float, float]:
         """Processor time so far: of its own process, which speaks HTTP, and of all that it started, the engine's."""
@@ -173,7 +173,8 @@ def _cpu_s(pid: int) -> float:
     return 0.0
 
 
-def _resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
+    """Memory of a process that is in RAM; 0 where there is no such process."""
     with suppress(OSError, ValueError, IndexError):
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")

@@ -75,19 +75,22 @@ def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict
         HOSTILE_CORE,
         sys.executable,
         sys.argv[0],
+        asked.server,
         f"--throw-at={target}",
         f"--seed={seed}",
     ]
     command += [f"--requests={asked.requests // asked.rounds}", f"--at-once={asked.at_once}"]
     command.append(f"--hostile-rate={asked.hostile_rate}")
+    if asked.max_chars is not None:
+        command.append(f"--max-chars={asked.max_chars}")
     began_s = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as thrower:
         times, failed = uvloop.run(_until_done(port, asked.rate, seed, thrower))
-        told, _ = thrower.communicate()
+        output, _ = thrower.communicate()
     if thrower.returncode:
         raise RuntimeError(f"the hostile clients ended with status {thrower.returncode}")
     seconds = time.monotonic() - began_s
-    statuses, apis = json.loads(told)
+    statuses, apis = json.loads(output)
     return {"times": times, "failed": failed, "seconds": seconds, "statuses": statuses, "apis": apis}
 
 
@@ -143,7 +146,9 @@ def add_arguments(parser: argparse.ArgumentParser, requests: int) -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--requests", type=int, default=requests, help="hostile ones in all")
     parser.add_argument("--at-once", type=int, default=30, help="hostile ones at once, at most")
-    parser.add_argument("--hostile-rate", type=float, default=300, help="a second; 0: as many as get through")
+    parser.add_argument(
+        "--hostile-rate", type=float, help="a second (router 300, pod 20); 0: as many as get through"
+    )
     parser.add_argument("--rate", type=int, default=200, help="of the good client, a second")
     parser.add_argument("--seconds", type=float, default=3.0, help="of the good client alone, each round")
     parser.add_argument("--json", type=Path, help="write every figure here")
