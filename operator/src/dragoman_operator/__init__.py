@@ -1,1 +1,1 @@
-"""The Kubernetes operator: keeps what runs in line with each TranslationDeployment, and says why it does not."""
+"""The Kubernetes operator: reconciles TranslationDeployments and reports their status."""

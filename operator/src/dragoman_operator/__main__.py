@@ -46,12 +46,12 @@ def main(argv: list[str]) -> int:
 
 
 async def operate(settings: Settings) -> None:
-    """Run until a signal comes; kopf takes the signals.
+    """Run until SIGTERM or SIGINT, which kopf handles.
 
     Raises:
-        ClusterError: The cluster cannot be named, or its credentials cannot be read.
-        OSError: A port is taken.
-        Exception: kopf, or a part that runs beside it, failed. The process is to be started again.
+        ClusterError: There is no cluster to connect to, or its credentials cannot be read.
+        OSError: A port is not available.
+        Exception: kopf or a background task failed; the process has to be restarted.
     """
     async with connect(
         await configuration(), timeout_s=settings.request_timeout_s, field_manager=FIELD_MANAGER

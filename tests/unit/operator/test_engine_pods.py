@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
-from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_costs
+from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_cost
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
 from dragoman_operator.observed.snapshot import own_pods, own_replica_sets
@@ -139,14 +139,9 @@ def test_more_pods_than_desired_are_starting_in_a_rollout() -> None:
     assert (samples.pending, samples.pending_s) == (1, 30.0)
 
 
-def test_the_least_busy_pod_is_the_cheapest_and_the_silent_one_the_dearest() -> None:
-    heard = {
-        "uid-a": ReplicaSample(T0, 2.0, 5.0),
-        "uid-b": ReplicaSample(T0, 1.0, 0.0),
-        "uid-c": ReplicaSample(None),
-    }
-    costs = deletion_costs([pod("a"), pod("b"), pod("c"), pod("d")], heard)
-    assert costs == {"a": 7, "b": 1, "c": MAX_COST, "d": MAX_COST}
+def test_deletion_cost_is_the_number_of_requests_and_the_maximum_without_metrics() -> None:
+    samples = [ReplicaSample(T0, 2.0, 5.0), ReplicaSample(T0, 1.0, 0.0), None]
+    assert [deletion_cost(sample) for sample in samples] == [7, 1, MAX_COST]
 
 
 def owned(pod: dict[str, Any], **owner: Any) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""The conditions ScalingActive and MetricsAvailable."""
+"""The condition ScalingActive."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from dragoman_kube.kinds import HPA, SCALED_OBJECT
 from dragoman_operator.api.status import REASON_PATTERN, ConditionValue
@@ -12,6 +13,8 @@ from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.observed.snapshot import Manifest, Observed
 
 REASON = re.compile(f"(?=.{{1,256}}$){REASON_PATTERN}")
+
+_scaling_active = partial(ConditionValue, "ScalingActive")
 
 
 def scaling_active(
@@ -22,13 +25,9 @@ def scaling_active(
     match mode:
         case "Internal":
             reason = scaled.reason if scaled else "waiting for the first evaluation"
-            return [ConditionValue("ScalingActive", True, mode, reason)]
+            return [_scaling_active(True, mode, reason)]
         case "External":
-            return [
-                ConditionValue(
-                    "ScalingActive", True, mode, "spec.replicas is set by another controller or user"
-                )
-            ]
+            return [_scaling_active(True, mode, "spec.replicas is set by another controller or user")]
         case "HPA":
             return [_delegated(mode, observed.children.get(HPA), "ScalingActive")]
         case "KEDA" if not observed.keda:
@@ -36,13 +35,13 @@ def scaling_active(
                 "the cluster has no ScaledObject kind, or the operator has no permission for it: install KEDA, "
                 "and the chart with keda.enabled=true, or choose another mode"
             )
-            return [ConditionValue("ScalingActive", False, "KEDANotInstalled", problem)]
+            return [_scaling_active(False, "KEDANotInstalled", problem)]
         case "KEDA" if SCALED_OBJECT not in observed.children:
             problem = (
                 "the ScaledObject is being created; it needs autoscaling.prometheus.url, or the operator's own "
                 "Prometheus (--prometheus-url)"
             )
-            return [ConditionValue("ScalingActive", False, "ScaledObjectPending", problem)]
+            return [_scaling_active(False, "ScaledObjectPending", problem)]
         case "KEDA":
             return [_delegated(mode, observed.children[SCALED_OBJECT], "Ready")]
     return []
@@ -56,12 +55,5 @@ def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> Condit
             reason = f"{mode}{found.get('reason') or ''}"
             if not REASON.fullmatch(reason):
                 reason = f"{mode}NotReported"
-            return ConditionValue(
-                "ScalingActive", found.get("status") == "True", reason, found.get("message") or ""
-            )
-    return ConditionValue("ScalingActive", False, f"{mode}Pending", f"the {mode} has not reported yet")
-
-
-def metrics_available(scaled: ScalingView | None) -> list[ConditionValue]:
-    """MetricsAvailable, in mode Internal after the first evaluation."""
-    return [scaled.metrics] if scaled and scaled.metrics else []
+            return _scaling_active(found.get("status") == "True", reason, found.get("message") or "")
+    return _scaling_active(False, f"{mode}Pending", f"the {mode} has not reported yet")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import aiohttp
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import POD
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, annotations_of, uid_of
 from dragoman_operator.autoscaling.decision.samples import ReplicaSample
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
+from dragoman_operator.observed.engine_pods import engine_pods
 from dragoman_operator.observed.snapshot import Manifest
 
 log = logging.getLogger(__name__)
@@ -29,18 +29,12 @@ MAX_COST = 2_147_483_647
 """The maximum cost in Kubernetes."""
 
 
-def deletion_costs(pods: Iterable[EnginePod], found: Mapping[str, ReplicaSample]) -> dict[str, int]:
-    """The cost of each pod, by its name: its number of requests.
+def deletion_cost(sample: ReplicaSample | None) -> int:
+    """The number of requests of a pod; the maximum without metrics.
 
-    A pod without metrics has the maximum cost. Pods that are not ready are terminated first, regardless of cost.
+    Pods that are not ready are terminated first, regardless of cost.
     """
-    return {pod.name: _cost(found.get(pod.uid)) for pod in pods}
-
-
-def _cost(sample: ReplicaSample | None) -> int:
-    if sample is None or sample.at is None:
-        return MAX_COST
-    return min(round(sample.running + sample.waiting), MAX_COST - 1)
+    return MAX_COST if sample is None else min(round(sample.running + sample.waiting), MAX_COST - 1)
 
 
 class DeletionCosts:
@@ -68,22 +62,18 @@ class DeletionCosts:
             ClusterError: The API server failed. A refusal is only logged.
         """
         manifests = list(manifests)
+        annotations = {uid_of(pod): annotations_of(pod) for pod in manifests}
         pods = engine_pods(manifests)
         found = await PodMetrics(self._http, self._timeout_s).read(pods)
-        known = {
-            pod["metadata"]["name"]: (pod["metadata"].get("annotations") or {}).get(DELETION_COST)
-            for pod in manifests
-        }
-        fresh = {
-            pod.uid: found.samples[pod.uid] for pod in pods if pod.name not in found.problems and pod.ready
-        }
-        costs = deletion_costs(pods, fresh)
-        changed = {name: cost for name, cost in costs.items() if known[name] != str(cost)}
-        namespaces = {pod.name: pod.namespace for pod in pods}
-        for name, cost in changed.items():
-            annotated = {"metadata": {"annotations": {DELETION_COST: str(cost)}}}
+        changed = False
+        for pod in pods:
+            cost = str(deletion_cost(found.samples.get(pod.uid)))
+            if annotations[pod.uid].get(DELETION_COST) == cost:
+                continue
+            changed = True
             try:
-                await self._kube.merge(POD, Key(namespaces[name], name), annotated)
+                annotated = {"metadata": {"annotations": {DELETION_COST: cost}}}
+                await self._kube.merge(POD, Key(pod.namespace, pod.name), annotated)
             except (RefusedError, NotFoundError) as error:
                 log.warning("%s; pods are removed in arbitrary order", error)
         if changed:

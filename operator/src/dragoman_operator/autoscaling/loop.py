@@ -63,7 +63,7 @@ class Autoscaler:
     """Decides for all objects in mode Internal.
 
     Args:
-        pods: The pods with the label of an object, whatever their owner; None if they may not be read.
+        pods: The pods with the label of an object, regardless of their owner; None if they may not be read.
         router_pods: The pods of the trusted routers.
     """
 
@@ -262,7 +262,7 @@ def _count_change(key: Key, deployment: _Deployment, before: ScalingView) -> Non
 
 
 def engine_addresses(pods: Iterable[Manifest]) -> dict[str, str]:
-    """Addresses by uid of the pods that run, whether ready or not: one that drains may still hold requests."""
+    """Addresses by uid of the pods that run, whether ready or not: one that drains may still have queued requests."""
     return {
         pod["metadata"]["uid"]: address
         for pod in pods

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -32,6 +33,8 @@ MAX_CHANGES = 5
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
 """Measurements are written to the status once a minute; a change of the rule or of the condition earlier."""
+
+_metrics_available = partial(ConditionValue, "MetricsAvailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +101,19 @@ def metrics_state(
     missing = decision.signals.missing
     several = "; ".join(f"{name}: {problem}" for name, problem in sorted(problems.items())[:3])
     if failure is not None and (for_long or not decision.metrics_available):
-        return ConditionValue(
-            "MetricsAvailable",
+        return _metrics_available(
             False,
             "MetricsSourceUnavailable",
             f"{failure}; the number of replicas is kept",
         )
     if not decision.metrics_available:
         message = f"{missing} of {ready} ready replicas report no metrics; the number of replicas is kept: {several}"
-        return ConditionValue("MetricsAvailable", False, "ReplicasNotReporting", message)
+        return _metrics_available(False, "ReplicasNotReporting", message)
     if not ready:
-        return ConditionValue("MetricsAvailable", True, "MetricsRead", "no replica is ready")
+        return _metrics_available(True, "MetricsRead", "no replica is ready")
     message = f"{ready - missing} of {ready} ready replicas report metrics"
-    return ConditionValue(
-        "MetricsAvailable", True, "MetricsRead", f"{message}; {several}" if missing and several else message
+    return _metrics_available(
+        True, "MetricsRead", f"{message}; {several}" if missing and several else message
     )
 
 

@@ -1,7 +1,7 @@
-"""What the cluster holds: kopf's indices, and at once what this process wrote itself.
+"""The cache of observed objects: kopf's indices, and the responses to our own writes.
 
-An index lags behind: kopf hands a change over a tenth of a second after it came. A reconciliation that did not see
-its predecessor's writes would repeat them, so the response to a write counts until the index has that version.
+An index lags behind: kopf indexes a change a tenth of a second after its event. A reconciliation that does not see
+the writes of its predecessor would repeat them, so the response to a write is used until the index has its version.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYM
 
 CACHED_KINDS = (TRANSLATION_DEPLOYMENT, *CHILD_KINDS, REPLICA_SET, POD)
 LEARNED_S = 10.0
-"""A write counts for this long at most. By then the index has it, or what it wrote is gone."""
+"""Maximum time for which the response to a write is used. By then the index has it, or the object was deleted."""
 MAX_DELETED = 1000
-"""Uids of deleted objects that are remembered, for responses that come later than the event of the deletion."""
+"""Number of deleted uids that are kept, for responses that arrive after the event of the deletion."""
 
 Index = Mapping[Key, Iterable[Manifest]]
 """Bodies by the TranslationDeployment that they belong to."""
@@ -39,16 +39,16 @@ class Cache:
         self._deleted: dict[str, None] = {}
         self._ghosts: set[str] = set()
         self.unknown: set[str] = set()
-        """Namespaces whose lists are refused; empty stands for the whole cluster."""
+        """Namespaces that may no longer be listed; an empty name is the whole cluster."""
 
     def bind(self, indices: Mapping[str, Index]) -> None:
-        """Read from these indices, by the plural of their kind."""
+        """Set the indices, by the plural of their kind."""
         self._indices = indices
 
     def get(self, kind: Kind, key: Key) -> Manifest | None:
-        """The TranslationDeployment, or its child of this kind; None where there is none with our label."""
+        """The TranslationDeployment, or its child of this kind; None without one that has our label."""
         named = (found for found in self._all(kind, key) if found["metadata"]["name"] == key.name)
-        # A deleted object and its successor may both be in an index for a moment.
+        # A deleted object and its successor may both be indexed for a moment.
         indexed = max(named, key=version_of, default=None)
         learned_at, learned = self._learned.get((kind, key), (0.0, None))
         if learned is None:
@@ -60,19 +60,19 @@ class Cache:
         return indexed
 
     def replica_sets(self, key: Key) -> list[Manifest]:
-        """Those with the label of a TranslationDeployment, whatever their owner."""
+        """Those with the label of a TranslationDeployment, regardless of their owner."""
         return list(self._all(REPLICA_SET, key))
 
     def pods(self, key: Key) -> list[Manifest]:
-        """Those with the label of a TranslationDeployment, whatever their owner."""
+        """Those with the label of a TranslationDeployment, regardless of their owner."""
         return list(self._all(POD, key))
 
     def readable_pods(self, key: Key) -> list[Manifest] | None:
-        """As `pods`; None where they may no longer be read, so that what is known of them may be old."""
+        """As `pods`; None if they may no longer be read: the known ones may be outdated."""
         return None if self.unknown & {"", key.namespace} else self.pods(key)
 
     def learn(self, kind: Kind, manifest: Manifest) -> None:
-        """Take the response to a write."""
+        """Store the response to a write."""
         metadata = manifest["metadata"]
         if metadata["uid"] not in self._deleted:
             self._learned[kind, Key(metadata["namespace"], metadata["name"])] = self._clock(), manifest
@@ -91,17 +91,17 @@ class Cache:
             del self._learned[kind, key]
 
     def found(self, uid: str) -> None:
-        """An event or a list has this object: it counts again, where it had only lost our label for a while."""
+        """An event or a list has this object: it is no ghost, but had lost our label for a while."""
         self._ghosts.discard(uid)
 
     def entries(self, kind: Kind) -> Iterator[tuple[Key, Manifest]]:
-        """Everything of a kind that is in its index and counts, by the TranslationDeployment it belongs to."""
+        """The indexed objects of a kind without ghosts, by the TranslationDeployment that they belong to."""
         for key in list(self._indices.get(kind.plural, {})):
             for found in self._all(kind, key):
                 yield key, found
 
     def ignore(self, uids: Iterable[str]) -> None:
-        """Leave these objects out: they are in an index and no longer in the cluster."""
+        """Ignore these ghosts: they are in an index and no longer in the cluster."""
         self._ghosts.update(uids)
 
     def _all(self, kind: Kind, key: Key) -> Iterator[Manifest]:
@@ -110,7 +110,7 @@ class Cache:
 
 
 def version_of(manifest: Manifest) -> int:
-    """The resourceVersion as a number; 0 where it is none.
+    """The resourceVersion as a number; 0 if it is not one.
 
     Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions (comparable since
     v1.35; etcd's revisions before).
@@ -122,15 +122,18 @@ def version_of(manifest: Manifest) -> int:
 log = logging.getLogger(__name__)
 
 SETTLE_S = 5.0
-"""Between the first object of a new list and the check: lists of several kinds come together."""
+"""Delay of the check after the first object of a new list: several kinds are usually listed together."""
 
 
 class CacheCheck:
-    """Compares the cache with lists of metadata.
+    """Finds objects that are in kopf's indices and no longer in the cluster, by lists of metadata.
+
+    If a watch cannot be resumed, kopf lists again and keeps objects in its indices that were deleted in the meantime. A
+    deleted pod would count for ever, and a deleted Service would not be created again.
 
     Args:
-        namespaces: Those that are served; empty is all.
-        every_s: Seconds between two checks where nothing was listed anew.
+        namespaces: The managed namespaces; empty: all.
+        every_s: Seconds between two checks without a new list.
     """
 
     def __init__(
@@ -149,11 +152,11 @@ class CacheCheck:
         self._relisted = asyncio.Event()
 
     def relisted(self) -> None:
-        """Something was listed anew."""
+        """kopf has listed a kind again."""
         self._relisted.set()
 
     async def run(self) -> None:
-        """Check after each new list and from time to time, until cancelled."""
+        """Check after each new list and every `every_s`, until cancelled."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._every_s):
@@ -163,14 +166,14 @@ class CacheCheck:
             await self.check()
 
     async def check(self) -> None:
-        """List everything once; what cannot be listed is left as it is."""
+        """List all kinds once; those that cannot be listed are left unchanged."""
         for namespace in self._namespaces or ("",):
             try:
                 for kind in CACHED_KINDS:
                     await self._check(kind, namespace)
                 self._cache.unknown.discard(namespace)
             except RefusedError as error:
-                log.warning("%s; nothing is decided in this namespace", error)
+                log.warning("%s; objects in this namespace are not scaled", error)
                 self._cache.unknown.add(namespace)
             except ClusterError as error:
                 log.warning("the cache was not checked: %s", error)
@@ -190,5 +193,5 @@ class CacheCheck:
         ]
         self._cache.ignore(found["metadata"]["uid"] for _, found in gone)
         for key, found in gone:
-            log.info("%s %s is gone, though no event said so", kind.name, found["metadata"]["name"])
+            log.info("%s %s was deleted without an event", kind.name, found["metadata"]["name"])
             self._enqueue(key)

@@ -1,9 +1,8 @@
-"""kopf: watches what concerns a TranslationDeployment, keeps it in indices, and enqueues its key at every change.
+"""kopf watches and indexes the objects of each TranslationDeployment; every change enqueues its key.
 
-The handlers are indices and `kopf.on.event`, the low level, and not create, update and resume: those keep progress in
-annotations and finalizers of the object. A reconciliation compares everything anew each time, so it is enough to
-know *that* something changed; nothing is written to the object, and nothing is lost in a restart. What this relies
-on in kopf is held by tests/unit/operator/test_kopf_limits.py.
+The handlers are indices and `kopf.on.event` instead of create, update and resume, which store progress in annotations
+and finalizers of the object. A reconciliation compares all objects, so the event needs no details; nothing is written
+to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits.py tests the assumptions about kopf.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
-FIRST_BACKOFF_S, LONGEST_BACKOFF_S = 1.0, 30.0
+FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 30.0
 LIST_TIMEOUT_S = 60.0
 FINALIZER = f"{GROUP}/never-set"
-"""kopf removes its finalizer from every object without a handler for deletion. Its default finalizer is that of all
-operators on kopf, which may need it on our pods and children."""
+"""kopf removes its finalizer from every object without a handler for deletion. The default finalizer is shared by all
+kopf operators, and others may need it on our pods and children."""
 
 
 class Backoffs:
-    """Seconds between attempts of one request; they never end, as the end would be that of the operator.
+    """Seconds between attempts of one request, without an end: kopf would exit at the end.
 
-    An outage ends in an exit by the Lease.
+    In an outage the operator exits when it loses its Lease.
     """
 
     def __iter__(self) -> Iterator[float]:
         doubled = (FIRST_BACKOFF_S * 2.0**attempt for attempt in range(5))
-        return itertools.chain(doubled, itertools.repeat(LONGEST_BACKOFF_S))
+        return itertools.chain(doubled, itertools.repeat(MAX_BACKOFF_S))
 
 
 def registry(
@@ -51,10 +50,10 @@ def registry(
     """Indices of TranslationDeployments, their children, ReplicaSets and pods; every change enqueues a key.
 
     Args:
-        cache: Reads from the indices.
-        enqueue: Has an object reconciled.
-        relisted: Called for each object that comes from a list; a list does not say what has vanished.
-        start: Called before anything is listed; what it raises ends kopf.
+        cache: Is bound to the indices.
+        enqueue: Enqueues a key.
+        relisted: Called for each object from a list; a list does not show deletions.
+        start: Called before kopf lists anything; its exceptions end kopf.
         stop: Called when all watches have ended.
     """
     handlers = kopf.OperatorRegistry()
@@ -98,7 +97,7 @@ def registry(
             cache.found(uid)
         if type is None:
             relisted()
-        # A child that lost its label leaves the watch as one that was deleted.
+        # A child that lost its label is reported as deleted.
         if param in (TRANSLATION_DEPLOYMENT, *CHILD_KINDS):
             enqueue(own)
         if (owner := labels.get(LABEL_DEPLOYMENT)) and param is not TRANSLATION_DEPLOYMENT:
@@ -113,7 +112,7 @@ def registry(
 
 
 def settings() -> kopf.OperatorSettings:
-    """kopf without peering, posting and finalizers, and without a watch of namespaces and CRDs."""
+    """kopf without peering, events, finalizers, and watches of namespaces and CRDs."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True
@@ -133,7 +132,7 @@ def _selector(kind: Kind) -> tuple[str, str, str]:
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:
-    """The same cluster and credentials as our own client has; read again where they no longer work."""
+    """Cluster and credentials, as of our own client; kopf calls this again when they are refused."""
     loaded = await configuration()
     token = loaded.api_key.get("BearerToken", "").partition(" ")[2]
     return kopf.ConnectionInfo(

@@ -1,4 +1,4 @@
-"""Leader election by a Lease: of several operators, one acts. Who loses the Lease exits."""
+"""Leader election by a Lease: one of several operators acts, and exits if it loses the Lease."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 
 
 def exit_process(reason: str) -> NoReturn:
-    """End this process at once, as client-go does: tidying up would take time in which others may lead."""
+    """Exit at once, as client-go does: a cleanup would take time in which another operator may lead."""
     log.error("no longer leading: %s; exiting", reason)
     os._exit(1)
 
 
 class Leadership:
-    """Takes, renews and gives back one Lease.
+    """Acquires, renews and releases one Lease.
 
-    Three times protect from two leaders: a holder stops acting `lease_renew_deadline_s` after it began its
-    last successful renewal; its last writes end at `lease_duration_s`; no other operator takes the Lease before
-    it has seen it unchanged for `lease_duration_s`.
+    Three times prevent two leaders: a holder stops acting `lease_renew_deadline_s` after the start of its last
+    successful renewal; its last writes end at `lease_duration_s`; another operator acquires the Lease after it has
+    observed it unchanged for `lease_duration_s`.
 
-    Leadership never comes back once the deadline has passed, even if the Lease is still ours: writes were refused
-    since. The process exits; the next one lists all objects again.
+    After the deadline leadership is lost, even if the Lease is still ours, because writes were refused since. The
+    process exits; the next one lists all objects again.
 
     Args:
         lost: Called with the reason when leadership is lost; does not return.
@@ -61,16 +61,16 @@ class Leadership:
         self._acquired = False
         self._holder = ""
         self.contacted = False
-        """Whether the API server has answered about the Lease at least once."""
+        """Whether the API server has answered a request for the Lease."""
 
     def holds(self) -> bool:
         """Whether we may act."""
         return self._clock() < self._deadline
 
     def write_budget_s(self) -> float:
-        """Seconds within which a write that begins now must have ended; 0 before the Lease is acquired.
+        """Maximum time of a write that starts now; 0 before the Lease is acquired.
 
-        Once it was acquired and its deadline has passed, this is the loss of leadership.
+        After the deadline of an acquired Lease, leadership is lost.
         """
         if not self._acquired:
             return 0.0
@@ -101,13 +101,13 @@ class Leadership:
         return f"the Lease was not renewed for {self._settings.lease_renew_deadline_s:g} s"
 
     async def _attempt(self) -> bool:
-        """Try once to take or renew the Lease; False where it is another's or the server does not answer."""
+        """Try once to acquire or renew the Lease; False if another operator holds it or the server does not answer."""
         began, leading = self._clock(), self.holds()
-        longest_s = self._settings.lease_renew_deadline_s / 2
+        timeout_s = self._settings.lease_renew_deadline_s / 2
         self._holder = ""
         name, identity = self._settings.lease_name, self._settings.identity
         try:
-            async with asyncio.timeout(min(longest_s, self._deadline - began) if leading else longest_s):
+            async with asyncio.timeout(min(timeout_s, self._deadline - began) if leading else timeout_s):
                 lease = await self._kube.get(LEASE, Key(self._namespace, name))
                 self.contacted = True
                 if lease is not None:
@@ -134,7 +134,7 @@ class Leadership:
         return True
 
     async def release(self) -> None:
-        """Empty the Lease, so that the next operator need not wait for it to expire; nothing is written after this."""
+        """Release the Lease, so that the next operator does not wait until it expires; the last write."""
         self._acquired, self._deadline = False, float("-inf")
         name = self._settings.lease_name
         with suppress(ClusterError, TimeoutError):
@@ -145,13 +145,19 @@ class Leadership:
                     await self._kube.replace(LEASE, empty)
 
 
-LONGEST_LEASE_S = 600
-"""Maximum of the setting `lease_duration_s`: a longer one in a Lease is no operator's."""
+MAX_LEASE_S = 600
+"""Maximum of the setting `lease_duration_s`; a longer one in a Lease was not written by an operator."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """A Lease, and when we first saw it as it is."""
+    """A version of the Lease, and when we first observed it.
+
+    A candidate never compares the times in a Lease with its own clock. It acquires a Lease that has not changed for
+    its duration.
+
+    Source: https://pkg.go.dev/k8s.io/client-go/tools/leaderelection, which does the same.
+    """
 
     version: str
     """Its resourceVersion."""
@@ -160,16 +166,16 @@ class Sighting:
 
 
 def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
-    """Record the Lease as read now; `since` stays while nothing changes in it."""
+    """The sighting of the Lease as read now; `since` stays while its version does."""
     version = lease["metadata"]["resourceVersion"]
     return before if before is not None and before.version == version else Sighting(version, now)
 
 
 def may_claim(lease: Manifest, sighting: Sighting, identity: str, now: float) -> bool:
-    """Whether `identity` may write itself into the Lease: it holds it, no one does, or the holder is silent."""
+    """Whether `identity` may acquire the Lease: it holds it, it is released, or its holder stopped renewing it."""
     spec = lease.get("spec") or {}
     holder = spec.get("holderIdentity")
-    duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), LONGEST_LEASE_S)
+    duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), MAX_LEASE_S)
     return holder in (None, "", identity) or now - sighting.since >= duration_s
 
 
@@ -200,5 +206,5 @@ def claimed(
 
 
 def _whole(value: Any) -> int:
-    """A number of a Lease that others may have written; 0 where it is none."""
+    """A number of a Lease, which any client may have written; 0 if it is not a number."""
     return value if isinstance(value, int) else 0

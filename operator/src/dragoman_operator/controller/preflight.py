@@ -1,4 +1,4 @@
-"""Whether everything may be watched: kopf retries a refused list for ever, and calls no handler meanwhile."""
+"""Checks permissions before the start: kopf retries a refused list for ever, and calls no handler until then."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ADVICE = "grant the operator get, list and watch of it, as docs/install.md lists
 
 
 async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
-    """The namespaces, of those that are served, in which every kind may be listed and watched.
+    """The managed namespaces in which every kind may be listed and watched.
 
     Without `namespaces` the whole cluster must be readable.
 
     Raises:
-        RefusedError: None is.
+        RefusedError: There is none.
         ClusterError: The API server did not answer.
     """
     found: list[str] = []

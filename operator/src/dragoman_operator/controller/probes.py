@@ -1,4 +1,4 @@
-"""The operator's own HTTP: probes on one port, metrics on another."""
+"""HTTP of the operator: probes on one port, metrics on another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
 
 
 def health_app(ready: Callable[[], bool]) -> web.Application:
-    """Probes: alive while the event loop turns; ready once the cluster has answered, leading or not."""
+    """Probes: live while the event loop runs; ready once the API server has answered, also without the Lease."""
 
     async def livez(_: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -38,10 +38,10 @@ def metrics_app(registry: CollectorRegistry) -> web.Application:
 
 @asynccontextmanager
 async def served(app: web.Application, host: str, port: int) -> AsyncIterator[None]:
-    """Serve `app` meanwhile.
+    """Serve `app` within the context.
 
     Raises:
-        OSError: The address cannot be taken.
+        OSError: The address is not available.
     """
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()

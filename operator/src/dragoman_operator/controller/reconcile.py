@@ -1,4 +1,4 @@
-"""Observe, plan, apply, one status write: everything from scratch; what is remembered only saves writes."""
+"""Reconciliation: observe, plan, apply, one status write. It is stateless, except to save writes."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ from dragoman_operator.tuning.sizes import in_force
 log = logging.getLogger(__name__)
 
 SOON_S = 2.0
-"""Until the next reconciliation where a child is being deleted: its end may cause no event that is watched."""
+"""Time to the next reconciliation while a child is being deleted: the end of a deletion may cause no watch event."""
 MOUNTING_S = 10.0
-"""Until the next reconciliation where a pod waits for its volumes: events are not watched."""
+"""Time to the next reconciliation while a pod waits for its volumes: Events are not watched."""
 REFUSED_S = 30.0
-"""Until the next reconciliation where the API server refused a write: a quota may grow, a policy may change."""
+"""Time to the next reconciliation after a refused write: a quota or a policy may change."""
 ROUNDING_S = 1.0
-"""Times in the API are whole seconds."""
+"""Resolution of times in the API."""
 MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 
 
 class Reconciler:
-    """Brings one TranslationDeployment's children and status in line with its spec.
+    """Reconciles children and status of a TranslationDeployment with its spec.
 
     Args:
         before_scale_down: Called with all pods of an object, so that the least busy are deleted first.
-        resync_s: Seconds until the next reconciliation where nothing changes.
-        prometheus_url: Prometheus for KEDA where a spec names none; empty where there is none.
+        resync_s: Seconds to the next reconciliation without a change.
+        prometheus_url: Prometheus for KEDA if the spec names none; may be empty.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class Reconciler:
         self._prometheus_url = prometheus_url
         self._now = now
         self._applied: dict[Key, dict[Kind, Applied]] = {}
-        """Lost in a restart, which costs one more write of each of them."""
+        """Lost in a restart, which then writes each of them once more."""
 
     async def __call__(self, key: Key) -> float | None:
         """Reconcile one object.
 
         Returns:
-            Seconds until the next reconciliation, or None where the object is gone.
+            Seconds to the next reconciliation; None if the object was deleted.
 
         Raises:
             ClusterError: The API server failed; retry later.
@@ -155,7 +155,7 @@ class Reconciler:
         keda = await self._keda_children(key) if _mentions_keda(body) else None
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
         if DEPLOYMENT not in children:
-            # Pods are found through the Deployment, also where its label has just been removed.
+            # Pods are found through the Deployment, even if its label was just removed.
             children |= await self._read(key, (DEPLOYMENT,))
         children |= keda or {}
         own = own_replica_sets(
@@ -176,7 +176,7 @@ class Reconciler:
         return seen
 
     async def _read(self, key: Key, kinds: Iterable[Kind]) -> dict[Kind, Manifest]:
-        """Children as the API server has them; absent where there are none."""
+        """Existing children, read from the API server."""
         kinds = tuple(kinds)
         found = await asyncio.gather(*(self._kube.get(kind, key) for kind in kinds))
         return {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
@@ -184,10 +184,10 @@ class Reconciler:
     async def _planned(
         self, key: Key, td: TranslationDeployment, observed: Observed, decisions: Decisions
     ) -> tuple[Observed, Plan]:
-        """What to change, and what that was decided from.
+        """The plan, and the snapshot that it is based on.
 
-        The cache has children with our label only. Before one is created, it is read live: it may belong to
-        something else, or be ours without its label.
+        The cache has only children with our label. Before a child is created, it is read from the API server: it may
+        have another owner, or have lost its label.
         """
         planned = plan(td, self._images, observed, self._prometheus_url, decisions)
         unread = [kind for kind in CHILD_KINDS if kind is not DEPLOYMENT and kind not in observed.children]
@@ -198,7 +198,7 @@ class Reconciler:
         return observed, plan(td, self._images, observed, self._prometheus_url, decisions)
 
     async def _mount_events(self, key: Key) -> Sequence[Manifest]:
-        """What kubelets said of volumes; nothing where we may not read it, as it only explains."""
+        """The kubelets' Events about volumes; none if they may not be read, because they only explain a failure."""
         try:
             return (await self._kube.list(EVENT, key.namespace, fields=MOUNT_EVENTS)).items
         except RefusedError as error:
@@ -214,7 +214,7 @@ class Reconciler:
             return None
 
     async def _carry_out(self, change: Change, key: Key) -> str | None:
-        """Carry out one change; the API server's refusal is returned, since other changes may still be made."""
+        """Make one change; a refusal of the API server is returned, so that the other changes are still made."""
         kind, verb = change.kind, "deleted"
         try:
             if change.manifest is None:
@@ -255,10 +255,10 @@ def _mentions_keda(body: Mapping[str, Any]) -> bool:
 
 
 def _without_untracked_keda(planned: Plan, old: Mapping[str, Any]) -> Plan:
-    """The plan without KEDA's kinds as long as the status does not say that they may be there.
+    """The plan without KEDA's kinds until the status has the mode KEDA.
 
-    They are not read otherwise, and would be left behind where the mode changes at this moment. The write of the
-    status causes the next reconciliation.
+    They are read only then, and would not be deleted if the mode changed before. The write of the status causes the
+    next reconciliation.
     """
     if (old.get("scaling") or {}).get("mode") == "KEDA":
         return planned
@@ -266,7 +266,7 @@ def _without_untracked_keda(planned: Plan, old: Mapping[str, Any]) -> Plan:
 
 
 def _scales_down(change: Change, observed: Observed) -> bool:
-    """Whether it leaves the Deployment fewer pods, but some."""
+    """Whether the change reduces the pods of the Deployment, but not to zero."""
     found = observed.children.get(DEPLOYMENT)
     if change.kind is not DEPLOYMENT or change.manifest is None or found is None:
         return False
@@ -274,7 +274,7 @@ def _scales_down(change: Change, observed: Observed) -> bool:
 
 
 def _with_status(seen: Manifest, status: Mapping[str, Any]) -> dict[str, Any]:
-    """The status to apply; it is refused where the object has changed since it was seen."""
+    """The status to apply; refused if the object has changed since it was observed."""
     kind, metadata = TRANSLATION_DEPLOYMENT, seen["metadata"]
     identity = {name: metadata[name] for name in ("name", "namespace", "uid", "resourceVersion")}
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": identity, "status": status}

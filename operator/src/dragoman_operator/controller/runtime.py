@@ -1,4 +1,4 @@
-"""What runs in this process while it leads, from taking the Lease to giving it back."""
+"""The background tasks of the leading process, from acquiring the Lease to its release."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from dragoman_operator.tuning.loop import Tuner
 
 log = logging.getLogger(__name__)
 
-LONGEST_READING_S, READING_SHARE = 2.0, 0.4
-"""A source that does not answer for this long, or this share of a tick, is not waited for."""
-COSTS_SEEN_S = 1.0
-"""What Kubernetes' controllers get to see which pods may go; seconds more than their watches lag."""
+MAX_SCRAPE_S, MAX_SCRAPE_RATIO = 2.0, 0.4
+"""Timeout of a scrape, in seconds and as a ratio of a tick; the lower one applies."""
+COSTS_OBSERVED_S = 1.0
+"""Time for Kubernetes' controllers to observe deletion costs; longer than the lag of their watches."""
 CRD_RETRY_S = 2.0
 ROUTERS = f"{LABEL_PART_OF}={PART_OF},{LABEL_COMPONENT}={ROUTER_COMPONENT}"
 
 
 class Runtime:
-    """Everything beside kopf: kopf's startup hook calls `start`, its cleanup hook `stop`.
+    """All tasks beside kopf's own; kopf's startup hook calls `start`, its cleanup hook `stop`.
 
     Args:
         kube: The API server; writes of the Lease are not fenced.
@@ -65,20 +65,20 @@ class Runtime:
         self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace())
         self.cache = Cache()
         self.namespaces = list(settings.namespaces)
-        """What kopf is to watch; `start` leaves out what may not be read. Empty where that is everything."""
+        """Namespaces for kopf to watch; `start` removes those that may not be read. Empty: all."""
         self.queue: WorkQueue[Key] = WorkQueue(settings.workers, expected=(OperatorError, ClusterError))
         self.check = CacheCheck(kube, self.cache, self.queue.add, settings.namespaces, settings.resync_s)
         self._opened = AsyncExitStack()
         self.stopping = asyncio.Event()
         """Set when kopf should stop."""
         self.failure: BaseException | None = None
-        """Why it should stop, where it is not a signal."""
+        """Reason to stop, other than a signal."""
 
     async def serve(self) -> None:
-        """Answer probes and scrapes, also while another operator leads.
+        """Serve probes and metrics, also while another operator leads.
 
         Raises:
-            OSError: A port is taken.
+            OSError: A port is not available.
         """
         host, leadership = self._settings.host, self._leadership
         self._metrics.leader.set_function(lambda: float(leadership.holds()))
@@ -88,7 +88,7 @@ class Runtime:
         await self._opened.enter_async_context(metrics)
 
     async def start(self) -> None:
-        """Take the Lease, wait for the CRD, and start to work; kopf lists nothing before this returns."""
+        """Acquire the Lease, wait for the CRD, and start the tasks; kopf lists nothing before this returns."""
         try:
             self._opened.push_async_callback(self._leadership.release)
             await self._leadership.acquire()
@@ -99,7 +99,7 @@ class Runtime:
                 self._background(self._until_readable(sorted(left_out)))
             await self._work(self._kube.fenced(self._leadership.write_budget_s))
         except asyncio.CancelledError:
-            # kopf runs no cleanup after a startup that was cancelled.
+            # kopf runs no cleanup after a cancelled startup.
             await self.stop()
             raise
         except Exception as error:
@@ -107,15 +107,15 @@ class Runtime:
             raise
 
     async def stop(self) -> None:
-        """End what was started, the last first; the Lease is given back when nothing can be written any more."""
+        """Stop everything in reverse order; the Lease is released after the last write."""
         try:
             await self._opened.aclose()
         finally:
-            # kopf would wait for its task that waits for this.
+            # Else kopf would wait for the task that waits for this.
             self.stopping.set()
 
     async def _until_readable(self, namespaces: Sequence[str]) -> None:
-        """Stop, to be started again, once one of these may be read."""
+        """Stop, in order to be restarted, once one of these may be read."""
         while not self.stopping.is_set():
             await asyncio.sleep(self._settings.resync_s)
             with suppress(ClusterError):
@@ -127,8 +127,8 @@ class Runtime:
 
     async def _work(self, kube: KubeClient) -> None:
         settings, metrics, interval_s = self._settings, self._metrics, self._settings.autoscaling_interval_s
-        timeout_s = min(LONGEST_READING_S, interval_s * READING_SHARE)
-        # Limits are the sources' own; connections to thousands of pods may stay open.
+        timeout_s = min(MAX_SCRAPE_S, interval_s * MAX_SCRAPE_RATIO)
+        # The sources have limits; connections to thousands of pods stay open.
         connector = aiohttp.TCPConnector(limit=0)
         http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
 
@@ -155,7 +155,7 @@ class Runtime:
             autoscaler,
             SpecReplicas(kube),
             tuner,
-            DeletionCosts(kube, http, LONGEST_READING_S, COSTS_SEEN_S),
+            DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S),
             EventRecorder(events, MANAGED_BY, settings.identity),
             settings.resync_s,
             settings.prometheus_url,
@@ -175,7 +175,7 @@ class Runtime:
             labels=ROUTERS,
             resync_s=settings.resync_s,
         )
-        # Not with the next tick only: a request that waits for the first replica is known from its router's stream.
+        # At once, not at the next tick: the router's stream reports requests that wait for a first replica.
         router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
         self._background(routers.run())
         self._background(self.check.run())
@@ -188,7 +188,7 @@ class Runtime:
         return Ticker(name, evaluations, interval_s, lambda _: failures.inc())
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run it until `stop`; its failure ends the process."""
+        """Run a task until `stop`; its failure ends the process."""
         task = asyncio.create_task(work)
         task.add_done_callback(self._ended)
         self._opened.push_async_callback(_cancel, task)
@@ -205,7 +205,7 @@ async def _cancel(task: asyncio.Task[None]) -> None:
 
 
 async def _until_served(kube: KubeClient) -> None:
-    """Wait for the CRD: kopf finds out only once which kinds there are."""
+    """Wait for the CRD: kopf discovers kinds only once."""
     logged = False
     while True:
         try:
@@ -223,7 +223,7 @@ async def _until_served(kube: KubeClient) -> None:
 def measured(
     work: Callable[[Key], Awaitable[float | None]], metrics: Metrics
 ) -> Callable[[Key], Awaitable[float | None]]:
-    """`work`, with its time and its end counted."""
+    """`work` with metrics of its duration and result."""
 
     async def timed(key: Key) -> float | None:
         began = time.perf_counter()

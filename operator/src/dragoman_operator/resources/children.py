@@ -106,8 +106,8 @@ HTTPS_PORT = 443
 def network_policy(td: TranslationDeployment) -> dict[str, Any]:
     """Ingress on the http port; egress for downloads and traces only.
 
-    Without `spec.networkPolicy.from` every peer may come in: who the clients and the Prometheus are is not
-    known here. Kubelets reach their own node's pods whatever a policy says, so probes need no rule.
+    Without `spec.networkPolicy.from` every peer may connect, because clients and Prometheus are not known. Kubelets
+    reach the pods of their node regardless of policies, so probes need no rule.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
@@ -12,18 +13,18 @@ from dragoman_operator.observed.diagnosis import Finding
 from dragoman_operator.observed.snapshot import Manifest, Observed, is_live
 from dragoman_operator.resources.plan import Plan
 
+_progressing = partial(ConditionValue, "Progressing")
+_degraded = partial(ConditionValue, "Degraded")
+_available = partial(ConditionValue, "Available")
+
 
 def available(found: Progress) -> ConditionValue:
     """Available: at least one pod is ready."""
     if found.ready:
-        return ConditionValue(
-            "Available", True, "Ready", f"{found.ready} of {found.desired} replicas are ready"
-        )
+        return _available(True, "Ready", f"{found.ready} of {found.desired} replicas are ready")
     if found.desired == 0:
-        return ConditionValue(
-            "Available", False, "ScaledToZero", "there are no replicas; scale up to serve requests"
-        )
-    return ConditionValue("Available", False, "NoReadyReplicas", f"0 of {found.desired} replicas are ready")
+        return _available(False, "ScaledToZero", "there are no replicas; scale up to serve requests")
+    return _available(False, "NoReadyReplicas", f"0 of {found.desired} replicas are ready")
 
 
 def progressing(
@@ -31,40 +32,32 @@ def progressing(
 ) -> ConditionValue:
     """Progressing: pods are being started, replaced or removed."""
     if any(finding.reason == "ProgressDeadlineExceeded" for finding in findings):
-        return ConditionValue(
-            "Progressing",
-            False,
-            "ProgressDeadlineExceeded",
-            f"the rollout stopped with {found.ready} replicas ready",
+        return _progressing(
+            False, "ProgressDeadlineExceeded", f"the rollout stopped with {found.ready} replicas ready"
         )
     if plan.waiting:
-        return ConditionValue("Progressing", True, "Waiting", "; ".join(plan.waiting))
+        return _progressing(True, "Waiting", "; ".join(plan.waiting))
     if found.complete:
-        return ConditionValue(
-            "Progressing", False, "Complete", f"all {found.desired} replicas run the current spec"
-        )
+        return _progressing(False, "Complete", f"all {found.desired} replicas run the current spec")
     if not found.applied:
-        return ConditionValue("Progressing", True, "Applying", "the spec is being written to the Deployment")
+        return _progressing(True, "Applying", "the spec is being written to the Deployment")
     if trial_size is not None and 0 < found.updated < found.pods:
         message = (
             f"{found.updated} of {found.pods} replicas run the trial with maxNumSeqs {trial_size}; the others are "
             "unchanged until it is evaluated"
         )
-        return ConditionValue("Progressing", True, "TuningTrial", message)
+        return _progressing(True, "TuningTrial", message)
     if found.pods > found.desired:
         reason, surplus = "Replacing", found.pods - found.desired
         if found.updated == found.pods:
             reason = "ScalingDown"
-        return ConditionValue("Progressing", True, reason, f"{surplus} surplus replicas are terminating")
+        return _progressing(True, reason, f"{surplus} surplus replicas are terminating")
     if found.updated < found.pods:
-        return ConditionValue(
-            "Progressing",
-            True,
-            "Replacing",
-            f"{found.updated} of {found.desired} replicas run the current spec",
+        return _progressing(
+            True, "Replacing", f"{found.updated} of {found.desired} replicas run the current spec"
         )
-    return ConditionValue(
-        "Progressing", True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start"
+    return _progressing(
+        True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start"
     )
 
 
@@ -73,19 +66,17 @@ def degraded(
 ) -> ConditionValue:
     """Degraded: manual action is needed."""
     if refusals:
-        return ConditionValue("Degraded", True, "ApplyFailed", "; ".join(refusals))
+        return _degraded(True, "ApplyFailed", "; ".join(refusals))
     if plan.obstacles:
-        return ConditionValue("Degraded", True, "NameConflict", "; ".join(plan.obstacles))
+        return _degraded(True, "NameConflict", "; ".join(plan.obstacles))
     if plan.kept:
         problem = (
             f"the new version failed and was rolled back: {plan.kept.reason}; change the spec to try again"
         )
-        return ConditionValue("Degraded", True, "RolledBack", problem)
+        return _degraded(True, "RolledBack", problem)
     if findings:
-        return ConditionValue("Degraded", True, findings[0].reason, "; ".join(f.message for f in findings))
-    return ConditionValue(
-        "Degraded", False, "AsExpected", "; ".join(("nothing needs attention", *deprecated))
-    )
+        return _degraded(True, findings[0].reason, "; ".join(f.message for f in findings))
+    return _degraded(False, "AsExpected", "; ".join(("nothing needs attention", *deprecated)))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from dragoman_kube.times import timestamp
 from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.conditions import metrics_available, scaling_active
+from dragoman_operator.autoscaling.conditions import scaling_active
 from dragoman_operator.autoscaling.decision.samples import Proposal
 from dragoman_operator.autoscaling.replicas import mode_of, sizing
 from dragoman_operator.autoscaling.status import ScalingView, changes, status_fields
@@ -68,7 +68,7 @@ def status_of(
         progressing(found, plan, findings, tuned.trial_size if tuned else None),
         degraded(plan, findings, refusals, td.deprecated),
         *scaling_active(td.spec, observed, scaled),
-        *metrics_available(scaled),
+        *([scaled.metrics] if scaled and scaled.metrics else []),
         *([tuning_condition(tuned)] if tuned else []),
     ]
     status = Status(

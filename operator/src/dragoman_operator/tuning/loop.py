@@ -64,7 +64,7 @@ class Tuner:
     """Measures, recommends and tries sizes for all objects with tuning.
 
     Args:
-        pods: The pods with the label of an object, whatever their owner; None if they may not be read.
+        pods: The pods with the label of an object, regardless of their owner; None if they may not be read.
     """
 
     def __init__(

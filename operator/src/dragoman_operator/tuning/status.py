@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.status import (
     ConditionValue,
@@ -12,6 +14,8 @@ from dragoman_operator.api.status import (
 )
 from dragoman_operator.tuning.decision.state import Ended, State, Trial
 from dragoman_operator.tuning.sizes import TuningView
+
+_tuning = partial(ConditionValue, "Tuning")
 
 
 def recommendation_status(tuned: TuningView) -> SizeRecommendation | None:
@@ -59,17 +63,15 @@ def tuning_condition(tuned: TuningView) -> ConditionValue:
     if trial is not None:
         under_way = _under_way(state, trial)
         message = f"{trial.max_num_seqs} instead of {state.max_num_seqs}: {under_way.reason}"
-        return ConditionValue("Tuning", True, f"Trial{under_way.result}", message)
+        return _tuning(True, f"Trial{under_way.result}", message)
     if found is None:
-        return ConditionValue(
-            "Tuning", False, "CollectingMetrics", "too few requests were measured for a recommendation"
-        )
+        return _tuning(False, "CollectingMetrics", "too few requests were measured for a recommendation")
     last = state.ended[0] if state.ended else None
     if last is not None and last.at >= state.recommended:
         message = f"maxNumSeqs {last.tried} instead of {last.before}: {last.reason}"
-        return ConditionValue("Tuning", False, f"Trial{_over(last).result}", message)
+        return _tuning(False, f"Trial{_over(last).result}", message)
     differs = found.max_num_seqs != state.max_num_seqs
-    return ConditionValue("Tuning", False, "RecommendationProvided" if differs else "UpToDate", found.reason)
+    return _tuning(False, "RecommendationProvided" if differs else "UpToDate", found.reason)
 
 
 def _under_way(state: State, trial: Trial) -> SizeTrial:

@@ -28,7 +28,7 @@ class Facts:
     """State of an object.
 
     Attributes:
-        minimum: Smallest size; see `size.Bounds`.
+        minimum: Smallest size; see `Bounds`.
         start_s: Maximum time for a pod to become ready.
         rested: Whether exactly these are ready, all with one template and the state's value.
         ready: Ready pods by maxNumSeqs.
@@ -126,7 +126,7 @@ def _tried(state: State, trial: Trial, facts: Facts, now: float) -> State:
     if facts.failure is not None:
         return _ended(state, trial, now, False, f"it does not start: {facts.failure}")
     if not facts.desired:
-        # ScalingView to zero: there is nothing to compare, and those that come back have the size in force.
+        # Scaled to zero: there is nothing to compare, and new pods have the size in force.
         return replace(state, trial=None, current=Measurements(started=now), previous=None)
     if trial.ready is None:
         if facts.ready.get(trial.max_num_seqs, 0):
