@@ -83,7 +83,7 @@ class Exchange(RequestResponseCycle):
             return
         lines = [name + b": " + value for name, value in headers]
         if self.waiting_for_100_continue:
-            # The client need not send the body now, and what comes next could be either.
+            # The client need not send the body now: the next bytes may be the body or a request.
             self.keep_alive = False
         if not self.keep_alive:
             lines.append(b"connection: close")
@@ -140,7 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._task.add_done_callback(self.tasks.discard)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of a request; most come with all of it."""
+        """Bytes of a request, most often all of it."""
         if self._in_head:
             self._head_bytes += len(data)
         else:
@@ -196,7 +196,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._chunks += 1
         self._body_bytes += len(body)
         if self._chunks > MAX_SHORT_CHUNKS + self._body_bytes // MIN_CHUNK_BYTES:
-            self._reject("the body comes in too many chunks")
+            self._reject("the body has too many chunks")
         super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
@@ -231,7 +231,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def sweep(self, now_s: float) -> None:
-        """Close the connection where its time is over.
+        """Close the connection after its deadline.
 
         A timer for each request would cost more than checking every connection once a second.
         """

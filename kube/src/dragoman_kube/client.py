@@ -43,14 +43,14 @@ class Listing(NamedTuple):
 
 
 class KubeClient:
-    """Requests to one API server. Use `connect()`.
+    """Requests to one API server; see `connect`. Each raises `ClusterError` if it fails.
 
     Args:
         api: An open client.
         timeout_s: Maximum time of one request: connecting, signing in, sending and reading.
-        field_manager: Owner of the fields that are written; empty lets the server name it.
+        field_manager: Owner of the fields that are written; default: chosen by the server.
         write_budget_s: Seconds for which this process may still write; 0 or less forbids it. Read before every
-            write, so that a process that was suspended or cut off cannot write under a Lease that it has lost.
+            write, so that a process that was suspended or disconnected cannot write after it has lost its Lease.
     """
 
     def __init__(
@@ -70,11 +70,7 @@ class KubeClient:
         return KubeClient(self._api, self._timeout_s, self._field_manager, write_budget_s)
 
     async def get(self, kind: Kind, key: Key) -> Manifest | None:
-        """One object; None if it does not exist.
-
-        Raises:
-            ClusterError: The request failed.
-        """
+        """One object; None if it does not exist."""
         try:
             return await self.request("GET", kind.path(*key), f"read {kind.name} {key}")
         except NotFoundError:
@@ -91,15 +87,7 @@ class KubeClient:
     ) -> Listing:
         """The objects of a kind, read in pages.
 
-        Args:
-            kind: The kind.
-            namespace: Empty for all namespaces.
-            labels: A label selector.
-            fields: A field selector.
-            metadata_only: Leave out everything but the metadata.
-
-        Raises:
-            ClusterError: The request failed.
+        Without `namespace` in all namespaces.
         """
         attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
         accept = METADATA_LIST if metadata_only else JSON
@@ -190,7 +178,6 @@ class KubeClient:
 
         Raises:
             ConflictError: It exists.
-            ClusterError: The request failed.
         """
         metadata = manifest["metadata"]
         key = Key(metadata.get("namespace") or "", metadata.get("name") or metadata["generateName"])
@@ -203,7 +190,6 @@ class KubeClient:
 
         Raises:
             ConflictError: It has changed.
-            ClusterError: The request failed.
         """
         key = key_of(manifest)
         return await self.request(
@@ -218,7 +204,6 @@ class KubeClient:
 
         Raises:
             ConflictError: The manifest has a resourceVersion, and the object has changed since.
-            ClusterError: The request failed.
         """
         key = key_of(manifest)
         return await self.request(
@@ -235,9 +220,6 @@ class KubeClient:
 
         Returns:
             The object as stored.
-
-        Raises:
-            ClusterError: The request failed.
         """
         return await self.request(
             "PATCH",
@@ -253,18 +235,10 @@ class KubeClient:
     ) -> Manifest | None:
         """Delete the object of this uid, and never a successor of its name.
 
-        Args:
-            kind: The kind.
-            key: The object's key.
-            uid: The object's uid.
-            propagation: ``Background``, ``Foreground`` or ``Orphan``.
-            grace_s: Seconds in which a pod may terminate; None keeps the pod's own.
+        `propagation` is ``Background``, ``Foreground`` or ``Orphan``; `grace_s` replaces the grace period of a pod.
 
         Returns:
             The server's response: the object while it terminates, or a Status; None if it did not exist.
-
-        Raises:
-            ClusterError: The request failed.
         """
         options: Manifest = {
             "apiVersion": "v1",
@@ -280,11 +254,7 @@ class KubeClient:
             return None
 
     async def serves(self, kind: Kind) -> bool:
-        """Whether the API server serves the kind; for a custom resource, whether its CRD is installed.
-
-        Raises:
-            ClusterError: The request failed.
-        """
+        """Whether the API server serves the kind; for a custom resource, whether its CRD is installed."""
         try:
             found = await self.request("GET", kind.root, f"discover {kind.plural}")
         except NotFoundError:
@@ -315,7 +285,6 @@ class KubeClient:
 
         Raises:
             WriteForbiddenError: This process may not write.
-            ClusterError: The request failed.
         """
         attempted = attempted or f"{method} {path}"
         timeout_s = self._timeout_s

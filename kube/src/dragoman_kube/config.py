@@ -13,10 +13,9 @@ _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 
 async def configuration(kubeconfig: str | Path | None = None) -> client.Configuration:
-    """Read address and credentials. Tokens in files change, so that callers read again where they are refused.
+    """Read address and credentials. Tokens in files change: read them again when they are refused.
 
-    Args:
-        kubeconfig: A file whose current context is used; None finds the cluster as kubectl does.
+    Without `kubeconfig` the cluster is found as by kubectl.
 
     Raises:
         ClusterError: There is no cluster to connect to, or its credentials cannot be read.

@@ -21,9 +21,9 @@ class ClusterError(Exception):
 
     Args:
         attempted: The request, such as ``apply Deployment default/demo``.
-        reason: The cause, in the server's words.
-        status: HTTP status of the response; 0 where there was none.
-        code: The ``reason`` of the response's Status object, such as ``AlreadyExists``; empty where there was none.
+        reason: The cause, from the server.
+        status: HTTP status of the response; 0 without one.
+        code: The ``reason`` of the response's Status object, such as ``AlreadyExists``; may be empty.
     """
 
     def __init__(self, attempted: str, reason: str, status: int = 0, code: str = "") -> None:
@@ -64,10 +64,6 @@ MAX_REASON_CHARACTERS = 1000
 def error_of(attempted: str, status: int, content: bytes | str) -> ClusterError:
     """The error for a response.
 
-    Args:
-        attempted: The request.
-        status: HTTP status, 400 or above.
-        content: The body: a Status object where the API server wrote it, else any text.
     Source: https://kubernetes.io/docs/reference/using-api/api-concepts/
     """
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content

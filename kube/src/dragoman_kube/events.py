@@ -95,11 +95,7 @@ class EventRecorder:
 
 
 class EventWriter:
-    """Writes events in the order in which they were recorded, in a task of its own.
-
-    Args:
-        client: The API.
-    """
+    """Writes events in the order in which they were recorded, in a task of its own."""
 
     def __init__(self, client: KubeClient) -> None:
         self._client = client

@@ -28,10 +28,7 @@ class Kind(NamedTuple):
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of the collection, of an object or of its subresource.
 
-        Args:
-            namespace: Empty for all namespaces and for cluster-scoped kinds.
-            name: Empty for the collection.
-            subresource: Such as ``status``.
+        Empty arguments are left out.
         """
         parts = [self.root]
         if self.namespaced and namespace:

@@ -1,7 +1,7 @@
-"""List-watch of one collection of the Kubernetes API, which goes on through every failure.
+"""List-watch of one collection of the Kubernetes API, which retries after every failure.
 
-An outage changes nothing that is known: pods serve without their API server. Every `resync_s`, and where the
-resourceVersion has expired, the collection is listed again, which finds what the watch has missed.
+In an outage the known objects are kept: pods serve without their API server. Every `resync_s`, and after the
+resourceVersion has expired, the collection is listed again, which finds changes that the watch has missed.
 Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
 """
 

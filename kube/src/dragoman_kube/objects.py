@@ -89,9 +89,7 @@ def is_true(manifest: Mapping[str, Any], kind: str) -> bool:
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Whether a label selector matches.
 
-    Args:
-        selector: ``matchLabels`` and ``matchExpressions``; None selects nothing, an empty one everything.
-        labels: Labels of the object in question.
+    None selects nothing, an empty selector everything.
     """
     if selector is None:
         return False

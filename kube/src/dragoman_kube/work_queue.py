@@ -58,11 +58,9 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
 
     def add(self, key: K, delay_s: float = 0.0) -> None:
-        """Enqueue a key, whatever its backoff is; while it is reconciled, once more for afterwards.
+        """Enqueue a key, regardless of its backoff; a key that is being reconciled is reconciled again afterwards.
 
-        Args:
-            key: The key.
-            delay_s: Seconds to wait; a key that is due earlier stays so.
+        A key that is due earlier stays so.
         """
         if key in self._running and not delay_s:
             self._added_again.add(key)

@@ -1,4 +1,4 @@
-"""HPA and KEDA: what they are told to look at."""
+"""HPA and KEDA: their metrics and targets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_hpa_scales_the_object_by_averages_of_the_pods(make_td: MakeTd) -> None:
     ]
 
 
-def test_rules_for_the_adapter_give_the_metrics_that_the_hpa_asks_for() -> None:
+def test_rules_for_the_adapter_give_the_metrics_of_the_hpa() -> None:
     rules = yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]
     assert [rule["name"]["as"] for rule in rules] == [HPA_LOAD, HPA_KV_USAGE]
 
@@ -64,7 +64,7 @@ def queries(td: TranslationDeployment) -> list[str]:
     return [trigger["metadata"]["query"] for trigger in triggers]
 
 
-def test_keda_never_takes_an_empty_answer_for_idle(make_td: MakeTd) -> None:
+def test_keda_does_not_count_an_empty_result_as_idle(make_td: MakeTd) -> None:
     spec = (scaled_object(make_td(autoscaling=scaling("KEDA", minReplicas=0)), "http://own:9090") or {})[
         "spec"
     ]

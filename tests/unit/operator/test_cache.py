@@ -35,7 +35,7 @@ def world() -> World:
     return World()
 
 
-def test_own_write_counts_until_the_index_has_it(world: World) -> None:
+def test_own_write_is_used_until_it_is_indexed(world: World) -> None:
     world.deployments[KEY] = [body(5)]
     world.cache.learn(DEPLOYMENT, body(9))
     assert world.version() == 9
@@ -47,7 +47,7 @@ def test_own_write_counts_until_the_index_has_it(world: World) -> None:
     assert world.version() == 8, "what was learned is not needed any more"
 
 
-def test_own_write_does_not_count_for_ever(world: World) -> None:
+def test_own_write_expires(world: World) -> None:
     world.cache.learn(DEPLOYMENT, body(9))
     world.now += LEARNED_S
     assert world.version() is None
@@ -75,7 +75,7 @@ def test_object_of_another_name_with_the_label_is_no_child(world: World) -> None
     assert world.version() is None
 
 
-def test_ghosts_are_left_out(world: World) -> None:
+def test_ghosts_are_ignored(world: World) -> None:
     world.pods[KEY] = [body(5, "there", "a"), body(6, "gone", "b")]
     world.cache.ignore(["gone"])
     assert [pod["metadata"]["uid"] for pod in world.cache.pods(KEY)] == ["there"]

@@ -41,7 +41,7 @@ class World:
         self.check = CacheCheck(self.api, self.cache, self.enqueued.append, namespaces, 300.0)  # type: ignore[arg-type]
 
 
-async def test_what_vanished_without_an_event_is_left_out() -> None:
+async def test_what_was_deleted_without_an_event_is_ignored() -> None:
     world = World()
     world.indices["pods"] = {DEMO: [body("stays", 7), body("gone", 8)]}
     world.indices["services"] = {DEMO: [body("demo", 9)]}

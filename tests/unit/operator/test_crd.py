@@ -1,4 +1,4 @@
-"""The CRD: what the models say, in the form and within the bounds that Kubernetes asks for."""
+"""The CRD has the models' fields, in the form and within the limits of Kubernetes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rules() -> list[Any]:
 
 
 @pytest.mark.parametrize("path", COPIES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_copies_are_what_the_models_say(path: Path) -> None:
+def test_copies_have_the_models_schema(path: Path) -> None:
     assert path.read_text() == render(), "run `make crd`"
 
 

@@ -27,26 +27,26 @@ class Kube:
 
 
 def pod(name: str, annotations: dict[str, str]) -> dict[str, Any]:
-    """One that starts: nobody asks it, and it may have anything to do."""
+    """A pod that starts: it is not scraped."""
     metadata: dict[str, Any] = {"name": name, "namespace": "here", "uid": name, "annotations": annotations}
     metadata |= {"labels": {LABEL_DEPLOYMENT: "demo"}, "creationTimestamp": "2026-11-01T00:00:00Z"}
     return {"metadata": metadata, "status": {"phase": "Pending"}}
 
 
 @pytest.fixture
-def leaving() -> tuple[Kube, DeletionCosts]:
+def costs() -> tuple[Kube, DeletionCosts]:
     kube = Kube()
     return kube, DeletionCosts(kube, None, 1.0, SEEN_S)  # type: ignore[arg-type]
 
 
-async def test_costs_are_seen_before_anything_goes(leaving: tuple[Kube, DeletionCosts]) -> None:
-    kube, tell = leaving
-    await tell([pod("a", {}), pod("b", {})])
+async def test_costs_are_observed_before_the_scale_down(costs: tuple[Kube, DeletionCosts]) -> None:
+    kube, set_costs = costs
+    await set_costs([pod("a", {}), pod("b", {})])
     assert kube.seen == {"a": str(MAX_COST), "b": str(MAX_COST)}
 
 
-async def test_what_is_written_already_is_not_waited_for(leaving: tuple[Kube, DeletionCosts]) -> None:
-    kube, tell = leaving
+async def test_what_is_written_already_is_not_waited_for(costs: tuple[Kube, DeletionCosts]) -> None:
+    kube, set_costs = costs
     async with asyncio.timeout(SEEN_S / 2):
-        await tell([pod("a", {DELETION_COST: str(MAX_COST)})])
+        await set_costs([pod("a", {DELETION_COST: str(MAX_COST)})])
     assert kube.costs == {}

@@ -1,4 +1,4 @@
-"""What keeps pods from serving, told in sentences."""
+"""Reasons why pods are not ready, as sentences."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ def terminated(**fields: Any) -> dict[str, Any]:
 
 
 CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "engine said why": ({"state": {"terminated": terminated(message=SENTENCE)}}, "EngineFailed", SENTENCE),
-    "engine said why the last time": (
+    "engine with a message": (
+        {"state": {"terminated": terminated(message=SENTENCE)}},
+        "EngineFailed",
+        SENTENCE,
+    ),
+    "engine with a message at its last end": (
         {"state": {"running": {}}, "lastState": {"terminated": terminated(message=SENTENCE)}},
         "EngineFailed",
         SENTENCE,
@@ -33,7 +37,7 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
         "EngineFailed",
         SENTENCE,
     ),
-    "engine said nothing": (
+    "engine without a message": (
         {"state": {"terminated": terminated(exitCode=139)}},
         "EngineFailed",
         "the engine in pod demo-1 exited with status 139 and left no message",
@@ -73,7 +77,7 @@ def test_pod_that_serves_again_is_well(make_pod: MakePod) -> None:
     assert diagnose(None, [make_pod(ready=True, container=restarted)]) == []
 
 
-def test_pod_that_ended_as_told_is_well(make_pod: MakePod) -> None:
+def test_pod_that_exited_with_zero_has_no_finding(make_pod: MakePod) -> None:
     assert diagnose(None, [make_pod(container={"state": {"terminated": terminated(exitCode=0)}})]) == []
 
 
@@ -122,7 +126,7 @@ def test_deployment(condition: dict[str, Any], reason: str) -> None:
     assert finding.reason == reason
 
 
-def test_most_telling_first_and_each_reason_once(make_pod: MakePod) -> None:
+def test_most_specific_first_and_each_reason_once(make_pod: MakePod) -> None:
     stalled = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
     failing = {"state": {"terminated": terminated(message=SENTENCE)}}
     pods = [make_pod("a", container=failing), make_pod("b", container=failing)]

@@ -39,7 +39,7 @@ def test_families_of_the_spec_are_those_of_the_engine() -> None:
     assert set(prompts.FAMILIES) | {CUSTOM_FAMILY} == set(PROMPT_FAMILIES)
 
 
-SAID: list[tuple[dict[str, Any], str, object]] = [
+SETTINGS: list[tuple[dict[str, Any], str, object]] = [
     ({"engine": {"schedulingPolicy": "FirstComeFirstServed"}}, "scheduling_policy", "fcfs"),
     ({"engine": {"schedulingPolicy": "ShortestFirst"}}, "scheduling_policy", "shortest"),
     ({"engine": {"stallTimeout": "3m"}}, "stall_timeout_s", 180),
@@ -58,7 +58,7 @@ SAID: list[tuple[dict[str, Any], str, object]] = [
 ]
 
 
-@pytest.mark.parametrize(("groups", "setting", "value"), SAID, ids=lambda said: str(said))
+@pytest.mark.parametrize(("groups", "setting", "value"), SETTINGS, ids=str)
 def test_engine_takes_each_value_as_it_is_meant(
     groups: dict[str, Any], setting: str, value: object, make_td: Callable[..., TranslationDeployment]
 ) -> None:
@@ -69,7 +69,7 @@ def test_engine_takes_each_value_as_it_is_meant(
 
 
 @pytest.mark.parametrize(
-    ("setting", "group", "field", "said"),
+    ("setting", "group", "field", "documented"),
     [
         ("stall_timeout_s", "engine", "stallTimeout", ("Default: 2m.", 120)),
         ("request_timeout_s", "admission", "requestTimeout", ("Default: 30s.", 30)),
@@ -79,9 +79,9 @@ def test_engine_takes_each_value_as_it_is_meant(
         ("translation_cache_bytes", "translation", "cacheSize", ("Default: no cache.", 0)),
     ],
 )
-def test_defaults_that_the_crd_tells_are_those_of_the_engine(
-    setting: str, group: str, field: str, said: tuple[str, object]
+def test_defaults_in_the_crd_are_those_of_the_engine(
+    setting: str, group: str, field: str, documented: tuple[str, object]
 ) -> None:
     spec = structural(TranslationDeploymentSpec)["properties"]
-    assert said[0] in spec[group]["properties"][field]["description"]
-    assert settings.Settings.model_fields[setting].default == said[1]
+    assert documented[0] in spec[group]["properties"][field]["description"]
+    assert settings.Settings.model_fields[setting].default == documented[1]

@@ -54,19 +54,19 @@ def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
 
 
 @pytest.mark.parametrize("gone", ["vllm:num_requests_running", "vllm:num_requests_waiting"])
-def test_without_the_queue_nothing_is_said(gone: str) -> None:
+def test_without_queue_metrics_there_is_an_error(gone: str) -> None:
     page = "\n".join(line for line in NEW.splitlines() if not line.startswith(f"{gone}{{"))
     with pytest.raises(MetricsError, match=f"there is no {gone} among the metrics"):
         read(page)
 
 
 @pytest.mark.parametrize("page", ["", "<html>not found</html>", "{}"])
-def test_other_pages_say_nothing(page: str) -> None:
+def test_other_pages_are_errors(page: str) -> None:
     with pytest.raises(MetricsError, match="is this a vLLM"):
         read(page)
 
 
-def test_broken_line_is_an_error_that_says_so() -> None:
+def test_broken_line_is_an_error() -> None:
     with pytest.raises(MetricsError, match="no metrics in Prometheus' text format"):
         read(OLD + "vllm:num_requests_running{\n")
 

@@ -51,7 +51,7 @@ def test_pods_that_end_or_have_ended_do_not_count() -> None:
     assert engine_pods([going, manifest("b", phase="Failed"), manifest("c", phase="Succeeded")]) == []
 
 
-def test_pod_that_nobody_has_placed_yet() -> None:
+def test_pod_that_is_not_scheduled_yet() -> None:
     new = manifest("a")
     new["status"] = {}
     (found,) = engine_pods([new])
@@ -71,7 +71,7 @@ def test_time_to_ready_is_the_median_of_the_last_starts() -> None:
     assert len(more.measured) == 5
 
 
-def test_restarted_or_unready_pods_say_nothing_of_a_start() -> None:
+def test_restarted_or_unready_pods_are_not_measured() -> None:
     starts = Starts().seen([pod("a", restarts=1), pod("b", ready=False)], LONGEST_S)
     assert starts.time_to_ready_s is None
 
@@ -124,12 +124,12 @@ def test_starts_that_are_not_plausible_are_not_read_back(fields: Any, before: An
     assert starts.newest_s <= T0 + 1000
 
 
-def test_samples_count_what_is_asked_for_and_not_there() -> None:
-    heard = {"uid-a": ReplicaSample(T0, 1.0, 2.0)}
+def test_samples_count_desired_replicas_without_a_pod() -> None:
+    scraped = {"uid-a": ReplicaSample(T0, 1.0, 2.0)}
     pods = [pod("a"), pod("b"), pod("c", ready=False, start_s=10)]
     load = TotalLoad(queued=3, not_reporting=1)
-    samples = samples_of(5, T0 + 50, pods, heard, load, 30.0, T0 + 60)
-    assert samples.replicas == (heard["uid-a"], ReplicaSample(None))
+    samples = samples_of(5, T0 + 50, pods, scraped, load, 30.0, T0 + 60)
+    assert samples.replicas == (scraped["uid-a"], ReplicaSample(None))
     assert (samples.desired, samples.pending, samples.pending_s) == (5, 3, 50.0)
     assert (samples.queued, samples.routers_not_reporting, samples.time_to_ready_s) == (3.0, 1, 30.0)
 

@@ -29,7 +29,7 @@ from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 OBJECTS, PODS = TRANSLATION_DEPLOYMENT.plural, POD.plural
 KINDS = {OBJECTS: TRANSLATION_DEPLOYMENT, PODS: POD}
 SERVED = (*CACHED_KINDS, NAMESPACE, EVENT, CRD)
-"""kopf asks for the kinds of namespaces, events and CRDs whatever it watches."""
+"""kopf discovers the kinds of namespaces, events and CRDs in any case."""
 KOPFS_FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 OURS = "dragoman.io/never-set"
 
@@ -162,7 +162,7 @@ class Seen:
 
 
 class Backoffs:
-    """Without end, as kopf takes them; it starts anew for each request."""
+    """Without an end; the iteration starts again for each request."""
 
     def __iter__(self) -> Iterator[float]:
         return itertools.repeat(0.01)

@@ -198,7 +198,7 @@ async def test_deadline_that_passed_is_a_loss_even_if_the_lease_is_still_ours(fr
     assert api.version == version + (0 if frozen else 1), "one attempt at most"
 
 
-async def test_lease_that_another_holds_is_lost_at_once() -> None:
+async def test_lease_of_another_holder_is_lost_at_once() -> None:
     api, clock = Api(), Clock()
     (first, _), (second, _) = candidate(api, clock, "first"), candidate(api, clock, "second")
     await first.acquire()

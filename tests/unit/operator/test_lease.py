@@ -21,13 +21,13 @@ def lease(holder: str | None = "other", version: str = "1", **spec: Any) -> dict
     return {"metadata": {"name": "x", "namespace": "y", "resourceVersion": version}, "spec": fields | spec}
 
 
-def test_silent_holder_is_succeeded_after_its_duration() -> None:
+def test_lease_that_is_not_renewed_is_acquired_after_its_duration() -> None:
     sighting = sight(lease(), None, 100.0)
     assert not may_claim(lease(), sight(lease(), sighting, 114.9), "me", 114.9)
     assert may_claim(lease(), sight(lease(), sighting, 115.0), "me", 115.0)
 
 
-def test_renewal_begins_the_wait_anew() -> None:
+def test_renewal_restarts_the_wait() -> None:
     sighting = sight(lease(version="2"), Sighting("1", 100.0), 110.0)
     assert not may_claim(lease(version="2"), sighting, "me", 120.0)
 
@@ -38,7 +38,7 @@ def test_old_renew_time_alone_is_no_reason() -> None:
 
 
 @pytest.mark.parametrize("holder", ["", None, "me"])
-def test_free_or_own_lease_is_taken_at_once(holder: str | None) -> None:
+def test_released_or_own_lease_is_acquired_at_once(holder: str | None) -> None:
     assert may_claim(lease(holder), Sighting("1", 100.0), "me", 100.0)
 
 

@@ -1,4 +1,4 @@
-"""Which source an object asks for, and what becomes of one that cannot be had."""
+"""The source that an object names, and errors of sources."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ async def test_names_are_for_people(http: aiohttp.ClientSession, make_td: MakeTd
 
 
 async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
-    heard = await sources(http, Secrets()).read(scaled(make_td), [])
-    assert heard.failure is not None
-    assert "--prometheus-url" in heard.failure
+    result = await sources(http, Secrets()).read(scaled(make_td), [])
+    assert result.failure is not None
+    assert "--prometheus-url" in result.failure
 
 
 @pytest.mark.parametrize("url", ["http://[", "http://:1", "http://no such host/"], ids=str)
@@ -92,12 +92,12 @@ async def test_token_that_cannot_be_had_is_a_failure(
 ) -> None:
     secrets = Secrets()
     secrets.data, secrets.error = data, error
-    heard = await sources(http, secrets).read(
+    result = await sources(http, secrets).read(
         scaled(make_td, url=NOWHERE, tokenSecretRef={"name": "prom"}), []
     )
-    assert heard.failure is not None
-    assert heard.failure.startswith("http://127.0.0.1:9: ")
-    assert problem in heard.failure
+    assert result.failure is not None
+    assert result.failure.startswith("http://127.0.0.1:9: ")
+    assert problem in result.failure
 
 
 async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
@@ -106,6 +106,6 @@ async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession, make_td:
     found = sources(http, secrets)
     for _ in range(3):
         found.begin([Key("default", "demo")], ())
-        heard = await found.read(td, [])
-        assert heard.failure == "http://127.0.0.1:9: cannot be reached: Connection refused"
+        result = await found.read(td, [])
+        assert result.failure == "http://127.0.0.1:9: cannot be reached: Connection refused"
     assert secrets.read == 1

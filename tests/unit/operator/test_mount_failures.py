@@ -1,4 +1,4 @@
-"""Why pods wait for their volumes, from what kubelets say."""
+"""Why pods wait for their volumes, by the kubelets' Events."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_a_pod_waits_for(pod: dict[str, Any], waits: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
+    ("events", "messages"),
     [
         ([], {}),
         ([make_event(NOT_FOUND)], {"1": NOT_FOUND}),
@@ -64,13 +64,13 @@ def test_what_a_pod_waits_for(pod: dict[str, Any], waits: bool) -> None:
         ([{"message": NOT_FOUND, "eventTime": None, "count": 2, "involvedObject": {}}], {}),
     ],
 )
-def test_the_last_word_about_one_volume_counts_if_it_was_said_again(
-    events: list[dict[str, Any]], said: dict[str, str]
+def test_the_last_message_about_one_volume_counts_if_it_was_repeated(
+    events: list[dict[str, Any]], messages: dict[str, str]
 ) -> None:
-    assert mount_failures([make_pod()], events) == said
+    assert mount_failures([make_pod()], events) == messages
 
 
-def test_what_a_pod_that_goes_on_was_told_does_not_count() -> None:
+def test_messages_of_a_pod_that_no_longer_waits_are_ignored() -> None:
     assert mount_failures([make_pod(begun="True")], [make_event(NOT_FOUND)]) == {}
 
 
@@ -87,7 +87,7 @@ def test_what_a_pod_that_goes_on_was_told_does_not_count() -> None:
         (TIMED_OUT, "timed out waiting for the condition; check the claims"),
     ],
 )
-def test_sentence_says_what_to_do(message: str, sentence: str) -> None:
+def test_sentence_has_the_action_to_take(message: str, sentence: str) -> None:
     (finding,) = diagnose(None, [make_pod()], {"1": message})
     assert finding.reason == "FailedMount"
     assert sentence in finding.message
@@ -99,7 +99,7 @@ def test_event_without_a_message_or_an_object_is_ignored() -> None:
         "spec": {"nodeName": "node"},
         "status": {"phase": "Pending"},
     }
-    said = {"message": "why", "count": 2, "involvedObject": {"uid": "pod"}}
+    event = {"message": "why", "count": 2, "involvedObject": {"uid": "pod"}}
     assert mount_failures(
-        [waiting], [{}, {"involvedObject": None}, {"count": 2, "involvedObject": {"uid": "pod"}}, said]
+        [waiting], [{}, {"involvedObject": None}, {"count": 2, "involvedObject": {"uid": "pod"}}, event]
     ) == {"pod": "why"}

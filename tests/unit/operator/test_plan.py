@@ -102,7 +102,7 @@ def test_disabled_policy_is_deleted_by_uid(
     assert (change.kind, change.manifest, change.uid) == (NETWORK_POLICY, None, "uid-of-NetworkPolicy")
 
 
-def test_child_of_somebody_else_is_left_alone(
+def test_child_of_another_owner_is_not_changed(
     make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:
     observed = make_observed(make_td())

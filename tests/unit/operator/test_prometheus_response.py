@@ -1,4 +1,4 @@
-"""What a Prometheus says of each pod, and when it was scraped."""
+"""Samples of each pod in a response of Prometheus, with the time of the scrape."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_scrape_that_misses_a_name_is_passed_over() -> None:
     assert pod_samples(matrix(running, WAITING))["default", "a"].sample.at == 115
 
 
-def test_pod_without_queue_is_not_heard_of() -> None:
+def test_pod_without_queue_metrics_has_no_sample() -> None:
     assert pod_samples(matrix(RUNNING)) == {}
 
 
-def test_first_scrape_tells_no_rate() -> None:
+def test_first_scrape_has_no_rate() -> None:
     one = [
         series("vllm:num_requests_running", [(100, 1)], pod="b"),
         series("vllm:num_requests_waiting", [(100, 1)], pod="b"),

@@ -1,4 +1,4 @@
-"""One look at an object: what is written, in which order, and what is not."""
+"""One reconciliation: what is written, in which order, and what is not."""
 
 from __future__ import annotations
 
@@ -152,27 +152,31 @@ MakeBody = Callable[..., dict[str, Any]]
 Make = Callable[[Api], Reconciler]
 
 
-async def test_first_look_writes_children_then_the_status_once(make_body: MakeBody, reconciler: Make) -> None:
+async def test_first_reconciliation_writes_children_then_the_status_once(
+    make_body: MakeBody, reconciler: Make
+) -> None:
     api = Api(make_body())
     assert await reconciler(api)(KEY) == RESYNC_S
     wanted = [kind.name for kind in CHILD_KINDS if kind is not HPA]
     assert api.calls == [*(f"apply {name}" for name in wanted), "status"]
 
 
-async def test_second_look_writes_no_child_and_third_nothing(make_body: MakeBody, reconciler: Make) -> None:
+async def test_second_reconciliation_writes_no_child_and_third_nothing(
+    make_body: MakeBody, reconciler: Make
+) -> None:
     api = Api(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert set(api.calls) <= {"status"}
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.calls == []
 
 
 @pytest.mark.parametrize("change", [{}, {"deletionTimestamp": "2026-01-02T03:04:05Z"}])
-async def test_object_that_is_gone_is_forgotten(
+async def test_deleted_object_is_forgotten(
     change: dict[str, Any], make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Api(make_body())
@@ -185,12 +189,12 @@ async def test_object_that_is_gone_is_forgotten(
 
 async def test_bad_spec_touches_no_child(make_body: MakeBody, reconciler: Make) -> None:
     api = Api(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.calls.clear()
     api.objects["TranslationDeployment"]["spec"]["engine"]["colour"] = "red"
     del api.objects["Service"]
-    await look(KEY)
+    await reconcile(KEY)
     assert api.calls == ["status"]
     (event,) = (event for event in api.events if event["type"] == "Warning")
     assert event["reason"] == "InvalidSpec"
@@ -214,71 +218,71 @@ async def test_edit_over_which_nothing_can_be_applied_is_forced(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Api(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.objects["Service"]["spec"]["ports"][0]["port"] = 81
     api.refused = {"Service": "duplicate port name (422)"}
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.calls[:2] == ["apply Service", "merge Service"]
 
 
 async def test_waits_shortly_for_what_is_being_deleted(make_body: MakeBody, reconciler: Make) -> None:
     api = Api(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.objects[SERVICE.name]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    assert await look(KEY) == SOON_S
+    assert await reconcile(KEY) == SOON_S
 
 
 async def test_same_transition_is_the_same_event(make_body: MakeBody, reconciler: Make) -> None:
     api = Api(make_body())
-    look = reconciler(api)
+    reconcile = reconciler(api)
     for _ in range(3):
         api.refused = {"Deployment": "no (403)"}
         api.objects.pop(DEPLOYMENT.name, None)
         api.cache.forget(DEPLOYMENT, KEY, DEPLOYMENT.name)
-        await look(KEY)
+        await reconcile(KEY)
         api.refused = {}
-        await look(KEY)
+        await reconcile(KEY)
     refused = [event for event in api.events if event["reason"] == "ApplyFailed"]
     assert len(refused) == 3
     assert len({event["metadata"]["name"] for event in refused}) == 1
     assert refused[0]["involvedObject"]["name"] == "demo"
 
 
-async def test_scaled_object_is_made_once_the_status_can_tell_of_it(
+async def test_scaled_object_is_created_once_the_status_has_the_mode(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     scaling = {"mode": "KEDA", "maxReplicas": 3, "prometheus": {"url": "http://prom:9090"}}
     api = Api(make_body(autoscaling=scaling))
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     assert "apply ScaledObject" not in api.calls
     assert api.objects["TranslationDeployment"]["status"]["scaling"]["mode"] == "KEDA"
-    await look(KEY)
+    await reconcile(KEY)
     assert "apply ScaledObject" in api.calls
-    # Somebody changes the mode before the next status is written: it is found all the same.
+    # The mode changes before the next status is written: the object is found nevertheless.
     del api.objects["TranslationDeployment"]["spec"]["autoscaling"]
-    await look(KEY)
+    await reconcile(KEY)
     assert "delete ScaledObject ScaledObject" in api.calls
 
 
-async def test_keda_that_may_not_be_spoken_to_is_told(make_body: MakeBody, reconciler: Make) -> None:
+async def test_missing_permission_for_keda_is_reported(make_body: MakeBody, reconciler: Make) -> None:
     scaling = {"mode": "KEDA", "maxReplicas": 3, "prometheus": {"url": "http://prom:9090"}}
     api = Api(make_body(autoscaling=scaling))
     api.refused["get ScaledObject"] = "forbidden (403)"
     await reconciler(api)(KEY)
     conditions = api.objects["TranslationDeployment"]["status"]["conditions"]
-    (said,) = (found for found in conditions if found["type"] == "ScalingActive")
-    assert said["reason"] == "KEDANotInstalled"
-    assert "keda.enabled=true" in said["message"]
+    (condition,) = (found for found in conditions if found["type"] == "ScalingActive")
+    assert condition["reason"] == "KEDANotInstalled"
+    assert "keda.enabled=true" in condition["message"]
 
 
 class Mounting(Api):
-    """A pod waits for its volumes, and the kubelet says why, to those who may ask."""
+    """A pod waits for its volumes, and the kubelet's Events have the reason; reading them may be refused."""
 
-    asked = 0
+    event_lists = 0
 
     def __init__(self, *objects: dict[str, Any]) -> None:
         super().__init__(*objects)
@@ -290,7 +294,7 @@ class Mounting(Api):
         self.listed = {REPLICA_SET: [replica_set], POD: [pod]}
 
     async def list(self, kind: Kind, namespace: str, *, fields: str) -> Listing:
-        self.asked += 1
+        self.event_lists += 1
         assert (kind, namespace) == (EVENT, "default")
         assert fields == "involvedObject.kind=Pod,reason=FailedMount,type=Warning"
         if "warnings" in self.refused:
@@ -301,15 +305,15 @@ class Mounting(Api):
 
 
 @pytest.mark.parametrize(("refused", "reason"), [({}, "FailedMount"), ({"warnings": "no"}, "AsExpected")])
-async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
+async def test_events_are_read_while_a_pod_waits_for_its_volumes(
     refused: dict[str, str], reason: str, make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Mounting(make_body(glossary={"configMapKeyRef": {"name": "terms"}}))
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.refused = refused
-    assert await look(KEY) == MOUNTING_S
-    assert api.asked == 1
+    assert await reconcile(KEY) == MOUNTING_S
+    assert api.event_lists == 1
     (degraded,) = (
         found
         for found in api.objects["TranslationDeployment"]["status"]["conditions"]
@@ -318,14 +322,14 @@ async def test_why_a_pod_waits_for_its_volumes_is_asked_until_it_goes_on(
     assert degraded["reason"] == reason
 
 
-async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is_tried(
+async def test_autoscaler_gets_the_size_in_force_and_pods_that_of_the_trial(
     make_body: MakeBody, images: Images
 ) -> None:
-    told: list[int] = []
+    sizes: list[int] = []
 
     class Scaler(NoScaler):
         def view(self, *seen: Any) -> None:
-            told.append(seen[0].spec.engine.max_num_seqs)
+            sizes.append(seen[0].spec.engine.max_num_seqs)
 
     class Sizer(NoScaler):
         def view(self, *seen: object) -> Any:
@@ -337,7 +341,7 @@ async def test_autoscaler_is_told_the_size_in_force_and_pods_get_the_one_that_is
 
     api = Api(make_body())
     await _reconciler(api, images, Scaler(), Sizer(), before_scale_down)(KEY)
-    assert told == [24]
+    assert sizes == [24]
     assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
     status = api.objects["TranslationDeployment"]["status"]
     assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)
@@ -350,8 +354,8 @@ async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images:
         seen.append(len(list(pods)))  # type: ignore[call-overload]
 
     api = Api(make_body(replicas=2))
-    look = _reconciler(api, images, before_scale_down=before_scale_down)
-    await look(KEY)
+    reconcile = _reconciler(api, images, before_scale_down=before_scale_down)
+    await reconcile(KEY)
     deployment = api.objects[DEPLOYMENT.name]
     of_deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
     own = {
@@ -369,11 +373,11 @@ async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images:
         REPLICA_SET: [own, foreign],
         POD: [pod("ours", "rs"), pod("bare", None), pod("theirs", "other")],
     }
-    await look(KEY)
+    await reconcile(KEY)
     status = api.objects["TranslationDeployment"]["status"]
     assert (status["replicas"], status["readyReplicas"]) == (1, 1)
     api.objects["TranslationDeployment"]["spec"]["replicas"] = 1
-    await look(KEY)
+    await reconcile(KEY)
     assert seen == [1]
 
 
@@ -403,11 +407,11 @@ async def test_webhook_that_rewrites_our_fields_costs_one_write(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Mutating(make_body())
-    look = reconciler(api)
+    reconcile = reconciler(api)
 
     async def writes() -> list[str]:
         api.calls.clear()
-        await look(KEY)
+        await reconcile(KEY)
         return [call for call in api.calls if call != "status"]
 
     await writes()
@@ -428,7 +432,7 @@ async def test_webhook_that_rewrites_our_fields_costs_one_write(
     assert (await writes()).count("apply Deployment") == 1
     assert await writes() == []
 
-    look = reconciler(api)
+    reconcile = reconciler(api)
     assert (await writes()).count("apply Deployment") == 1
     assert [await writes(), await writes()] == [[], []]
 
@@ -437,11 +441,11 @@ async def test_reconciliation_of_a_complete_object_reads_nothing_live(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Api(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     assert set(api.reads) == {kind.name for kind in CHILD_KINDS if kind is not HPA}, "before each creation"
     api.reads.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.reads == []
 
 
@@ -478,16 +482,16 @@ class Stale(Api):
 
 async def test_index_that_lags_behind_causes_no_second_write(make_body: MakeBody, reconciler: Make) -> None:
     api = Stale(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert set(api.calls) <= {"status"}
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.calls == []
     api.catch_up()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.calls == []
 
 
@@ -495,26 +499,26 @@ async def test_status_over_a_newer_object_is_a_conflict_and_no_lost_write(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Stale(make_body())
-    look = reconciler(api)
-    await look(KEY)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
+    await reconcile(KEY)
     api.objects["TranslationDeployment"]["spec"]["replicas"] = 7
     api._numbered(api.objects["TranslationDeployment"])
     api.objects[DEPLOYMENT.name]["status"] = {"observedGeneration": 1, "readyReplicas": 1}
     api.shown[DEPLOYMENT.name] = api._numbered(api.objects[DEPLOYMENT.name])
     with pytest.raises(ConflictError):
-        await look(KEY)
+        await reconcile(KEY)
     api.catch_up()
-    await look(KEY)
+    await reconcile(KEY)
     assert api.objects[DEPLOYMENT.name]["spec"]["replicas"] == 7
 
 
-async def test_child_that_lost_its_label_is_ours_and_not_made_anew(
+async def test_child_that_lost_its_label_is_ours_and_not_created_again(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     api = Stale(make_body())
-    look = reconciler(api)
-    await look(KEY)
+    reconcile = reconciler(api)
+    await reconcile(KEY)
     api.catch_up()
     service = api.objects[SERVICE.name]
     del service["metadata"]["labels"]
@@ -522,7 +526,7 @@ async def test_child_that_lost_its_label_is_ours_and_not_made_anew(
     api.cache.forget(SERVICE, KEY, service["metadata"]["uid"])
     del api.shown[SERVICE.name]
     api.calls.clear()
-    await look(KEY)
+    await reconcile(KEY)
     assert "apply Service" in api.calls
     assert "labels" in api.objects[SERVICE.name]["metadata"]
 
@@ -640,7 +644,7 @@ async def test_object_that_changed_meanwhile_is_not_overwritten(
     assert api.objects["TranslationDeployment"]["spec"]["replicas"] == 4
 
 
-async def test_own_write_is_known_before_the_index_has_it(make_body: MakeBody, scaling: Scaling) -> None:
+async def test_own_write_is_used_before_it_is_indexed(make_body: MakeBody, scaling: Scaling) -> None:
     api, scaler = Stale(make_body(**INTERNAL)), Decided(4)
     reconcile = scaling(api, scaler)
     await reconcile(KEY)

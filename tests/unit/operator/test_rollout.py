@@ -59,7 +59,7 @@ def failing(pod: dict[str, Any], restarts: int, running: bool = False) -> dict[s
 
 @pytest.fixture
 def mixed(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> Callable[..., Observed]:
-    """An old pod that serves, and a new one that looks for a node."""
+    """An old pod that serves, and a new one that waits for a node."""
 
     def build(searching_s: float, update: dict[str, object] | None = None, **td: Any) -> Observed:
         observed = make_observed(make_td(**td))
@@ -85,7 +85,9 @@ def test_auto_surges_until_a_new_pod_has_long_found_no_node(
     assert update_of(td, mixed(UNSCHEDULABLE_TIMEOUT_S)) == REPLACE
 
 
-def test_replacing_goes_on_until_the_rollout_is_over(make_td: MakeTd, mixed: Callable[..., Observed]) -> None:
+def test_replacing_continues_until_the_end_of_the_rollout(
+    make_td: MakeTd, mixed: Callable[..., Observed]
+) -> None:
     assert update_of(make_td(), mixed(0, REPLACE)) == REPLACE
     over = mixed(0, REPLACE)
     assert update_of(make_td(), replace(over, pods=over.pods[:1])) == SURGE
@@ -137,7 +139,7 @@ def replaced(
     return replace(observed, pods=(new,), replica_sets=(former("old"), former("new")), status=status)
 
 
-def test_a_replacement_that_fails_again_and_again_goes_back(
+def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
 ) -> None:
     td = make_td()
@@ -171,7 +173,7 @@ def test_a_replacement_that_fails_again_and_again_goes_back(
     assert version_to_keep(pod_template(edited, images.of(edited)), later, later.status) is None
 
 
-def test_a_replacement_that_never_mounts_goes_back(
+def test_a_replacement_that_never_mounts_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
 ) -> None:
     td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
@@ -179,8 +181,8 @@ def test_a_replacement_that_never_mounts_goes_back(
     observed = replaced(mixed, make_pod, restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
-    said = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
-    observed = replace(observed, pods=(waiting,), mount_failures=said)
+    failures = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
+    observed = replace(observed, pods=(waiting,), mount_failures=failures)
     assert version_to_keep(template, observed, observed.status) is None
     later = replace(observed, now=observed.now + timedelta(seconds=STUCK_AFTER_S))
     found = version_to_keep(template, later, later.status)
@@ -207,10 +209,10 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"lastReadyTemplateHash": "first"}
 
 
-def test_version_that_works_is_no_failure_when_it_is_asked_for_again(
+def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
 ) -> None:
-    """Somebody takes a failed change back while the pod that failed is still there."""
+    """A failed change is reverted while the pod that failed is still there."""
     td, other = make_td(), make_td(engine={"maxNumSeqs": 99})
     observed = make_observed(td)
     found = observed.children[DEPLOYMENT]

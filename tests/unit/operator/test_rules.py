@@ -1,4 +1,4 @@
-"""What fields say together: the API server's rules and the operator's agree, sentence by sentence."""
+"""Rules on several fields: those of the API server and of the operator agree, with the same messages."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "device cuda needs resources.limits nvidia.com/gpu",
     ),
     "a GPU for the CPU": ({"resources": {"limits": {"nvidia.com/gpu": 1}}}, "device cpu takes no GPU"),
-    "a GPU asked for the CPU": (
+    "a GPU with device cpu": (
         {"resources": {"requests": {"nvidia.com/gpu": 1}}},
         "device cpu takes no GPU",
     ),
@@ -125,7 +125,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"autoscaling": {"mode": "HPA", "minReplicas": 0, "maxReplicas": 2}},
         "a HorizontalPodAutoscaler does not scale to zero",
     ),
-    "a token for nobody": (
+    "a token without a URL": (
         {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},
         "autoscaling.prometheus.tokenSecretRef needs a url",
     ),
@@ -282,7 +282,7 @@ def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict
         ({"rollout": {"drainTimeout": "soon"}}, "spec.rollout.drainTimeout: "),
     ],
 )
-def test_what_a_stored_object_may_say_wrong(
+def test_invalid_stored_objects(
     change: dict[str, Any], sentence: str, make_body: Callable[..., dict[str, Any]]
 ) -> None:
     with pytest.raises(SpecError) as caught:

@@ -28,13 +28,13 @@ MakeTd = Callable[..., TranslationDeployment]
 
 
 class World:
-    """A clock, the pods that there are, what they say, and what the routers say."""
+    """A clock, the pods that there are, their metrics, and the load of the routers."""
 
     def __init__(self) -> None:
         self.now = T0 + 1000
         self.ready = 1
         self.each = ReplicaSample(None, 0.0, 0.0)
-        self.heard_of = 10_000
+        self.reporting = 10_000
         self.failure: str | None = None
         self.broken = False
         self.load_ = TotalLoad()
@@ -81,7 +81,7 @@ class World:
 
     # The source.
     def begin(self, keys: Iterable[Key], uids: object) -> None:
-        self.asked = set(keys)
+        self.deployments = set(keys)
 
     def named(self, td: TranslationDeployment) -> str:
         return "a stand-in"
@@ -90,9 +90,9 @@ class World:
         if self.broken:
             raise RuntimeError("a defect")
         self.scraped |= {pod.name for pod in pods}
-        said = pods[: self.heard_of]
-        samples = {pod.uid: replace(self.each, at=self.now) for pod in said}
-        problems = {pod.name: "no answer within 2 s" for pod in pods[self.heard_of :]}
+        answering = pods[: self.reporting]
+        samples = {pod.uid: replace(self.each, at=self.now) for pod in answering}
+        problems = {pod.name: "no answer within 2 s" for pod in pods[self.reporting :]}
         return SamplesResult(samples, problems, self.failure)
 
     # The routers.
@@ -145,7 +145,7 @@ async def test_figures_are_published_once_a_minute(world: World, make_td: MakeTd
     assert 4 <= len(world.marked) <= 7
 
 
-async def test_what_is_restored_goes_on_where_it_was(world: World, make_td: MakeTd) -> None:
+async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
     world.view(td, {}, None)
     world.each = ReplicaSample(None, 8.0, 12.0)
@@ -179,12 +179,12 @@ async def test_first_sight_of_a_deployment_that_runs_keeps_its_replicas(
     assert scaled.replicas == 2
 
 
-async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> None:
+async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.ready = 3
     await world.ticks()
     world.marked.clear()
-    world.heard_of = 1
+    world.reporting = 1
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (3, "MetricsMissing")
     assert scaled.metrics is not None
@@ -192,7 +192,7 @@ async def test_silent_pods_hold_and_say_why(world: World, make_td: MakeTd) -> No
     assert "2 of 3 ready replicas report no metrics" in scaled.metrics.message
     assert "demo-1: no answer within 2 s" in scaled.metrics.message
     assert world.marked == [DEMO]
-    world.heard_of = 3
+    world.reporting = 3
     scaled = await world.ticks()
     assert scaled.metrics is not None
     assert scaled.metrics.status
@@ -216,7 +216,7 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
     assert scaled.metrics.status
 
 
-async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
+async def test_queued_request_scales_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready = 0
     await world.ticks()
@@ -231,7 +231,7 @@ async def test_held_request_wakes_at_once_and_only_from_zero(world: World, make_
     assert world.autoscaler.latest()[DEMO] is scaled
 
 
-async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
+async def test_router_without_reports_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
     world.load_ = TotalLoad(not_reporting=1)
     assert (await world.ticks(100)).replicas == 1
@@ -240,7 +240,7 @@ async def test_silent_router_keeps_the_last_replica(world: World, make_td: MakeT
     assert (scaled.replicas, scaled.rule) == (0, "Idle")
 
 
-async def test_defect_in_one_look_costs_nothing_else(world: World, make_td: MakeTd) -> None:
+async def test_defect_in_one_evaluation_does_not_affect_others(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.broken = True
     assert (await world.ticks()).replicas == 3
@@ -280,7 +280,7 @@ def test_spoilt_memory_is_an_empty_one(word: str | None) -> None:
     assert decode(word, T0) == (History(), None)
 
 
-async def test_memory_stays_small(world: World, make_td: MakeTd) -> None:
+async def test_state_stays_small(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
     world.view(td, {}, None)
     for number in range(400):
@@ -339,7 +339,7 @@ async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: Make
     assert world.scraped == {"demo-0"}
 
 
-async def test_namespace_that_may_not_be_listed_holds_only_its_own(make_td: MakeTd) -> None:
+async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: MakeTd) -> None:
     world = Crowd()
     world.view(internal(make_td), {}, None)
     gone = replace(internal(make_td), namespace="gone", uid="gone")

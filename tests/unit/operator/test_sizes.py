@@ -52,7 +52,7 @@ def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, images: I
     assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
 
 
-def test_trial_is_in_the_template_and_holds_the_rollout(make_td: MakeTd, images: Images) -> None:
+def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, images: Images) -> None:
     plain = desired_children(make_td(**APPLY), images)[DEPLOYMENT]
     held = desired_children(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
     assert plain is not None
@@ -186,7 +186,7 @@ def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
     assert conditions["Degraded"]["status"] == "False"
 
 
-def test_status_without_tuning_says_nothing_of_it(
+def test_status_without_tuning_has_no_fields_of_it(
     make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:
     td = make_td()
@@ -202,7 +202,7 @@ class World:
         self.now = T0
         self.sizes = [8, 8]
         self.in_flight = 20.0
-        self.silent = False
+        self.unresponsive = False
         self.counted = 0.0
         self.marked: list[Key] = []
         self.failures: list[Key] = []
@@ -245,7 +245,7 @@ class World:
         assert "0-8" in uids
 
     async def read(self, uid: str, address: str, understand: Callable[[str], Any]) -> Any:
-        if self.silent:
+        if self.unresponsive:
             raise MetricsError("no answer within 2 s")
         running = min(self.in_flight, float(uid.split("-")[1]))
         tokens = self.counted * running * 300
@@ -271,7 +271,7 @@ def world() -> World:
     return World()
 
 
-def look(
+def view(
     world: World, td: TranslationDeployment, observed: Observed, tuner: Tuner | None = None
 ) -> TuningView:
     replica_set = {"metadata": {"uid": "rs"}}
@@ -286,9 +286,9 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
-    assert look(world, td, observed).state.recommendation is None
+    assert view(world, td, observed).state.recommendation is None
     await world.ticks(25)
-    tuned = look(world, td, observed)
+    tuned = view(world, td, observed)
     assert tuned.state.recommendation is not None
     assert tuned.state.recommendation.max_num_seqs == 32
     assert tuned.state.size_of_pods == 32
@@ -296,42 +296,42 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert world.marked[-1] == Key("default", "demo")
     world.sizes = [8, 8, 32]
     await world.ticks(2)
-    assert look(world, td, observed).state.trial is not None
+    assert view(world, td, observed).state.trial is not None
     # The next operator has the status alone.
-    decisions = Decisions(tuned=look(world, td, observed))
+    decisions = Decisions(tuned=view(world, td, observed))
     status = status_of(td, observed, plan(td, images, observed), {}, decisions=decisions)
     again, resumed = world.another(), replace(observed, status=status)
-    assert look(world, td, resumed, again).state.size_of_pods == 32
+    assert view(world, td, resumed, again).state.size_of_pods == 32
     await world.ticks(30, again)
-    tuned = look(world, td, resumed, again)
+    tuned = view(world, td, resumed, again)
     assert (tuned.state.max_num_seqs, tuned.state.trial, tuned.paused_after_first_pod) == (32, None, False)
     assert tuned.state.ended[0].applied
 
 
-async def test_silent_pods_and_gaps_tell_nothing(
+async def test_unresponsive_pods_and_gaps_give_no_samples(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
-    look(world, td, observed)
-    world.silent = True
+    view(world, td, observed)
+    world.unresponsive = True
     await world.ticks(30)
-    assert look(world, td, observed).state.current.samples == 0
-    world.silent = False
+    assert view(world, td, observed).state.current.samples == 0
+    world.unresponsive = False
     await world.ticks(1)
     world.now += 100 * TICK_S
     await world.ticks(1)
-    assert look(world, td, observed).state.current.samples == 0
+    assert view(world, td, observed).state.current.samples == 0
 
 
-async def test_pod_of_a_trial_that_will_not_start_ends_it_at_the_same_look(
+async def test_pod_of_a_trial_that_does_not_start_ends_it_in_the_same_reconciliation(
     world: World, make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
-    look(world, td, observed)
+    view(world, td, observed)
     await world.ticks(25)
-    assert look(world, td, observed).state.trial is not None
+    assert view(world, td, observed).state.trial is not None
     ended = {"terminated": {"exitCode": 1, "message": "no memory for 32 sequences"}}
     failing = make_pod("demo-9", container={"restartCount": 2, "lastState": ended})
     failing["metadata"] |= {
@@ -347,12 +347,12 @@ async def test_pod_of_a_trial_that_will_not_start_ends_it_at_the_same_look(
     assert tuned.state.ended[0].reason == "it does not start: no memory for 32 sequences"
 
 
-async def test_off_and_gone_objects_are_not_read(
+async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
-    look(world, td, observed)
+    view(world, td, observed)
     assert world.tuner.view(make_td(), observed) is None
     world.sizes = []
     await world.ticks(1)  # `keep` would complain
@@ -363,9 +363,9 @@ async def test_rolled_back_deployment_tries_nothing(
 ) -> None:
     td = make_td(**APPLY)
     failed = replace(make_observed(td), status={"rollout": {"failedTemplateDigest": "abc"}})
-    look(world, td, failed)
+    view(world, td, failed)
     await world.ticks(60)
-    assert look(world, td, failed).state.trial is None
+    assert view(world, td, failed).state.trial is None
 
 
 def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:

@@ -62,34 +62,34 @@ def answering(running: int, waiting: int) -> Handler:
 
 async def never(_: web.Request) -> web.Response:
     await asyncio.sleep(60)
-    raise AssertionError("nobody waits that long")
+    raise AssertionError("no test waits this long")
 
 
 def pod(name: str, address: str, ready: bool = True) -> EnginePod:
     return EnginePod(f"uid-{name}", "default", name, address, ready, 0.0, 0.0, 0)
 
 
-async def test_ready_pods_are_read_and_the_others_left_in_peace(http: aiohttp.ClientSession) -> None:
+async def test_only_ready_pods_are_scraped(http: aiohttp.ClientSession) -> None:
     metrics = PodMetrics(http, 2.0)
     async with engine("127.77.0.1", answering(3, 4)):
-        heard = await metrics.read(
+        result = await metrics.read(
             [pod("a", "127.77.0.1"), pod("b", "127.77.0.2", ready=False), pod("c", "127.77.0.3")]
         )
-    sample = heard.samples["uid-a"]
+    sample = result.samples["uid-a"]
     assert (sample.running, sample.waiting) == (3, 4)
-    assert heard.samples.keys() == {"uid-a"}
-    assert heard.problems == {"c": "cannot be reached: Connection refused"}
+    assert result.samples.keys() == {"uid-a"}
+    assert result.problems == {"c": "cannot be reached: Connection refused"}
 
 
-async def test_silent_pod_keeps_its_last_sample_with_its_time(http: aiohttp.ClientSession) -> None:
+async def test_unresponsive_pod_keeps_its_last_sample_with_its_time(http: aiohttp.ClientSession) -> None:
     now = [100.0]
     metrics = PodMetrics(http, 2.0, lambda: now[0])
     async with engine("127.77.0.1", answering(3, 4)):
         await metrics.read([pod("a", "127.77.0.1")])
     now[0] = 105.0
-    heard = await metrics.read([pod("a", "127.77.0.1")])
-    assert heard.samples["uid-a"].at == 100.0
-    assert heard.problems.keys() == {"a"}
+    result = await metrics.read([pod("a", "127.77.0.1")])
+    assert result.samples["uid-a"].at == 100.0
+    assert result.problems.keys() == {"a"}
     metrics.keep(set())
     assert (await metrics.read([pod("a", "127.77.0.1")])).samples == {}
 
@@ -104,19 +104,19 @@ async def test_silent_pod_keeps_its_last_sample_with_its_time(http: aiohttp.Clie
     ],
     ids=["error", "redirect", "page", "endless"],
 )
-async def test_bad_answers_are_problems(
+async def test_bad_responses_are_problems(
     http: aiohttp.ClientSession, status: int, text: str, problem: str
 ) -> None:
     async def bad(_: web.Request) -> web.Response:
         return web.Response(status=status, text=text)
 
     async with engine("127.77.0.1", bad):
-        heard = await PodMetrics(http, 5.0).read([pod("a", "127.77.0.1")])
-    assert problem in heard.problems["a"]
-    assert heard.samples == {}
+        result = await PodMetrics(http, 5.0).read([pod("a", "127.77.0.1")])
+    assert problem in result.problems["a"]
+    assert result.samples == {}
 
 
-async def test_slow_pods_delay_nobody_else(
+async def test_slow_pods_do_not_delay_others(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred that failed and now hold on, more than are read at once, and one that answers meanwhile."""
@@ -140,14 +140,14 @@ async def test_slow_pods_delay_nobody_else(
         assert (await metrics.read(slow)).problems.keys() == {each.name for each in slow}
         reading = asyncio.create_task(metrics.read(slow))
         await asyncio.sleep(0)
-        heard = await metrics.read([pod("a", "127.77.0.1")])
-        assert heard.samples["uid-a"].running == 1
+        result = await metrics.read([pod("a", "127.77.0.1")])
+        assert result.samples["uid-a"].running == 1
         assert not reading.done()
         answered.set()
         assert (await reading).samples.keys() == {f"uid-{each.name}" for each in slow}
 
 
-async def test_more_silent_pods_than_are_read_at_once_are_told_apart(
+async def test_more_unresponsive_pods_than_slots_are_reported_separately(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pods_module, "MAX_CONCURRENT", 4)
@@ -156,9 +156,9 @@ async def test_more_silent_pods_than_are_read_at_once_are_told_apart(
     async with AsyncExitStack() as stack:
         for each in slow:
             await stack.enter_async_context(engine(each.address, never))
-        heard = await metrics.read(slow)
-    assert heard.problems.keys() == {each.name for each in slow}
-    assert set(heard.problems.values()) == {
+        result = await metrics.read(slow)
+    assert result.problems.keys() == {each.name for each in slow}
+    assert set(result.problems.values()) == {
         "no answer within 0.3 s",
         "not scraped: too many other pods do not respond",
     }
@@ -173,26 +173,26 @@ def matrix(*series: tuple[str, str, float, float]) -> dict[str, Any]:
 
 
 PROMETHEUS = "http://user:secret@127.77.2.1:9090/prom/"
-SAYS = matrix(("vllm:num_requests_running", "a", 50.0, 2), ("vllm:num_requests_waiting", "a", 50.0, 9))
+RESPONSE = matrix(("vllm:num_requests_running", "a", 50.0, 2), ("vllm:num_requests_waiting", "a", 50.0, 9))
 
 
 def prometheus(handler: Handler) -> Any:
     return served("127.77.2.1", 9090, "/prom/api/v1/query", handler)
 
 
-async def test_prometheus_is_asked_once_for_all(http: aiohttp.ClientSession) -> None:
-    asked = []
+async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -> None:
+    queries = []
 
     async def answer(request: web.Request) -> web.Response:
-        asked.append(((await request.post())["query"], request.headers.get("Authorization")))
-        return web.json_response(SAYS)
+        queries.append(((await request.post())["query"], request.headers.get("Authorization")))
+        return web.json_response(RESPONSE)
 
     source = Prometheus(http, PROMETHEUS.replace("user:secret@", ""), "token", 2.0)
     async with prometheus(answer):
         namespaces = frozenset({"default", "other"})
         pods = [pod("a", "127.77.0.1"), pod("b", "127.77.0.2")]
         first, _ = await asyncio.gather(source.read(pods, namespaces), source.read(pods, namespaces))
-    ((query, authorization),) = asked
+    ((query, authorization),) = queries
     assert 'namespace=~"default|other"' in query
     assert authorization == "Bearer token"
     sample = first.samples["uid-a"]
@@ -219,41 +219,41 @@ async def test_wrong_prometheus_is_named_and_its_page_not_repeated(
         return web.Response(status=status, text=body)
 
     async with prometheus(answer):
-        heard = await Prometheus(http, PROMETHEUS, None, 2.0).read(
+        result = await Prometheus(http, PROMETHEUS, None, 2.0).read(
             [pod("a", "127.77.0.1")], frozenset({"default"})
         )
-    assert heard.failure is not None
-    assert heard.failure.startswith("http://127.77.2.1:9090/prom: ")
-    assert problem in heard.failure
-    assert "secret" not in heard.failure
+    assert result.failure is not None
+    assert result.failure.startswith("http://127.77.2.1:9090/prom: ")
+    assert problem in result.failure
+    assert "secret" not in result.failure
 
 
-async def test_prometheus_that_is_gone_leaves_old_samples(http: aiohttp.ClientSession) -> None:
+async def test_unreachable_prometheus_keeps_the_last_samples(http: aiohttp.ClientSession) -> None:
     now = [100.0]
 
     async def answer(_: web.Request) -> web.Response:
-        return web.json_response(SAYS)
+        return web.json_response(RESPONSE)
 
     source = Prometheus(http, PROMETHEUS, None, 2.0, lambda: now[0])
     pods, namespaces = [pod("a", "127.77.0.1")], frozenset({"default"})
     async with prometheus(answer):
         await source.read(pods, namespaces)
     now[0] += 5
-    heard = await source.read(pods, namespaces)
-    assert heard.failure == "http://127.77.2.1:9090/prom: cannot be reached: Connection refused"
-    assert heard.samples["uid-a"].at == 50.0
+    result = await source.read(pods, namespaces)
+    assert result.failure == "http://127.77.2.1:9090/prom: cannot be reached: Connection refused"
+    assert result.samples["uid-a"].at == 50.0
 
 
 class Router:
-    """A stand-in that says what it is told to, line by line, and beats in between."""
+    """A router that sends the given reports, line by line, with heartbeats between them."""
 
     def __init__(self) -> None:
         self.watchers: set[asyncio.Queue[bytes]] = set()
         self.line = b'{"deployments": {}}\n'
         self.not_reporting = False
-        self.asked = 0
+        self.connections = 0
 
-    def say(self, **loads: dict[str, float]) -> None:
+    def report(self, **loads: dict[str, float]) -> None:
         named = {f"default/{name}": load for name, load in loads.items()}
         self.line = json.dumps({"deployments": named, "draining": False, "later": 1}).encode() + b"\n"
         for watcher in self.watchers:
@@ -266,7 +266,7 @@ class Router:
         queue: asyncio.Queue[bytes] = asyncio.Queue()
         queue.put_nowait(self.line)
         self.watchers.add(queue)
-        self.asked += 1
+        self.connections += 1
         try:
             while True:
                 try:
@@ -310,8 +310,8 @@ async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[K
         routers.follow({"1": "127.77.3.1", "2": "127.77.3.2"})
         await until(lambda: routers.load(DEMO).routers == 2)
         assert held == []
-        first.say(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
-        second.say(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
+        first.report(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
+        second.report(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
         await until(lambda: routers.load(DEMO) == TotalLoad(3, 3.5, 5, 2, 0))
         assert set(held) == {DEMO}
         routers.follow({"1": "127.77.3.1"})
@@ -323,8 +323,8 @@ async def test_router_that_changes_its_address_is_followed_there(
 ) -> None:
     routers, _ = followed
     one, two = Router(), Router()
-    one.say(demo={"queued": 2})
-    two.say(demo={"queued": 3})
+    one.report(demo={"queued": 2})
+    two.report(demo={"queued": 3})
     async with router("127.77.3.1", one.serve), router("127.77.3.2", two.serve):
         routers.follow({"1": "127.77.3.1"})
         await until(lambda: routers.load(DEMO).queued == 2)
@@ -333,13 +333,13 @@ async def test_router_that_changes_its_address_is_followed_there(
         assert routers.load(DEMO).routers == 1
 
 
-async def test_silent_router_is_not_taken_for_an_idle_one(followed: tuple[Routers, list[Key]]) -> None:
+async def test_router_without_reports_does_not_count_as_idle(followed: tuple[Routers, list[Key]]) -> None:
     routers, _ = followed
     standin = Router()
     async with router("127.77.3.1", standin.serve):
         routers.follow({"1": "127.77.3.1"})
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
-        standin.say(demo={"queued": 2})
+        standin.report(demo={"queued": 2})
         await until(lambda: routers.load(DEMO).queued == 2)
         standin.not_reporting = True
         await until(lambda: routers.load(DEMO) == TotalLoad(not_reporting=1))
@@ -352,7 +352,7 @@ async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers,
     routers.follow({"1": "127.77.3.1"})
     for held in (1, 2):
         standin = Router()
-        standin.say(demo={"queued": held})
+        standin.report(demo={"queued": held})
         async with router("127.77.3.1", standin.serve):
             await until(lambda held=held: routers.load(DEMO).queued == held, 10.0)  # type: ignore[misc]
 
@@ -366,6 +366,6 @@ async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key
     standin.line = line
     async with router("127.77.3.1", standin.serve):
         routers.follow({"1": "127.77.3.1"})
-        await until(lambda: standin.asked >= 3)
+        await until(lambda: standin.connections >= 3)
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
     assert held == []

@@ -1,4 +1,4 @@
-"""Every field of the spec does what it is for: a field that nobody reads fails here.
+"""Every field of the spec does what it is for: a field without an effect fails here.
 
 One peer compares only the model's URL and ignores an edited `maxNumSeqs` until something else changes
 (vllm-project/production-stack, `deploymentNeedsUpdate`).
@@ -47,7 +47,7 @@ BASE: dict[str, Any] = {
 """Every group is there, so that a change of one field is a change of that field alone."""
 
 PODS, SIZE = "the pod template", "the Deployment, not the pods"
-TUNING = "what tuning is told, and nothing before it has tried a size"
+TUNING = "the input of tuning, without effect before a trial"
 POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 
 EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
@@ -187,7 +187,7 @@ def test_leaves_go_into_lists_and_options() -> None:
 
 
 def as_keda(td: TranslationDeployment) -> tuple[Any, Any]:
-    """What KEDA is told of the same sources, which the autoscaler reads from the spec."""
+    """KEDA's objects for the same sources, which the autoscaler reads from the spec."""
     scaling = td.spec.autoscaling
     assert scaling is not None
     autoscaling = scaling.model_copy(update={"mode": "KEDA"})

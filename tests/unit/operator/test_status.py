@@ -33,7 +33,7 @@ def message(status: Status, name: str) -> str:
     return str(found["message"])
 
 
-def test_first_look(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+def test_first_status(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
     td, observed = make_td(), make_observed()
     status = status_of(td, observed, plan(td, images, observed), {})
     assert condition(status, "Available") == ("False", "NoReadyReplicas")
@@ -80,7 +80,7 @@ def test_under_way(
     assert status["message"] == message(status, "Progressing")
 
 
-def test_deployment_controller_that_has_not_looked_yet(
+def test_deployment_that_its_controller_has_not_observed(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:
     td = make_td()
@@ -111,8 +111,8 @@ def test_failing_engine_speaks_in_degraded_and_why(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:
     td = make_td(replicas=1)
-    said = {"lastState": {"terminated": {"exitCode": 1, "message": "no such model"}}}
-    pods = [make_pod("old", ready=True), make_pod("new", container=said)]
+    failed = {"lastState": {"terminated": {"exitCode": 1, "message": "no such model"}}}
+    pods = [make_pod("old", ready=True), make_pod("new", container=failed)]
     status = status_of(td, make_observed(td, pods, updatedReplicas=1), Plan(), {})
     assert condition(status, "Available") == ("True", "Ready")
     assert condition(status, "Degraded") == ("True", "EngineFailed")
@@ -139,7 +139,7 @@ def test_refusal_and_obstacle(make_td: MakeTd, make_observed: MakeObserved) -> N
     ("mode", "expected"),
     [("Internal", [("True", "Internal")]), ("External", [("True", "External")]), ("Off", [])],
 )
-def test_scaling_active_says_what_is_true(
+def test_scaling_active(
     mode: str, expected: list[tuple[str, str]], make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
     td = make_td(autoscaling={"mode": mode, "minReplicas": 1, "maxReplicas": 3})
@@ -150,7 +150,7 @@ def test_scaling_active_says_what_is_true(
     assert found == expected
 
 
-def test_same_look_gives_the_same_status_later(make_td: MakeTd, make_observed: MakeObserved) -> None:
+def test_same_snapshot_gives_the_same_status_later(make_td: MakeTd, make_observed: MakeObserved) -> None:
     td, observed = make_td(), make_observed(make_td())
     first = status_of(td, observed, Plan(), {})
     later = status_of(td, replace(observed, now=observed.now + timedelta(hours=1)), Plan(), first)
@@ -172,13 +172,13 @@ def test_transition_time_moves_with_the_status_alone(
 def test_transitions_are_changes_of_status_or_reason(make_td: MakeTd, make_observed: MakeObserved) -> None:
     td, observed = make_td(), make_observed(make_td())
     first = status_of(td, observed, Plan(), {})
-    assert [said.reason for said in transitions({}, first)] == ["Starting"]
+    assert [change.reason for change in transitions({}, first)] == ["Starting"]
     assert transitions(first, first) == []
     worded = {**first, "conditions": [{**item, "message": "else"} for item in first["conditions"]]}
     assert transitions(first, worded) == []
     refused = status_of(td, observed, Plan(), first, ("no",))
-    (said,) = transitions(first, refused)
-    assert (said.warning, said.reason, said.message) == (True, "ApplyFailed", "no")
+    (change,) = transitions(first, refused)
+    assert (change.warning, change.reason, change.message) == (True, "ApplyFailed", "no")
 
 
 def test_bad_spec_keeps_what_was_known(
@@ -218,7 +218,7 @@ def test_columns_stay_short(make_td: MakeTd, make_observed: MakeObserved) -> Non
     assert status_of(make_td(languages=[]), make_observed(td), Plan(), {})["languages"] == "any"
 
 
-def test_evicted_pod_is_told_until_its_successor_serves(
+def test_evicted_pod_is_reported_until_its_successor_is_ready(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:
     td = make_td(replicas=1)
@@ -244,8 +244,11 @@ def test_autoscaler_of_others_with_an_odd_reason_still_gives_a_status(
 ) -> None:
     td = make_td(autoscaling={"mode": "HPA", "maxReplicas": 3})
     observed = make_observed(td)
-    said = {"type": "ScalingActive", "status": "False", "reason": "not a word!", "message": None}
-    children = {**observed.children, HPA: {**observed.children[HPA], "status": {"conditions": ["odd", said]}}}
+    condition = {"type": "ScalingActive", "status": "False", "reason": "not a word!", "message": None}
+    children = {
+        **observed.children,
+        HPA: {**observed.children[HPA], "status": {"conditions": ["odd", condition]}},
+    }
     observed = replace(observed, children=children)
     status = status_of(td, observed, plan(td, images, observed), {})
     (active,) = (found for found in status["conditions"] if found["type"] == "ScalingActive")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from dragoman_kube.quantity import parse
-from dragoman_operator.api.fields import Duration, Quantity, Rule, SpecModel, within
+from dragoman_operator.api.fields import Duration, Quantity, Rule, SpecModel, Untyped, within
 
 TYPED_ARGUMENTS = frozenset(
     {
@@ -89,9 +89,7 @@ class Engine(SpecModel):
         description="Maximum time without an engine step while requests are running. After it the "
         "liveness probe fails, and the pod is restarted about a minute later. Default: 2m.",
     )
-    extra_args: Annotated[
-        dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    ] = Field(
+    extra_args: Untyped = Field(
         {},
         description="Further vLLM AsyncEngineArgs by field name, such as enable_prefix_caching. The pod "
         "fails to start on names that its vLLM does not have.",

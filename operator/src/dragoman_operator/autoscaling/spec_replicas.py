@@ -31,7 +31,7 @@ class SpecReplicas:
     async def write(self, body: Manifest, current: int, replicas: int) -> tuple[Manifest | None, float]:
         """Write a decision, unless the object has changed since it was read.
 
-        A refusal is logged once; the Deployment has the decision all the same.
+        A refusal is logged once; the Deployment still gets the decision.
 
         Returns:
             The object after the write, None if there was none; and seconds until the next attempt.

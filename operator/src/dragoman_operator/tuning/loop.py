@@ -29,7 +29,6 @@ from dragoman_operator.tuning.decision.step import Observation, next_step, obser
 from dragoman_operator.tuning.sizes import (
     TuningView,
     facts,
-    resting,
     version,
     worth_publishing,
 )
@@ -103,7 +102,7 @@ class Tuner:
             known.state = known.state.unapplied(now)
         deployment = observed.children.get(DEPLOYMENT)
         known.desired = int(deployment["spec"].get("replicas") or 0) if deployment else 0
-        known.resting = resting(observed.status)
+        known.resting = not (observed.status.get("rollout") or {}).get("failedTemplateDigest")
         if (trial := known.state.trial) is not None:
             tried = [pod for pod in observed.pods if size_of(pod) == trial.max_num_seqs]
             self._step(known, engine_pods(observed.pods), now, permanent_failure(tried, observed))

@@ -116,9 +116,3 @@ def _steps(state: State) -> object:
     trial = state.trial
     stage = None if trial is None else (trial.max_num_seqs, trial.ready is not None)
     return (state.max_num_seqs, stage, state.recommendation, state.ended[:1], state.version)
-
-
-def resting(status: Mapping[str, object]) -> bool:
-    """Whether no version was rolled back, by the status."""
-    rollout = status.get("rollout")
-    return not (isinstance(rollout, Mapping) and rollout.get("failedTemplateDigest"))

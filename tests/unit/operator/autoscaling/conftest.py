@@ -29,20 +29,20 @@ def make_samples(
     waiting: float = 0.0,
     finished_per_s: float | None = None,
     kv_usage: float | None = None,
-    silent: int = 0,
+    missing: int = 0,
     **changes: Any,
 ) -> Samples:
-    """`replicas` that share `running`, `waiting` and `finished_per_s` evenly; the last `silent` say nothing."""
+    """`replicas` that share `running`, `waiting` and `finished_per_s` evenly; the last `missing` report no metrics."""
     each = max(1, replicas)
     rate = None if finished_per_s is None else finished_per_s / each
     scraped = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
-    told = (scraped,) * (replicas - silent) + (ReplicaSample(None),) * silent
-    return Samples(**{"desired": replicas, "replicas": told, "time_to_ready_s": 60.0} | changes)
+    reported = (scraped,) * (replicas - missing) + (ReplicaSample(None),) * missing
+    return Samples(**{"desired": replicas, "replicas": reported, "time_to_ready_s": 60.0} | changes)
 
 
 @dataclass
 class Clock:
-    """A deployment that does what it is told at once, asked at every tick."""
+    """A deployment that follows each decision at once, with one decision per tick."""
 
     policy: Policy
     replicas: int

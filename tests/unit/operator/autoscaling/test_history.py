@@ -1,4 +1,4 @@
-"""What is remembered, and that it survives a status that somebody has touched."""
+"""The stored history, also from a status that was edited."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ def test_a_missing_metric_is_not_zero(build):
     """aibrix#2591, keda#3065, keda#965, llm-d-autoscaling#1550: metrics out at the peak shrank the fleet."""
     clock = build.clock(8)
     clock.tick(100, running=64, finished_per_s=100)
-    decision = clock.tick(400, silent=8)
+    decision = clock.tick(400, missing=8)
     assert (decision.replicas, decision.rule, decision.metrics_available) == (8, Rule.METRICS, False)
     assert decision.reason == "kept at 8 replicas: 8 of 8 report no metrics"
     # And what follows an outage is not taken for a quiet window.
@@ -35,7 +35,7 @@ def test_the_mean_per_replica_is_multiplied_by_replicas(build):
     assert decision.replicas == 7
 
 
-def test_shrinking_looks_at_the_highest_of_the_window(build):
+def test_scale_down_uses_the_maximum_of_the_window(build):
     """aibrix stabilizeRecommendation takes the lowest, which speeds shrinking up."""
     clock = build.clock(8)
     clock.tick(100, running=64)
@@ -45,7 +45,7 @@ def test_shrinking_looks_at_the_highest_of_the_window(build):
     assert clock.replicas == 8
 
 
-def test_stale_samples_of_replicas_that_are_gone_do_not_grow(build):
+def test_stale_samples_of_deleted_replicas_do_not_scale_up(build):
     """llm-d-autoscaling#368: series of deleted pods drove growth. Only ready replicas are given, and old is none."""
     clock = build.clock(2)
     clock.tick(20, running=4)
@@ -56,13 +56,13 @@ def test_stale_samples_of_replicas_that_are_gone_do_not_grow(build):
     assert decision.signals.missing == 1
 
 
-def test_one_silent_replica_does_not_stall_growth(build):
+def test_one_replica_without_metrics_does_not_stop_a_scale_up(build):
     """aibrix#593, #617: one unready pod stalled the loop; KubeAI skips the tick for every model on one error."""
-    decision = build.clock(4).tick(running=40, waiting=60, silent=1, follow=False)
+    decision = build.clock(4).tick(running=40, waiting=60, missing=1, follow=False)
     assert decision.replicas > 4
 
 
-def test_replicas_that_start_are_not_asked_for_again(build):
+def test_starting_replicas_are_not_required_again(build):
     """aibrix#2671: without a guard each tick adds the same replicas again."""
     clock = build.clock(1)
     desired = 1

@@ -98,7 +98,7 @@ def test_always_between_the_bounds_and_with_a_reason(policy, ticks):
 
 
 @given(policies(), runs(), st.floats(0, 2000), st.integers(0, 5), st.booleans())
-def test_more_work_never_asks_for_fewer(policy, ticks, more, index, held):
+def test_more_load_never_requires_fewer(policy, ticks, more, index, held):
     *past, (now, samples) = ticks
     history = history_after(policy, past)
     before = recommend(policy, samples, history, now)
@@ -107,7 +107,7 @@ def test_more_work_never_asks_for_fewer(policy, ticks, more, index, held):
 
 
 @given(policies(), runs())
-def test_never_fewer_while_a_ready_replica_is_silent(policy, ticks):
+def test_never_fewer_while_a_ready_replica_does_not_report(policy, ticks):
     history = History()
     for now, samples in ticks:
         decision = recommend(policy, samples, history, now)
@@ -176,7 +176,7 @@ def test_what_is_settled_stays(seqs, per_replica, replicas, service_s):
 
 
 @given(policies(), st.lists(st.sampled_from([0, 1]), min_size=1, max_size=20))
-def test_nobody_asking_never_grows(policy, gaps):
+def test_no_requests_never_scale_up(policy, gaps):
     history, desired, now = History(), max(1, policy.min_replicas), NOW
     desired = policy.bounded(desired)
     for gap in gaps:

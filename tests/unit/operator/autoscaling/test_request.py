@@ -44,7 +44,7 @@ def test_lower_number_is_used_as_far_as_the_load_of_the_window_allows(build: Any
     )
 
 
-def test_lower_number_takes_back_a_higher_one(build: Any) -> None:
+def test_lower_number_revokes_a_higher_one(build: Any) -> None:
     clock = observed(build.clock(1), 70)
     _, clock.history = request(clock.policy, clock.history, 1, 4, clock.now)
     clock.replicas = 4
@@ -55,7 +55,7 @@ def test_lower_number_takes_back_a_higher_one(build: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ticks", "silent", "later_s", "problem"),
+    ("ticks", "missing", "later_s", "problem"),
     [
         (10, 0, 0, "observed for 45 s of the 5 min stabilization window"),
         (70, 1, 0, "1 of 5 report no metrics"),
@@ -63,9 +63,9 @@ def test_lower_number_takes_back_a_higher_one(build: Any) -> None:
     ],
 )
 def test_lower_number_changes_nothing_without_a_window(
-    ticks: int, silent: int, later_s: float, problem: str, build: Any
+    ticks: int, missing: int, later_s: float, problem: str, build: Any
 ) -> None:
-    clock = observed(build.clock(5), ticks, silent=silent)
+    clock = observed(build.clock(5), ticks, missing=missing)
     proposal, _ = request(clock.policy, clock.history, 5, 1, clock.now + later_s)
     assert proposal.replicas == 5
     assert proposal.reason == f"kept at 5: 1 requested in spec.replicas, but {problem}"

@@ -17,7 +17,7 @@ def quiet(clock, replicas):
     raise AssertionError(clock.decisions[-1].reason)
 
 
-def test_the_window_keeps_what_the_load_asked_for(build):
+def test_the_window_keeps_what_the_load_required(build):
     clock = build.clock(5)
     clock.tick(100, running=40, finished_per_s=100)
     assert 295 <= quiet(clock, 1) <= 420
@@ -66,9 +66,9 @@ def test_a_replica_that_will_never_start_does_not_keep_the_others(build):
     assert 1 in {decision.replicas for decision in clock.decisions}
 
 
-def test_no_shrink_while_any_replica_is_silent(build):
+def test_no_scale_down_while_any_replica_does_not_report(build):
     clock = build.clock(5)
-    clock.tick(200, running=2, silent=1)
+    clock.tick(200, running=2, missing=1)
     assert clock.replicas == 5
     assert clock.decisions[-1].reason == "kept at 5 replicas: 1 of 5 report no metrics"
 
@@ -94,7 +94,7 @@ def test_to_zero_only_after_silence_and_only_where_allowed(build):
     assert clock.tick(400).replicas == 1
 
 
-def test_a_request_within_the_silence_starts_it_anew(build):
+def test_a_request_within_the_idle_time_restarts_it(build):
     clock = build.clock(1, min_replicas=0)
     clock.tick(170)
     clock.tick(running=1)
@@ -103,7 +103,7 @@ def test_a_request_within_the_silence_starts_it_anew(build):
 
 def test_the_bounds_win_over_everything(build):
     assert recommend(build.policy(min_replicas=3), Samples(0, ()), History(), 0.0).replicas == 3
-    assert build.clock(9, max_replicas=4).tick(running=72, silent=9).replicas == 4
+    assert build.clock(9, max_replicas=4).tick(running=72, missing=9).replicas == 4
     decision = build.clock(9, max_replicas=4).tick(running=72)
     assert (decision.replicas, decision.rule) == (4, Rule.BOUNDS)
     assert decision.reason == "4 replicas: minReplicas is 1 and maxReplicas 4"

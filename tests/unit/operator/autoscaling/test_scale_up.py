@@ -1,4 +1,4 @@
-"""When more replicas are asked for, and how many."""
+"""When more replicas are required, and how many."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_replica_behind_with_its_queue_is_not_counted_on(build):
     assert "2 of 2 have a queue time above 2 s" in decision.reason
 
 
-def test_requests_too_short_to_be_seen_running_say_nothing_of_their_time(build):
+def test_requests_too_short_to_be_observed_give_no_service_time(build):
     decision = build.clock(2).tick(10, running=0, finished_per_s=10, follow=False)
     assert decision.signals.service_s is None
     assert decision.replicas == 2
@@ -77,13 +77,13 @@ def test_noise_on_few_requests_adds_nothing(build):
     assert {decision.replicas for decision in clock.decisions} == {1}
 
 
-def test_full_caches_ask_for_replicas_too(build):
+def test_full_caches_require_replicas_too(build):
     decision = build.clock(4).tick(running=8, kv_usage=0.95, follow=False)
     assert (decision.replicas, decision.rule) == (5, Rule.KV_CACHE)
     assert decision.reason == "5 replicas: the KV caches are 95% full, the target is 80%"
 
 
-def test_the_maximum_holds_and_is_said(build):
+def test_the_maximum_limits_and_is_in_the_reason(build):
     decision = build.clock(2, max_replicas=3).tick(running=20, waiting=200)
     assert decision.replicas == 3
     assert decision.reason.endswith("; maxReplicas is 3")
@@ -103,7 +103,7 @@ def test_pending_replicas_count_as_there(build):
     assert clock.tick(running=20, waiting=12, desired=4, pending=2, follow=False).replicas == 4
 
 
-def test_from_zero_the_first_held_request_wakes(build):
+def test_the_first_queued_request_scales_from_zero(build):
     policy = build.policy(min_replicas=0)
     decision = recommend(policy, Samples(0, (), queued=1), History(), 1.0)
     assert (decision.replicas, decision.rule) == (1, Rule.FROM_ZERO)
@@ -111,7 +111,7 @@ def test_from_zero_the_first_held_request_wakes(build):
     assert recommend(policy, Samples(0, ()), History(), 1.0).replicas == 0
 
 
-def test_what_is_held_while_the_first_replica_starts_asks_for_more_by_its_rate(build):
+def test_requests_queued_while_the_first_replica_starts_count_by_their_rate(build):
     clock = build.clock(4, min_replicas=0, idle_s=60)
     clock.tick(20, running=32, finished_per_s=100)
     clock.tick(200, finished_per_s=0)

@@ -1,4 +1,4 @@
-"""An engine of a given pace under a given load, as its counters tell it: closed loop, a look each five seconds."""
+"""An engine of a given pace under a given load, by its counters: closed loop, a sample every five seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pod:
     Args:
         size: Its max_num_seqs.
         pace: See `Pace`.
-        noise: Deviation of the tokens written in a look.
+        noise: Deviation of the tokens written in a sample.
         kv_each: Share of the KV cache that a sequence takes.
         lost_ratio: Share of its requests that fail.
         seed: Of the noise.
@@ -49,7 +49,7 @@ class Pod:
         self._random = random.Random(self.seed)
         self.now = EngineMetrics(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
-    def look(self, in_flight: float, at: float | None = None) -> tuple[EngineMetrics, EngineMetrics]:
+    def sample(self, in_flight: float, at: float | None = None) -> tuple[EngineMetrics, EngineMetrics]:
         """Serve for a tick; the counters before and after."""
         before = self.now
         at = before.at + TICK_S if at is None else at
@@ -96,7 +96,7 @@ class Build:
         """What is tallied of a pod under one load after another."""
         tally = Measurements(started=pod.now.at)
         for load in loads:
-            tally = tally.seen(*pod.look(load))
+            tally = tally.seen(*pod.sample(load))
         return tally
 
 

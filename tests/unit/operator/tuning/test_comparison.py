@@ -47,7 +47,7 @@ def test_lost_requests_are_worse_however_fast(build: Any) -> None:
     assert "of its requests are lost, 0.0% before" in found.reason
 
 
-def test_a_few_looks_or_requests_say_nothing(build: Any) -> None:
+def test_a_few_samples_or_requests_give_no_result(build: Any) -> None:
     assert compared(build, build.pod(16), build.pod(32), 25, samples=5) is Outcome.INCONCLUSIVE
     assert compare(Measurements(), Measurements(), side_by_side=True).outcome is Outcome.INCONCLUSIVE
     idle = build.watched(build.pod(32), [0.0] * 60)
@@ -72,7 +72,7 @@ def test_one_after_the_other_another_load_is_no_comparison(build: Any) -> None:
 
 
 def test_side_by_side_a_faster_pod_may_have_fewer_requests_in_flight(build: Any) -> None:
-    """A Service spreads requests evenly: the slower size piles them up, the other has no such look."""
+    """A Service spreads requests evenly: the slower size piles them up, the other has no such sample."""
     before = build.watched(build.pod(16), [60.0] * 60)
     after = build.watched(build.pod(32, seed=1), [20.0] * 60)
     assert compare(before, after, side_by_side=True).outcome is Outcome.BETTER
@@ -88,7 +88,7 @@ def test_reason_has_the_figures(build: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("side_by_side", [True, False])
 def test_equal_sizes_are_hardly_ever_called_better_or_worse(build: Any, side_by_side: bool) -> None:
-    """A fifth of noise in each look: of 150 comparisons of a size with itself, chance decides a few."""
+    """A fifth of noise in each sample: of 150 comparisons of a size with itself, chance decides a few."""
     decided = [
         compared(
             build,

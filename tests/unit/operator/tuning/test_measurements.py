@@ -43,7 +43,7 @@ def test_counters_of_a_page() -> None:
     )
 
 
-def test_what_a_page_does_not_say_is_missing() -> None:
+def test_what_a_page_does_not_have_is_missing() -> None:
     bare = "vllm:num_requests_running 1\nvllm:num_requests_waiting 0\n"
     assert read_page(bare, TUNING_NAMES, 9.0) == EngineMetrics(9.0, 1, 0)
     # Requests that left the queue have ended or will: better than nothing.
@@ -57,7 +57,7 @@ def test_a_page_without_the_running_requests_is_none() -> None:
         read_page("vllm:num_requests_waiting 0\n", TUNING_NAMES, 9.0)
 
 
-def test_a_look_and_its_figures(build: Any) -> None:
+def test_a_sample_and_its_sums(build: Any) -> None:
     pod = build.pod(16, noise=0.0)
     found = evidence(build.watched(pod, [20.0] * 10), pod.now.at)
     assert (found.window_s, found.samples) == (50.0, 10.0)
@@ -77,32 +77,32 @@ def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
 
 
 def test_missing_figures_stay_missing() -> None:
-    looks = [EngineMetrics(at, 4, 0) for at in (0.0, 5.0, 10.0)]
+    samples = [EngineMetrics(at, 4, 0) for at in (0.0, 5.0, 10.0)]
     tally = Measurements()
-    for before, now in pairwise(looks):
+    for before, now in pairwise(samples):
         tally = tally.seen(before, now)
     found = evidence(tally, 10.0)
     missing = (found.queue_s, found.kv_p95, found.preemptions, found.lost_ratio, found.token_s)
     assert (found.p95, missing, found.curve) == (4.0, (None,) * 5, ())
 
 
-def test_a_restarted_engine_s_look_tells_nothing(build: Any) -> None:
-    before, now = build.pod(16).look(20.0)
+def test_a_sample_of_a_restarted_engine_is_ignored(build: Any) -> None:
+    before, now = build.pod(16).sample(20.0)
     assert Measurements().seen(now, replace(before, at=now.at + 5)) == Measurements()
     assert Measurements().seen(now, now) == Measurements()
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 8, 64]), st.floats(0, 9000)), max_size=40))
-def test_tallies_add_up_and_stay_small(build: Any, looks: list[tuple[int, float]]) -> None:
+def test_tallies_add_up_and_stay_small(build: Any, samples: list[tuple[int, float]]) -> None:
     pods = {size: build.pod(size, seed=size) for size in (1, 8, 64)}
     whole = first = second = Measurements()
-    for at, (size, load) in enumerate(looks):
-        look = pods[size].look(load)
-        whole = whole.seen(*look)
+    for at, (size, load) in enumerate(samples):
+        sample = pods[size].sample(load)
+        whole = whole.seen(*sample)
         if at % 2:
-            first = first.seen(*look)
+            first = first.seen(*sample)
         else:
-            second = second.seen(*look)
+            second = second.seen(*sample)
     both = first.plus(second)
     assert both.finished == pytest.approx(whole.finished)
     assert both.bins.keys() == whole.bins.keys() <= set(LADDER)

@@ -148,7 +148,7 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
     ("current", "figures", "wanted"),
     [
         (16, {}, 32),
-        (16, {"queue_ratio": 0.001}, 16),  # nobody waits for a place
+        (16, {"queue_ratio": 0.001}, 16),  # no request waits for a slot
         (16, {"requests": 99.0}, None),
         (16, {"p95": 0.0}, None),
         (64, {"queue_ratio": 0.0, "curve": (Point(20, 0.003),)}, 32),  # the seeds' own step, down
@@ -187,7 +187,7 @@ def test_what_the_busiest_hour_needed_is_kept() -> None:
     assert (found.max_num_seqs, "the maximum of the last day is 20" in found.reason) == (32, True)
 
 
-def test_reason_says_the_figures() -> None:
+def test_reason_has_the_measurements() -> None:
     found = recommend_max_num_seqs(seen(), Bounds(16, 1, 4096))
     assert found is not None
     assert found.reason == (

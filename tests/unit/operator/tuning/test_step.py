@@ -35,7 +35,7 @@ def facts(**changes: Any) -> Facts:
 
 @dataclass
 class Fleet:
-    """Pods that are as the state says at the next look, and an operator that restarts after each.
+    """Pods that are as the state says at the next step, and an operator that restarts after each.
 
     Args:
         pod: Builds a pod.
@@ -63,13 +63,13 @@ class Fleet:
             (self.start, number): self.pod(self.start, seed=number) for number in range(self.replicas)
         }
 
-    def run(self, looks: int) -> None:
-        for _ in range(looks):
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
             self._follow()
             before = self.now
             self.now += 5.0
-            looked = [
-                Observation(size, *pod.look(self.load, self.now))
+            observations = [
+                Observation(size, *pod.sample(self.load, self.now))
                 for (size, _), pod in self._pods.items()
                 if pod.now.at == before
             ]
@@ -81,16 +81,16 @@ class Fleet:
             around = facts(
                 apply=self.apply, desired=self.replicas, rested=rested, ready=ready, failure=failure
             )
-            state = next_step(observe(self.state, looked), around, self.now)
+            state = next_step(observe(self.state, observations), around, self.now)
             self.state = resumed(state.encoded(), "v1", self.start, self.now)
             self.seen.append((self.state.max_num_seqs, state.trial.max_num_seqs if state.trial else None))
 
-    def until(self, holds: Callable[[State], bool], looks: int = 400) -> None:
-        for _ in range(looks):
+    def until(self, holds: Callable[[State], bool], steps: int = 400) -> None:
+        for _ in range(steps):
             if holds(self.state):
                 return
             self.run(1)
-        pytest.fail(f"not within {looks} looks: {self.state}")
+        pytest.fail(f"not within {steps} steps: {self.state}")
 
     def _follow(self) -> None:
         state = self.state
@@ -133,7 +133,7 @@ def test_a_better_size_is_tried_and_applied(fleet: MakeFleet, replicas: int) -> 
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
-def test_a_worse_size_is_turned_down_and_not_tried_again_at_the_same_load(
+def test_a_worse_size_is_rejected_and_not_tried_again_at_the_same_load(
     fleet: MakeFleet, replicas: int
 ) -> None:
     pods = fleet(replicas=replicas, slower=2.0)
@@ -145,7 +145,7 @@ def test_a_worse_size_is_turned_down_and_not_tried_again_at_the_same_load(
     assert (len(pods.state.ended), pods.state.trial) == (1, None)
     recommendation = pods.state.recommendation
     assert recommendation is not None
-    assert recommendation.max_num_seqs == 32  # what the figures say, beside what came of it
+    assert recommendation.max_num_seqs == 32  # as measured, beside the result of the trial
     # At another load it is another question.
     pods.load = 45.0
     pods.until(lambda state: state.trial is not None)
@@ -170,7 +170,7 @@ def test_from_apply_to_recommend_the_spec_s_size_comes_back_at_once(fleet: MakeF
     assert (pods.state.max_num_seqs, pods.state.trial) == (16, None)
 
 
-def test_a_size_that_does_not_start_goes_back_at_once(fleet: MakeFleet) -> None:
+def test_a_size_that_does_not_start_is_rejected_at_once(fleet: MakeFleet) -> None:
     pods = fleet(starts=False)
     pods.until(lambda state: state.trial is not None)
     pods.failure = "out of memory"
@@ -180,7 +180,7 @@ def test_a_size_that_does_not_start_goes_back_at_once(fleet: MakeFleet) -> None:
     assert (pods.state.max_num_seqs, pods.state.ended[0].applied) == (16, False)
 
 
-def test_a_size_that_is_never_ready_goes_back(fleet: MakeFleet) -> None:
+def test_a_size_that_is_never_ready_is_rejected(fleet: MakeFleet) -> None:
     pods = fleet(starts=False)
     pods.until(lambda state: bool(state.ended))
     assert pods.state.ended[0].reason == "no pod of the trial was ready within 600 s"
@@ -194,7 +194,7 @@ def test_scaled_to_zero_ends_a_trial_without_a_verdict(fleet: MakeFleet) -> None
     assert (found.trial, found.ended, found.max_num_seqs) == (None, (), 16)
 
 
-def test_a_comparison_that_says_nothing_is_given_up(fleet: MakeFleet) -> None:
+def test_an_inconclusive_comparison_ends(fleet: MakeFleet) -> None:
     pods = fleet()
     pods.until(lambda state: state.trial is not None)
     pods.load = 0.0
@@ -211,7 +211,7 @@ def test_nothing_is_tried(build: Any, change: dict[str, Any]) -> None:
     """While pods are replaced or scaled, without any, and before a whole window was seen."""
     pod, state = build.pod(16), fresh("v1", 16, build.t0)
     for _ in range(60):
-        state = observe(state, [Observation(16, *pod.look(25.0))])
+        state = observe(state, [Observation(16, *pod.sample(25.0))])
         state = next_step(state, facts(**change), pod.now.at)
     assert state.trial is None
 
@@ -219,7 +219,7 @@ def test_nothing_is_tried(build: Any, change: dict[str, Any]) -> None:
 def test_pods_of_two_sizes_are_not_watched(build: Any) -> None:
     one, other = build.pod(16), build.pod(32)
     state = observe(
-        fresh("v1", 16, 0.0), [Observation(16, *one.look(9.0)), Observation(32, *other.look(9.0))]
+        fresh("v1", 16, 0.0), [Observation(16, *one.sample(9.0)), Observation(32, *other.sample(9.0))]
     )
     assert state.current == Measurements()
 
@@ -231,7 +231,7 @@ def test_another_spec_ends_a_trial_and_keeps_the_size(fleet: MakeFleet) -> None:
     pods.until(lambda state: state.trial is not None)
     other = adopted(pods.state, "v2", 16, pods.now)
     assert (other.trial, other.max_num_seqs, other.recommendation, other.ended) == (None, 32, None, ())
-    # Who writes another size has chosen anew.
+    # Another size in the spec restarts tuning.
     assert adopted(pods.state, "v1", 20, pods.now).max_num_seqs == 20
 
 
@@ -248,7 +248,7 @@ def test_peaks_are_forgotten_after_a_day() -> None:
     assert len(state.peaks) == 24
 
 
-looks = st.lists(
+series = st.lists(
     st.tuples(
         st.sampled_from([0.0, 3.0, 25.0, 300.0]),
         st.booleans(),
@@ -260,8 +260,8 @@ looks = st.lists(
 )
 
 
-@given(looks, st.sampled_from([1, 16, 64, 512]), st.integers(1, 64))
-def test_whatever_happens_the_state_stays_sound_and_small(
+@given(series, st.sampled_from([1, 16, 64, 512]), st.integers(1, 64))
+def test_state_stays_valid_and_small(
     build: Any, several: list[tuple[float, bool, int, str | None, bool]], size: int, minimum: int
 ) -> None:
     now, state = build.t0, fresh("v1", size, build.t0)
@@ -272,7 +272,7 @@ def test_whatever_happens_the_state_stays_sound_and_small(
             pods.setdefault(each, build.pod(each))
             pods[each].now = replace(pods[each].now, at=now)
         now += 40.0
-        looked = [Observation(each, *pods[each].look(load, now)) for each in sizes]
+        observations = [Observation(each, *pods[each].sample(load, now)) for each in sizes]
         around = facts(
             apply=apply,
             minimum=minimum,
@@ -282,7 +282,7 @@ def test_whatever_happens_the_state_stays_sound_and_small(
             ready=dict.fromkeys(sizes, 1),
             failure=failure,
         )
-        state = next_step(observe(state, looked), around, now)
+        state = next_step(observe(state, observations), around, now)
         assert len(state.encoded()) < STATUS_LIMIT
         again = resumed(state.encoded(), "v1", size, now)
         assert (again.max_num_seqs, again.size_of_pods) == (state.max_num_seqs, state.size_of_pods)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from dragoman_operator.autoscaling.decision.history import History, Point, Seen
@@ -135,7 +136,7 @@ class Trend:
 def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
     """Service time of a request in seconds: running time by finished requests, over the last minute.
 
-    If requests are queued, the last half minute is used where it gives more.
+    If requests are queued, the last half minute is used if it gives more.
 
     Returns:
         None without enough finished requests, or without any running.
@@ -147,22 +148,26 @@ def service_s(points: tuple[Point, ...], queued: bool) -> float | None:
 
 
 def _service_s(points: tuple[Point, ...], over_s: float) -> float | None:
-    busy = finished = span = 0.0
+    recent = list(_latest(points, over_s))
+    busy_s, finished = sum(point.busy_s for point in recent), sum(point.finished for point in recent)
+    return busy_s / finished if finished >= ENOUGH_FINISHED and busy_s > 0 else None
+
+
+def _latest(points: tuple[Point, ...], over_s: float) -> Iterator[Point]:
+    """The last ticks, newest first, until they cover this time."""
+    span_s = 0.0
     for point in reversed(points):
-        if span >= over_s - 1e-6:
-            break
-        busy, finished, span = busy + point.busy_s, finished + point.finished, span + point.span_s
-    return busy / finished if finished >= ENOUGH_FINISHED and busy > 0 else None
+        if span_s >= over_s - 1e-6:
+            return
+        span_s += point.span_s
+        yield point
 
 
 def arrivals_per_s(points: tuple[Point, ...]) -> float:
     """Mean arrivals per second over the last minute."""
-    arrived = span = 0.0
-    for point in reversed(points):
-        if span >= RECENT_S - 1e-6:
-            break
-        arrived, span = arrived + point.arrived, span + point.span_s
-    return arrived / span if span else 0.0
+    recent = list(_latest(points, RECENT_S))
+    span_s = sum(point.span_s for point in recent)
+    return sum(point.arrived for point in recent) / span_s if span_s else 0.0
 
 
 def arrivals_lower_bound_per_s(points: tuple[Point, ...]) -> float:
@@ -171,9 +176,7 @@ def arrivals_lower_bound_per_s(points: tuple[Point, ...]) -> float:
     Each count is reduced by `DEVIATIONS` deviations, so that a sudden rise counts at once and noise does not.
     """
     arrived = span = best = 0.0
-    for point in reversed(points):
-        if span >= RECENT_S - 1e-6:
-            break
+    for point in _latest(points, RECENT_S):
         arrived, span = arrived + point.arrived, span + point.span_s
         best = max(best, (arrived - DEVIATIONS * math.sqrt(max(0.0, arrived))) / span)
     return best

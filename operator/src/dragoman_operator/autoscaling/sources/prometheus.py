@@ -8,8 +8,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
@@ -35,14 +34,8 @@ PodName = tuple[str, str]
 """Namespace and name."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodSamples:
-    """Samples of one pod.
-
-    Attributes:
-        sample: The latest, with the rate since the previous one.
-        interval_s: Seconds between the two; 0 for a single one.
-    """
+class PodSamples(NamedTuple):
+    """The latest sample of a pod, and the seconds since the one before; 0 for a single one."""
 
     sample: ReplicaSample
     interval_s: float
