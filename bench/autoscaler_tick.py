@@ -147,12 +147,12 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
             after = resource.getrusage(resource.RUSAGE_SELF)
             cpu_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             wall_s.append(time.perf_counter() - began)
-        heard = [scaled.ready - scaled.signals.missing for scaled in autoscaler.latest().values()]
+        reporting = [scaled.ready - scaled.signals.missing for scaled in autoscaler.latest().values()]
         await routers.aclose()
     return {
         "deployments": deployments,
         "pods": deployments * each,
-        "heard": sum(heard),
+        "reporting": sum(reporting),
         "tick_cpu_s": [round(value, 2) for value in cpu_s],
         "tick_wall_s": [round(value, 2) for value in wall_s],
         "page_bytes": len(page()),
@@ -182,7 +182,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(result))
         return
-    print(f"{result['pods']} pods of {result['deployments']} deployments, {result['heard']} heard of")
+    print(f"{result['pods']} pods of {result['deployments']} deployments, {result['reporting']} reporting")
     print(f"CPU seconds a tick: {result['tick_cpu_s']}; wall seconds: {result['tick_wall_s']}")
 
 

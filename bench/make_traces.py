@@ -3,7 +3,7 @@
 Every trace is one second per line, `{"time", "count", "source_tokens", "target_tokens"}`: so many requests of
 these mean lengths, drawn with a fixed seed. Arrivals are Poisson around a rate; lengths follow the load that the
 engine's speed was measured with (half log-uniform from 10 to 200 tokens of output, half uniform, mean 85). A
-replica with 32 sequences serves about 100 such requests a second, so the rates below ask for one to ten.
+replica with 32 sequences serves about 100 such requests a second, so the rates below need one to ten.
 """
 
 from __future__ import annotations

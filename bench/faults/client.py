@@ -1,4 +1,4 @@
-"""An HTTP client that looks at every byte: half an answer and one too many are told from a whole one.
+"""An HTTP client that checks every byte, so that half an answer and one too many are noticed.
 
 General clients drop what comes after an answer, and with it the sign that a request was answered twice.
 """
@@ -36,13 +36,13 @@ class Answer:
 
 
 class Client:
-    """Asks servers on loopback, and keeps connections."""
+    """Sends requests to servers on loopback, and keeps connections."""
 
     def __init__(self) -> None:
         self._idle: dict[int, deque[_Connection]] = {}
         self._all: set[_Connection] = set()
         self.surplus = 0
-        """Answers, or bytes of them, that nobody had asked for."""
+        """Answers, or bytes of them, without a request."""
 
     async def post(self, port: int, path: str, body: bytes, *, stall_s: float = 0.0) -> Answer:
         """Send JSON and wait for the answer; the connection closes where the caller is cancelled meanwhile.
@@ -55,13 +55,13 @@ class Client:
                 receive buffer of a few kilobytes.
 
         Raises:
-            BrokenError: Asking again elsewhere is safe for the caller: nothing has come back.
+            BrokenError: A retry elsewhere is safe: nothing has come back.
             GarbledError: The answer was cut off, or is not HTTP.
         """
         connection = await (self._connect(port, stall_s) if stall_s else self._connection(port))
         head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         try:
-            answer = await connection.ask(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            answer = await connection.send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         except asyncio.CancelledError:
             connection.transport.abort()
             raise
@@ -126,7 +126,7 @@ class _Connection(asyncio.Protocol):
         self.idle_since_s = 0.0
         self.transport: asyncio.Transport
 
-    async def ask(self, request: bytes) -> Answer:
+    async def send(self, request: bytes) -> Answer:
         self._answer, self._begun, self.reusable = Answer(), False, False
         self._waiting = asyncio.get_running_loop().create_future()
         self.transport.write(request)

@@ -30,7 +30,7 @@ def main_process(pod: str) -> int:
 
 
 def processes() -> Iterator[tuple[int, list[str], list[str]]]:
-    """All processes that we may look at: id, command line, environment."""
+    """All processes that we may read: id, command line, environment."""
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words, environment = ((place / name).read_bytes() for name in ("cmdline", "environ"))

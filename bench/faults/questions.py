@@ -72,8 +72,8 @@ FILLING = ["and", "more", "of", "them", "came", "with", "the", "evening", "train
 def doubted(text: str) -> bool:
     """Whether a pod doubts a numbered text's reverse, and has it translated again."""
     digits = text.split()[2].translate({ord(letter): str(digit) for digit, letter in enumerate("abcdefghij")})
-    asked = numbered_at(int(digits))
-    return bool(check(asked.text, asked.expected, Expectation(asked.source, asked.target)))
+    question = numbered_at(int(digits))
+    return bool(check(question.text, question.expected, Expectation(question.source, question.target)))
 
 
 def spoken() -> Iterator[Question]:

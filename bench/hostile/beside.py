@@ -27,31 +27,31 @@ PHASES = ("alone", "beside", "elsewhere")
 
 
 async def throw_all(
-    asked: argparse.Namespace, requests: Iterable[tuple[str, bytes]], patience_s: float = 0.3
+    arguments: argparse.Namespace, requests: Iterable[tuple[str, bytes]], patience_s: float = 0.3
 ) -> tuple[Counter[str], Counter[str]]:
-    """Hostile requests to `asked.throw_at`, as many at once and a second as asked for.
+    """Hostile requests to `arguments.throw_at`, as many at once and a second as the arguments say.
 
     Returns:
         How many had which status, and how many had a hostile value in a field of which API.
     """
-    left = enumerate(itertools.islice(requests, asked.requests))
+    left = enumerate(itertools.islice(requests, arguments.requests))
     statuses: Counter[str] = Counter()
     apis: Counter[str] = Counter()
     began_s = time.monotonic()
 
     async def one_after_another() -> None:
         for at, (api, data) in left:
-            if asked.hostile_rate:
-                await asyncio.sleep(max(0.0, began_s + at / asked.hostile_rate - time.monotonic()))
+            if arguments.hostile_rate:
+                await asyncio.sleep(max(0.0, began_s + at / arguments.hostile_rate - time.monotonic()))
             apis.update([api] if api else [])
             try:
-                answer = await throw(asked.throw_at, data, patience_s)
+                answer = await throw(arguments.throw_at, data, patience_s)
             except OSError:
                 statuses["no connection"] += 1
             else:
                 statuses[answer[9:12].decode("latin-1") if answer.startswith(b"HTTP/1.1 ") else "none"] += 1
 
-    await asyncio.gather(*(one_after_another() for _ in range(asked.at_once)))
+    await asyncio.gather(*(one_after_another() for _ in range(arguments.at_once)))
     return statuses, apis
 
 
@@ -67,7 +67,7 @@ async def _until_done(
     return times, failed
 
 
-def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict[str, Any]:
+def beside(arguments: argparse.Namespace, port: int, target: int, seed: int) -> dict[str, Any]:
     """The good client at `port` while hostile ones are at `target`."""
     command = [
         "taskset",
@@ -75,17 +75,17 @@ def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict
         HOSTILE_CORE,
         sys.executable,
         sys.argv[0],
-        asked.server,
+        arguments.server,
         f"--throw-at={target}",
         f"--seed={seed}",
     ]
-    command += [f"--requests={asked.requests // asked.rounds}", f"--at-once={asked.at_once}"]
-    command.append(f"--hostile-rate={asked.hostile_rate}")
-    if asked.max_chars is not None:
-        command.append(f"--max-chars={asked.max_chars}")
+    command += [f"--requests={arguments.requests // arguments.rounds}", f"--at-once={arguments.at_once}"]
+    command.append(f"--hostile-rate={arguments.hostile_rate}")
+    if arguments.max_chars is not None:
+        command.append(f"--max-chars={arguments.max_chars}")
     began_s = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as thrower:
-        times, failed = uvloop.run(_until_done(port, asked.rate, seed, thrower))
+        times, failed = uvloop.run(_until_done(port, arguments.rate, seed, thrower))
         output, _ = thrower.communicate()
     if thrower.returncode:
         raise RuntimeError(f"the hostile clients ended with status {thrower.returncode}")
@@ -94,7 +94,7 @@ def beside(asked: argparse.Namespace, port: int, target: int, seed: int) -> dict
     return {"times": times, "failed": failed, "seconds": seconds, "statuses": statuses, "apis": apis}
 
 
-def one_round(asked: argparse.Namespace, number: int, port: int, other: int | None) -> dict[str, Any]:
+def one_round(arguments: argparse.Namespace, number: int, port: int, other: int | None) -> dict[str, Any]:
     """The phases, another one first each time; without the last where there is no `other`."""
     phases = PHASES if other is not None else PHASES[:2]
     first = number % len(phases)
@@ -102,11 +102,11 @@ def one_round(asked: argparse.Namespace, number: int, port: int, other: int | No
     for phase in phases[first:] + phases[:first]:
         seed = 1000 * number
         if phase == "alone":
-            times, failed = uvloop.run(fixed_rate(port, asked.rate, asked.seconds, seed, post(GOOD)))
+            times, failed = uvloop.run(fixed_rate(port, arguments.rate, arguments.seconds, seed, post(GOOD)))
             row[phase] = {"times": times, "failed": failed}
         else:
             target = other if other is not None and phase == "elsewhere" else port
-            row[phase] = beside(asked, port, target, seed)
+            row[phase] = beside(arguments, port, target, seed)
         row[phase] |= quantiles_ms(row[phase]["times"])
         row[phase]["requests"] = len(row[phase].pop("times"))
     for phase in phases[1:]:

@@ -56,7 +56,7 @@ DEPLOYMENTS = """deployments:
 SETTLED_S = 10.0
 """The longest of the hostile ones leave 0.3 s after they came; the router's own bounds are longer."""
 PATIENCE_S = {"router": 0.3, "pod": 2.0}
-"""A pod translates what it is sent, which takes longer than a router's refusal."""
+"""A pod translates what it receives, which takes longer than a router's refusal."""
 MAX_CHARS = {"router": 300_000, "pod": 100_000}
 """Of a hostile value; at a router a body of it is near `--max-body-bytes` where a character is three bytes."""
 HOSTILE_RATE = {"router": 300.0, "pod": 20.0}
@@ -107,11 +107,11 @@ def pod_at(directory: Path, port: int) -> Proxy:
     return Proxy("dragoman serve", port, proxies.start(directory, PROXY_CORE, "pod", *command))
 
 
-def measure(asked: argparse.Namespace) -> dict[str, Any]:
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Start the server and what it is measured with, and go through the rounds."""
     os.sched_setaffinity(0, {int(LOAD_CORE)})
     one, two, port, admin_port, other = (free_port() for _ in range(5))
-    is_router = asked.server == "router"
+    is_router = arguments.server == "router"
     has_nginx = is_router or shutil.which("nginx") is not None
     started: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="hostile-") as temporary:
@@ -135,12 +135,12 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
             for each in (port, other) if has_nginx else (port,):
                 proxies.await_ready(each, "/translate", GOOD)
             # The first requests bring memory and connections that stay, and load the names of languages.
-            uvloop.run(fixed_rate(port, asked.rate, 2.0, 1, post(GOOD)))
+            uvloop.run(fixed_rate(port, arguments.rate, 2.0, 1, post(GOOD)))
             before = settled(server, admin_port if is_router else None, 0)
             rows = []
-            for number in range(asked.rounds):
+            for number in range(arguments.rounds):
                 stalls.reset()
-                row = one_round(asked, number, port, other if has_nginx else None)
+                row = one_round(arguments, number, port, other if has_nginx else None)
                 row["stall"] = stalls.settle()[0]._asdict()
                 rows.append(row)
             after = settled(server, admin_port if is_router else None, before.get("clients", 0))
@@ -168,21 +168,21 @@ def main() -> int:
     parser.add_argument("server", choices=("router", "pod"))
     parser.add_argument("--max-chars", type=int, help="largest value (router 300000, pod 100000)")
     add_arguments(parser, 50_000)
-    asked = parser.parse_args()
-    if asked.hostile_rate is None:
-        asked.hostile_rate = HOSTILE_RATE[asked.server]
-    if asked.throw_at:
-        max_chars = asked.max_chars or MAX_CHARS[asked.server]
-        thrown = requests(asked.server, random.Random(asked.seed), max_chars)
-        print(json.dumps(uvloop.run(throw_all(asked, thrown, PATIENCE_S[asked.server]))))
+    arguments = parser.parse_args()
+    if arguments.hostile_rate is None:
+        arguments.hostile_rate = HOSTILE_RATE[arguments.server]
+    if arguments.throw_at:
+        max_chars = arguments.max_chars or MAX_CHARS[arguments.server]
+        thrown = requests(arguments.server, random.Random(arguments.seed), max_chars)
+        print(json.dumps(uvloop.run(throw_all(arguments, thrown, PATIENCE_S[arguments.server]))))
         return 0
-    found = measure(asked)
+    found = measure(arguments)
     print(table(found["rounds"]))
     for name, value in found.items():
         if name != "rounds":
             print(f"{name}: {value}")
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=1) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

@@ -3,7 +3,7 @@
     python bench/memory/growth.py --requests 50000
 
 The application with the scripted engine is called as its server calls it, without sockets, by more callers
-than it has places. Of ten requests one is not JSON, one asks for a pair that is not served, one is left by
+than it has slots. Of ten requests one is not JSON, one names a pair that is not served, one is left by
 its client, some are refused for load, some fail, and the rest are translated. Printed is the memory of the process at
 each quarter. What the first quarter needs is not growth: it fills caches and counters.
 """
@@ -34,7 +34,7 @@ SIDE_BY_SIDE = 30
 
 
 def body(number: int) -> bytes:
-    """What the request of this number asks."""
+    """The request of this number."""
     text = f"The cat number {number} sleeps on the warm stone."
     match number % 10:
         case 0:
@@ -45,7 +45,7 @@ def body(number: int) -> bytes:
             return json.dumps({"text": text, "source_lang": "en", "target_lang": "de"}).encode()
 
 
-async def ask(app: Any, number: int) -> str:
+async def request(app: Any, number: int) -> str:
     """One request, and how it ended."""
     leaves = number % 10 == 2
     parts: list[dict[str, Any]] = [{"type": "http.request", "body": body(number), "more_body": False}]
@@ -72,7 +72,7 @@ async def ask(app: Any, number: int) -> str:
 
 
 async def measure(count: int, trace: bool) -> int:
-    """Ask, and print; the growth from the first quarter to the end, in bytes."""
+    """Send, and print; the growth from the first quarter to the end, in bytes."""
     served = '[{"source":"en","targets":["de"]}]'
     settings = Settings(
         model="m", engine="scripted", languages=json.loads(served), max_num_seqs=16, max_queued_requests=12,
@@ -87,7 +87,7 @@ async def measure(count: int, trace: bool) -> int:
 
     async def caller() -> None:
         for number in numbers:
-            status = await ask(app, number)
+            status = await request(app, number)
             ends[status] += 1
             if status == "503":
                 await asyncio.sleep(0.02)
@@ -98,7 +98,7 @@ async def measure(count: int, trace: bool) -> int:
                     shots.append(tracemalloc.take_snapshot())
 
     # Libraries and their models are loaded on first use.
-    assert await ask(app, 9) == "200"
+    assert await request(app, 9) == "200"
     marks: list[int] = []
     shots: list[tracemalloc.Snapshot] = []
     quarter = max(1, count // 4)
@@ -128,9 +128,9 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=50_000)
     parser.add_argument("--trace", action="store_true", help="where it grew; several times slower")
     parser.add_argument("--most-mib", type=float, default=8, help="growth at which this fails")
-    asked = parser.parse_args()
-    grown_bytes = asyncio.run(measure(asked.requests, asked.trace))
-    sys.exit(grown_bytes > asked.most_mib * 2**20)
+    arguments = parser.parse_args()
+    grown_bytes = asyncio.run(measure(arguments.requests, arguments.trace))
+    sys.exit(grown_bytes > arguments.most_mib * 2**20)
 
 
 if __name__ == "__main__":

@@ -86,8 +86,8 @@ async def measured(requests: int) -> tuple[dict[str, list[float]], dict[str, flo
     async with pod(settings) as post:
 
         async def by_http(text: str, wanted: str) -> None:
-            asked = {"text": text, "source_lang": "en", "target_lang": "de"}
-            assert json.loads(await post("/translate", json.dumps(asked).encode()))["translation"] == wanted
+            body = {"text": text, "source_lang": "en", "target_lang": "de"}
+            assert json.loads(await post("/translate", json.dumps(body).encode()))["translation"] == wanted
 
         ways: dict[str, Way] = {"engine": by_engine, "core": by_core, "http": by_http}
         for way in ways.values():
@@ -150,8 +150,8 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--requests", type=int, default=3000, help="of each way")
     options.add_argument("--json", type=Path, help="file for the figures")
-    asked = options.parse_args()
-    took_s, spent_s = uvloop.run(measured(asked.requests))
+    arguments = options.parse_args()
+    took_s, spent_s = uvloop.run(measured(arguments.requests))
     print(f"{'':8}{'processor ms':>14}{'added':>8}{'times':>8}{'median ms':>12}{'added':>8}{'p99 ms':>9}")
     bare_s, bare_median_s = spent_s["engine"], statistics.median(took_s["engine"])
     figures = {}
@@ -165,8 +165,8 @@ def main() -> int:
         )
     added_ms = (spent_s["http"] - bare_s) * 1000
     print(f"HTTP and core together add {added_ms:.2f} ms of processor time; the limit is {LIMIT_MS:g} ms")
-    if asked.json:
-        asked.json.write_text(json.dumps({"ways": figures, "added_ms": added_ms}) + "\n")
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"ways": figures, "added_ms": added_ms}) + "\n")
     return int(added_ms > LIMIT_MS)
 
 

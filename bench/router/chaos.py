@@ -5,8 +5,8 @@
 
 A local cluster, the real operator, two routers, and engines that are scripted or vLLM on the CPU. Each request carries
 a text of its own (vLLM's come again after some minutes), and one answer is right: the text reversed, or its known
-translation, once and whole. A client whose connection breaks before an answer (its router was killed) asks the other
-router, as one of a Service would; those are counted. Exit status 1 where a request was lost or answered wrongly.
+translation, once and whole. A client whose connection breaks before an answer (its router was killed) retries at the
+other router, as one of a Service would; those are counted. Exit status 1 where a request was lost or answered wrongly.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from chaos_engines import Engines, scripted, vllm, work_of
 from chaos_load import Load, Phase
 from chaos_world import OUTAGE_S, ChaosWorld
-from faults.asking import PATH
 from faults.client import Client
 from faults.cluster import local_cluster
 from faults.questions import Question, doubted, mastered, numbered, spoken
+from faults.sending import PATH
 from faults.world import NAME
 
 from dragoman_bench.machine import machine
@@ -51,7 +51,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class Options:
     """What the command line says."""
 
     engine: str
@@ -62,7 +62,7 @@ class Asked:
     directory: Path
 
 
-async def chaos(world: ChaosWorld, asked: Asked, engines: Engines) -> dict[str, Any]:
+async def chaos(world: ChaosWorld, options: Options, engines: Engines) -> dict[str, Any]:
     """All phases, each as long as its share or as what happens in it takes; the figures."""
     await world.create({NAME: {**engines.spec, "replicas": world.replicas}})
     world.start_operator()
@@ -71,7 +71,7 @@ async def chaos(world: ChaosWorld, asked: Asked, engines: Engines) -> dict[str, 
     for at in (0, 1):
         await world.router_ready(at)
     await world.settled()
-    questions, tried = await questions_for(asked, world.ports[0])
+    questions, tried = await questions_for(options, world.ports[0])
     few, many = 1, world.replicas
     steps: list[tuple[str, Callable[[], Awaitable[None]] | None]] = [
         ("calm", None),
@@ -86,13 +86,13 @@ async def chaos(world: ChaosWorld, asked: Asked, engines: Engines) -> dict[str, 
         (f"API gone for {OUTAGE_S:g} s", world.cut_off),
         ("calm again", None),
     ]
-    load = Load(asked.rate, world.ports[:2], questions)
+    load = Load(options.rate, world.ports[:2], questions)
     load.begin(steps[0][0])
     sending = asyncio.create_task(load.run())
     loop = asyncio.get_running_loop()
     try:
         for name, step in steps:
-            until_s = loop.time() + asked.seconds / len(steps)
+            until_s = loop.time() + options.seconds / len(steps)
             if name != steps[0][0]:
                 load.begin(name)
             if step is not None:
@@ -102,18 +102,18 @@ async def chaos(world: ChaosWorld, asked: Asked, engines: Engines) -> dict[str, 
         sending.cancel()
         with suppress(asyncio.CancelledError):
             await sending
-    return figures(asked, engines, load.phases, tried)
+    return figures(options, engines, load.phases, tried)
 
 
-def figures(asked: Asked, engines: Engines, phases: list[Phase], tried: dict[str, int]) -> dict[str, Any]:
+def figures(options: Options, engines: Engines, phases: list[Phase], tried: dict[str, int]) -> dict[str, Any]:
     """What is written down."""
     rows = [phase.row() for phase in phases]
-    journal = journal_of(asked)
+    journal = journal_of(options)
     return {
         "engine": engines.name,
-        "rate": asked.rate,
-        "api": asked.api,
-        "replicas": asked.replicas,
+        "rate": options.rate,
+        "api": options.api,
+        "replicas": options.replicas,
         "sent": sum(row["sent"] for row in rows),
         "lost": sum(row["lost"] for row in rows),
         "wrong": sum(row["wrong"] for row in rows),
@@ -125,9 +125,9 @@ def figures(asked: Asked, engines: Engines, phases: list[Phase], tried: dict[str
     }
 
 
-async def questions_for(asked: Asked, port: int) -> tuple[Iterator[Question], dict[str, int]]:
-    """What to ask without end, and of how many texts that were tried the model knew how many."""
-    if asked.engine == "scripted":
+async def questions_for(options: Options, port: int) -> tuple[Iterator[Question], dict[str, int]]:
+    """Questions without end, and how many texts were tried and known to the model."""
+    if options.engine == "scripted":
         return numbered(), {}
     client = Client()
 
@@ -135,24 +135,24 @@ async def questions_for(asked: Asked, port: int) -> tuple[Iterator[Question], di
         return str(json.loads((await client.post(port, PATH, question.body)).body).get("translation"))
 
     # Phases take longer than they have to: engines need their time to start.
-    count = int(asked.rate * asked.seconds * 2)
+    count = int(options.rate * options.seconds * 2)
     known = await mastered(spoken(), count, answer)
     client.close()
     return itertools.cycle(known), {"texts_tried": count, "texts_known": len(known)}
 
 
-def journal_of(asked: Asked) -> Path:
+def journal_of(options: Options) -> Path:
     """Where scripted engines write what they do."""
-    return asked.directory.resolve() / "journal"
+    return options.directory.resolve() / "journal"
 
 
-async def run(asked: Asked) -> dict[str, Any]:
+async def run(options: Options) -> dict[str, Any]:
     """Bring everything up, run all phases, take it down."""
-    engines = scripted(journal_of(asked)) if asked.engine == "scripted" else vllm()
-    async with local_cluster(asked.directory, asked.api) as (client, line, _):
-        world = ChaosWorld(client, asked.directory, line, engines.step_s, asked.api, asked.replicas)
+    engines = scripted(journal_of(options)) if options.engine == "scripted" else vllm()
+    async with local_cluster(options.directory, options.api) as (client, line, _):
+        world = ChaosWorld(client, options.directory, line, engines.step_s, options.api, options.replicas)
         try:
-            return await chaos(world, asked, engines)
+            return await chaos(world, options, engines)
         finally:
             world.stop()
 
@@ -179,7 +179,7 @@ def main() -> int:
         parser.error("--replicas: at least 2, one of which is taken away")
     usual = {"scripted": (200.0, 4), "vllm": (3.0, 2)}[given.engine]
     with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
-        asked = Asked(
+        options = Options(
             given.engine,
             given.rate or usual[0],
             given.seconds,
@@ -187,8 +187,8 @@ def main() -> int:
             given.replicas or usual[1],
             given.dir or Path(temporary),
         )
-        asked.directory.mkdir(parents=True, exist_ok=True)
-        found = asyncio.run(run(asked))
+        options.directory.mkdir(parents=True, exist_ok=True)
+        found = asyncio.run(run(options))
     print(f"{'phase':36}" + "".join(f"{name:>12}" for name in COLUMNS))
     for row in found["phases"]:
         print(f"{row['phase']:36}" + "".join(f"{row[name]:>12}" for name in COLUMNS))

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from faults.asking import Patience, ask
 from faults.client import Client
 from faults.questions import Question
+from faults.sending import Patience, send
 
 PATIENCE = Patience(attempts=4, waits=False)
 """A caller gives up after four broken connections, each at another router, and at the first refusal."""
@@ -23,7 +23,7 @@ class Phase:
 
     Args:
         wrong: What came, for each that was answered otherwise than once and rightly.
-        reconnected: How often a caller asked another router, because its own was gone.
+        reconnected: Attempts at another router, because the first one was away.
         retried: Requests that a router has sent to more than one replica, refusals included.
     """
 
@@ -59,7 +59,7 @@ class Phase:
 
 
 class Load:
-    """Requests at a steady rate, whatever the answers do."""
+    """Requests at a steady rate, independent of the responses."""
 
     def __init__(self, rate: float, ports: list[int], questions: Iterator[Question]) -> None:
         self._rate = rate
@@ -80,7 +80,7 @@ class Load:
         number, began_s = 0, loop.time()
         try:
             while True:
-                task = asyncio.create_task(self.ask(next(self._questions), number, self.phases[-1]))
+                task = asyncio.create_task(self.send(next(self._questions), number, self.phases[-1]))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
                 number += 1
@@ -93,13 +93,13 @@ class Load:
     def finish(self) -> None:
         """Close the connections, and count what came by them unasked."""
         self._client.close()
-        self.phases[-1].wrong += ["an answer that nobody had asked for"] * self._client.surplus
+        self.phases[-1].wrong += ["an answer without a request"] * self._client.surplus
 
-    async def ask(self, question: Question, number: int, phase: Phase) -> None:
-        """Ask once, as a caller does, and count what comes of it."""
+    async def send(self, question: Question, number: int, phase: Phase) -> None:
+        """Send one request, as a client does, and count its outcome."""
         phase.sent += 1
         ports = [self._ports[(number + turn) % len(self._ports)] for turn in range(len(self._ports))]
-        outcome = await ask(self._client, question, ports, PATIENCE)
+        outcome = await send(self._client, question, ports, PATIENCE)
         phase.reconnected += outcome.reconnected
         phase.retried += outcome.resent
         if outcome.lost:

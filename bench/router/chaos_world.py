@@ -132,7 +132,7 @@ class ChaosWorld(World):
         await self.scale(self.replicas)
 
     async def cut_off(self) -> None:
-        """Nobody of ours reaches the API for a while."""
+        """Operator and routers are cut off from the API for a while."""
         self.line.cut()
         await asyncio.sleep(OUTAGE_S)
         self.line.whole = True

@@ -48,7 +48,7 @@ def times_us(action: Callable[[int], object], count: int) -> list[float]:
     return found
 
 
-def told(name: str, times: list[float]) -> None:
+def report(name: str, times: list[float]) -> None:
     """One line of figures."""
     ordered = sorted(times)
     print(
@@ -87,11 +87,11 @@ async def main() -> None:
     def change(at: int) -> None:
         sink.put(slice_of(at % DEPLOYMENTS, leaving="3"))
 
-    told("decision, pair seen before", times_us(decide, 20_000))
+    report("decision, pair seen before", times_us(decide, 20_000))
     for backend, endpoint in picked:
         backend.release(endpoint)
-    told("finding a pair never seen before", times_us(decide_anew, 3_000))
-    told("an EndpointSlice's change, until it decides", times_us(change, 2_000))
+    report("finding a pair never seen before", times_us(decide_anew, 3_000))
+    report("an EndpointSlice's change, until it decides", times_us(change, 2_000))
     assert all(backend.open_count == REPLICAS - 1 for backend in fleet.backends.values())
 
 

@@ -4,8 +4,8 @@
 
 Needs wrk, nginx and haproxy on PATH, and at least two cores: the proxy has core 1 to itself, the upstream core 0, the
 load core 2 or, where there is none, core 0 too. The upstream answers at once. Two measurements each round: as many
-requests as 32 connections can have (wrk), and a fixed rate whatever the answers do, so that a stall meets all that
-come in it, against the same without a proxy just before. The proxies take turns at being first; what is told is the
+requests as 32 connections can have (wrk), and a fixed rate independent of the responses, so that a stall meets all that
+come in it, against the same without a proxy just before. The proxies take turns at being first; the result is the
 median of many short rounds, so that what else the machine does in one of them says nothing.
 """
 
@@ -75,7 +75,7 @@ class Client(asyncio.Protocol):
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
 
     def send(self, request: bytes) -> None:
-        """Ask once."""
+        """Send one request."""
         self._sent_s = time.perf_counter()
         self._parser = httptools.HttpResponseParser(self)
         self._transport.write(request)
@@ -95,7 +95,7 @@ async def fixed_rate(
 ) -> tuple[list[float], int]:
     """Seconds of each request of a Poisson stream, and how many failed."""
     loop, chance = asyncio.get_running_loop(), random.Random(seed)
-    # A look for garbage takes milliseconds here, and would be told as the proxy's.
+    # A garbage collection takes milliseconds here, and would count as the proxy's.
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -146,12 +146,12 @@ def wrk(port: int, seconds: int, script: Path) -> float:
         RuntimeError: Some did not.
     """
     command = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", "-c32", f"-d{seconds}s", "-s", str(script)]
-    told = subprocess.run(
+    ended = subprocess.run(
         [*command, f"http://127.0.0.1:{port}{PATH}"], capture_output=True, text=True, check=True
     )
-    lines = told.stdout.splitlines()
-    if "Non-2xx" in told.stdout:
-        raise RuntimeError(told.stdout)
+    lines = ended.stdout.splitlines()
+    if "Non-2xx" in ended.stdout:
+        raise RuntimeError(ended.stdout)
     return float(next(line for line in lines if line.startswith("Requests/sec")).split()[1])
 
 
@@ -247,7 +247,7 @@ def main() -> int:
     parser.add_argument("--vllm-router", type=Path, help="its program; left out where not given")
     parser.add_argument("--litellm", type=Path, help="its program; left out where not given")
     parser.add_argument("--json", type=Path, help="write every figure here")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     os.sched_setaffinity(0, {int(LOAD_CORE)})
     one, two, *ports = (free_port() for _ in range(11))
     with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
@@ -262,24 +262,24 @@ def main() -> int:
             )
             compared.append(proxies.nginx(directory, (one, two), ports[2]))
             compared.append(proxies.haproxy(directory, (one, two), ports[3]))
-            if asked.vllm_router:
+            if arguments.vllm_router:
                 compared.append(
-                    proxies.vllm_router(directory, (one, two), ports[4], asked.vllm_router, ports[5])
+                    proxies.vllm_router(directory, (one, two), ports[4], arguments.vllm_router, ports[5])
                 )
-            if asked.litellm:
-                compared.append(proxies.litellm(directory, (one, two), ports[6], asked.litellm))
+            if arguments.litellm:
+                compared.append(proxies.litellm(directory, (one, two), ports[6], arguments.litellm))
             for proxy in compared:
                 proxies.await_ready(proxy.port, PATH, BODY.encode(), HEADERS)
             rows: list[dict[str, Any]] = []
-            for number in range(asked.rounds):
-                rows += one_round(number, compared, one, asked.seconds, directory / "post.lua")
+            for number in range(arguments.rounds):
+                rows += one_round(number, compared, one, arguments.seconds, directory / "post.lua")
         finally:
             stop_all([served, *(proxy.process for proxy in compared)])
     text = table(rows, compared)
     print(text)
-    if asked.json:
+    if arguments.json:
         machine = {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()}
-        asked.json.write_text(
+        arguments.json.write_text(
             json.dumps({"machine": machine, "rounds": rows, "table": text}, indent=1) + "\n"
         )
     return 0

@@ -160,14 +160,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=8000, help="texts for each line")
     parser.add_argument("--patience", type=float, nargs="*", default=[0.01, 0.05, 0.2])
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     print(
         "| load, policy | mean s | p50 | p95 | p99 | short p50 | short p99 | long p50 | long p99 | longest |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for load_ratio in (0.5, 0.7, 0.85, 0.95, 1.05):
-        texts = arrivals(load_ratio, asked.count)
-        for patience in (None, *asked.patience):
+        texts = arrivals(load_ratio, arguments.count)
+        for patience in (None, *arguments.patience):
             name = "fcfs" if patience is None else f"shortest, {patience:g} s a token"
             done, _, _ = run(Policy(patience), texts)
             print(latency_line(f"{load_ratio:.0%}, {name}", done), flush=True)
@@ -175,7 +175,7 @@ def main() -> None:
     print("| load, queue, refuse late | translated | refused | late | tokens translated a second | p99 s |")
     print("|---|---|---|---|---|---|")
     for load_ratio, queued in ((0.95, 2000), (1.2, 128), (1.2, 2000), (2.0, 128), (2.0, 2000)):
-        texts = arrivals(load_ratio, asked.count)
+        texts = arrivals(load_ratio, arguments.count)
         for deadline_aware in (False, True):
             done, ends, took_s = run(Policy(None, deadline_aware, 30.0, queued), texts)
             share = {name: f"{count / len(texts):.0%}" for name, count in ends.items()}

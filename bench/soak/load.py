@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
-from faults.asking import PATH, Outcome, Patience, ask
 from faults.client import BrokenError, Client, GarbledError
 from faults.questions import Question, lengthened
+from faults.sending import PATH, Outcome, Patience, send
 
 LONGEST_WORDS = 25
 """By which a steady request's text is longer than the shortest."""
@@ -32,7 +32,7 @@ class Trouble:
         at_s: When it was sent.
         took_s: Until it was given up.
         load: `steady`, `burst` or `slow reader`.
-        way: Its attempts; see `faults.asking.Outcome`.
+        way: Its attempts; see `faults.sending.Outcome`.
     """
 
     at_s: float
@@ -111,7 +111,7 @@ class Load:
         return len(self._tasks)
 
     async def send(self, rate: float, seconds: float, load: str) -> None:
-        """Send at a steady rate for some time, whatever the answers do; fewer where this process gets no CPU."""
+        """Send at a steady rate for some time, independent of the responses; fewer where this process gets no CPU."""
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         for number in range(int(rate * seconds)):
@@ -153,13 +153,13 @@ class Load:
     async def _one(self, question: Question, load: str) -> None:
         at_s = self.now_s
         self.counts.sent += 1
-        self._count(await ask(self._client, question, self._order(), PATIENCE), at_s, load)
+        self._count(await send(self._client, question, self._order(), PATIENCE), at_s, load)
 
     async def _slow(self, question: Question, stall_s: float) -> None:
         at_s = self.now_s
         self.counts.sent += 1
         patience = Patience(PATIENCE.seconds + stall_s, PATIENCE.attempt_s + stall_s)
-        outcome = await ask(self._client, question, self._order(), patience, stall_s=stall_s)
+        outcome = await send(self._client, question, self._order(), patience, stall_s=stall_s)
         if outcome.cut:
             self.counts.slow_cut += 1
         else:

@@ -94,8 +94,8 @@ def specs(rate: float, prometheus: Prometheus | None) -> dict[str, dict[str, Any
             "autoscaling": scaling,
         }
 
-    asked = scaling if prometheus is None else {**scaling, "prometheus": {"url": prometheus.url}}
-    return {DIRECT: spec("de", scaling), BY_PROMETHEUS: spec("fr", asked)}
+    measured = scaling if prometheus is None else {**scaling, "prometheus": {"url": prometheus.url}}
+    return {DIRECT: spec("de", scaling), BY_PROMETHEUS: spec("fr", measured)}
 
 
 class Soak:

@@ -27,7 +27,7 @@ from dragoman_bench.prompting import COUNTING_TEMPLATE
 from dragoman_bench.shapes import SHAPES
 from dragoman_tune.server import free_port
 
-LOOK_EVERY_S = 0.1
+POLL_S = 0.1
 END_S = 60
 
 
@@ -57,7 +57,7 @@ def start(model: Path, cache: Path, device: str) -> dict[str, Any]:
                     raise RuntimeError(log.read()[-1000:].decode(errors="replace"))
                 if phase := _phase(port):
                     phases.setdefault(phase, round(time.monotonic() - began_s, 1))
-                time.sleep(LOOK_EVERY_S)
+                time.sleep(POLL_S)
         finally:
             pod.terminate()
             pod.wait(END_S)
@@ -84,14 +84,14 @@ def main() -> int:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--tokenizer", type=Path, default=Path("examples/demo-model"))
     parser.add_argument("--json", type=Path, help="write every figure here")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="start-") as temporary:
         model = Path(temporary) / "model"
-        write_checkpoint(model, SHAPES[asked.shape], asked.tokenizer, asked.device)
-        for number in range(asked.rounds):
+        write_checkpoint(model, SHAPES[arguments.shape], arguments.tokenizer, arguments.device)
+        for number in range(arguments.rounds):
             for caches in ("cold", "warm", "warm"):
-                row = start(model, Path(temporary) / f"cache-{number}", asked.device)
+                row = start(model, Path(temporary) / f"cache-{number}", arguments.device)
                 rows.append({"round": number, "caches": caches, **row})
                 print(json.dumps(rows[-1]), flush=True)
     cold, warm = (
@@ -99,9 +99,9 @@ def main() -> int:
         for caches in ("cold", "warm")
     )
     print(f"cold {cold:.1f} s, warm {warm:.1f} s: {warm / cold:.2f}")
-    if asked.json:
-        told = {"machine": machine(GPU() if asked.device == "cuda" else None), "shape": asked.shape}
-        asked.json.write_text(json.dumps({**told, "starts": rows}, indent=1) + "\n", encoding="utf-8")
+    if arguments.json:
+        head = {"machine": machine(GPU() if arguments.device == "cuda" else None), "shape": arguments.shape}
+        arguments.json.write_text(json.dumps({**head, "starts": rows}, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

@@ -68,7 +68,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
     if (arguments.model is None) != (arguments.requests is None):
         raise BenchError(
-            "--model needs --requests, a sample of what to ask it; without both, --shape makes a model"
+            "--model needs --requests, a sample of requests; without both, --shape makes a model"
         )
     grid = grid_arms(SEQUENCES, TOKENS)
     usual: dict[str, Sequence[Arm]] = {"ladder": LADDER, "compare": PEERS, "grid": grid}

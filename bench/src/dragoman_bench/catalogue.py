@@ -1,4 +1,4 @@
-"""The arms by name: how each is started, how it is asked, and what the seeds say of it."""
+"""The arms by name: how each is started and loaded, and what is published of it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ MODEL_NAME = "bench"
 """What `vllm serve` calls the model."""
 
 
-class Asking(Enum):
+class Interface(Enum):
     """How an arm is given its load."""
 
     TRANSLATE = auto()
     """`POST /translate`."""
     COMPLETIONS = auto()
     """`POST /v1/completions`, the prompt put into words by the client."""
-    INSIDE = auto()
-    """It loads itself, told by `POST /run`."""
+    INTERNAL = auto()
+    """It loads itself, started by `POST /run`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Arm:
     name: str
     title: str
     published: str
-    asking: Asking
+    interface: Interface
     ready_path: str
     engines: int
     metrics: bool
@@ -132,7 +132,7 @@ LADDER = (
         "b0-queues",
         "B0 multiprocessing, one worker",
         "2.2 req/s uniform, 1.1 variable; 11.3 s",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         False,
@@ -142,7 +142,7 @@ LADDER = (
         "b1-two-workers",
         "B1 two workers on one GPU",
         "2.0 req/s (−9%)",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         2,
         False,
@@ -152,7 +152,7 @@ LADDER = (
         "b2-static-batch",
         "B2 static batches, 16 / 50 ms",
         "5.9 req/s (+168%)",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         False,
@@ -162,7 +162,7 @@ LADDER = (
         "b3-async-64",
         "B3 AsyncLLM, 64 / 16384",
         "15.0 req/s uniform",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         True,
@@ -172,7 +172,7 @@ LADDER = (
         "b3-async-16",
         "B3 AsyncLLM, 16 / 8192",
         "3.5 req/s variable",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         True,
@@ -182,7 +182,7 @@ LADDER = (
         "final",
         "Final: the pod, 16 / 8192",
         "10.7 req/s (+386%); 16.4 in production",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         True,
@@ -192,7 +192,7 @@ LADDER = (
         "sized",
         "The pod, sized to the load: 512 / 8192",
         "",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         True,
@@ -204,12 +204,12 @@ LADDER = (
 _SERVING: dict[str, Any] = {"max_num_seqs": 512, "max_num_batched_tokens": 8192}
 
 PEERS = (
-    Arm("pod", "our pod", "", Asking.TRANSLATE, "/readyz", 1, True, _pod(**_SERVING)),
+    Arm("pod", "our pod", "", Interface.TRANSLATE, "/readyz", 1, True, _pod(**_SERVING)),
     Arm(
         "vllm-serve",
         "vllm serve, /v1/completions",
         "",
-        Asking.COMPLETIONS,
+        Interface.COMPLETIONS,
         "/health",
         1,
         True,
@@ -219,7 +219,7 @@ PEERS = (
         "async-llm",
         "AsyncLLM alone, on uvloop",
         "",
-        Asking.INSIDE,
+        Interface.INTERNAL,
         "/readyz",
         1,
         True,
@@ -229,7 +229,7 @@ PEERS = (
         "offline",
         "LLM.generate, offline",
         "",
-        Asking.INSIDE,
+        Interface.INTERNAL,
         "/readyz",
         1,
         True,
@@ -243,7 +243,7 @@ BY_NAME_ALONE = (
         "routed",
         "our pod, through the router",
         "",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/languages",
         1,
         False,

@@ -1,4 +1,4 @@
-"""`dragoman bench compare`: all arms up at once, asked in turn, several times.
+"""`dragoman bench compare`: all arms up at once, measured in turn, several times.
 
 Repetitions are interleaved, and each has prompts of its own, the same for every arm: what drifts on the machine
 drifts for all, and no arm finds in its prefix cache what another did not.

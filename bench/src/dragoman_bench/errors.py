@@ -10,11 +10,11 @@ class BenchError(MeasureError):
 
 
 class NoGPUError(BenchError):
-    """A GPU was asked for and there is none."""
+    """`--device cuda` without a GPU."""
 
 
 class TooLittleMemoryError(BenchError):
-    """The GPU has less free memory than an arm will ask for."""
+    """The GPU has less free memory than an arm needs."""
 
 
 class VocabularyError(BenchError):

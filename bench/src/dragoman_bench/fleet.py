@@ -64,7 +64,7 @@ class Bench:
         """
         point = await measure(arm, server, self.plan, self.prompting, kind, in_flight, pace, seed, self.gpu)
         self.results.point(arm, point)
-        self.say(f"{arm.name}: {told(point)}")
+        self.say(f"{arm.name}: {point_line(point)}")
 
     def failed(self, arm: Arm, error: MeasureError) -> None:
         """Note that an arm has failed; the others go on."""
@@ -146,7 +146,7 @@ async def warm_up(bench: Bench, arm: Arm, servers: dict[str, Server], in_flight:
         bench.failed(arm, error)
 
 
-def told(point: dict[str, object]) -> str:
+def point_line(point: dict[str, object]) -> str:
     """A point in a line."""
     p95 = point["p95_s"]
     parts = [

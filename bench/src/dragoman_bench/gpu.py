@@ -24,7 +24,7 @@ IDLE_BELOW_RATIO = 0.2
 
 @dataclass(frozen=True)
 class Reading:
-    """One look at the GPU: when (monotonic), how busy (0 to 1), how much memory is in use, by whomever."""
+    """One reading of the GPU: when (monotonic), how busy (0 to 1), how much memory is in use, by any process."""
 
     at_s: float
     busy_ratio: float
@@ -133,7 +133,7 @@ class GPU:
         free, total = self.total_bytes - self.used_bytes, self.total_bytes
         if free < share * total:
             raise TooLittleMemoryError(
-                f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {self.name} and {share:.0%} are asked for: "
+                f"{free / 1e9:.1f} of {total / 1e9:.1f} GB are free on {self.name} and {share:.0%} are required: "
                 "end what uses the GPU, or lower --gpu-memory-utilization"
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dragoman_bench.catalogue import Arm, Asking, pod_command
+from dragoman_bench.catalogue import Arm, Interface, pod_command
 from dragoman_tune.search import Policy, Setting, Stop, Trial, best, decide
 
 SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -66,7 +66,7 @@ def replay(grid: Mapping[Setting, Trial], policy: Policy) -> Replay:
     """What the tuner would have found, and after how many trials.
 
     Args:
-        grid: Figures by setting; one that it asks for and that is not there counts as failed.
+        grid: Figures by setting; a missing one counts as failed.
         policy: The tuner's.
     """
     trials: list[Trial] = []
@@ -82,7 +82,7 @@ def _pod(setting: Setting) -> Arm:
         f"pod-{setting.max_num_seqs}-{setting.max_num_batched_tokens}",
         f"{setting.max_num_seqs} / {setting.max_num_batched_tokens}",
         "",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         True,

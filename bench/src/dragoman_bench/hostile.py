@@ -10,7 +10,7 @@ GOOD = b'{"text":"x","source_lang":"en","target_lang":"de"}'
 
 
 def post(body: bytes, path: bytes = b"/translate", headers: bytes = b"", length: int | None = None) -> bytes:
-    """A request; `headers` end with a line end, `length` is told instead of the body's own."""
+    """A request; `headers` end with a line end, `length` replaces the body's own."""
     size = len(body) if length is None else length
     return b"POST %s HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n%s\r\n%s" % (path, size, headers, body)
 
@@ -68,7 +68,7 @@ def hostile(chance: random.Random) -> bytes:
 
 
 def hostile_form(chance: random.Random, junk: bytes) -> bytes:
-    """A form with a file that is broken, endless, mislabelled, or asks for what nobody serves."""
+    """A form with a file that is broken, endless, mislabelled, or names a pair that is not served."""
     part = b'--b\r\ncontent-disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
     bodies = [
         part % (b"file", b'; filename="a.txt"', junk) + b"--b--",

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 COLOURS = ("#7f7f7f", "#bcbcbc", "#d98200", "#0072b2", "#56b4e9", "#c1272d", "#009e73")
-"""Told apart by the colour-blind too."""
+"""Distinct for the colour-blind too."""
 
 TIMELINE_IN_FLIGHT = 25
 """The load that the seeds show GPU utilisation at."""

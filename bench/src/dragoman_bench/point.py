@@ -9,13 +9,13 @@ from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import MODEL_NAME, Arm, Asking
+from dragoman_bench.catalogue import MODEL_NAME, Arm, Interface
 from dragoman_bench.gpu import GPU, summary
 from dragoman_bench.loads import stream
 from dragoman_bench.plan import Plan
 from dragoman_bench.prompting import Prompting
 from dragoman_tune.client import connections, post, translate
-from dragoman_tune.closed_loop import Ask, Pace, closed_loop
+from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.errors import MetricsError, ServerError
 from dragoman_tune.figures import Figures, figures
 from dragoman_tune.request import Answer, Request
@@ -72,15 +72,15 @@ async def measure(
                 with suppress(MetricsError):
                     observed.scrapes.append(await scrape(session, server.url))
 
-        if arm.asking is Asking.INSIDE:
-            told, span = await _inside(session, server, plan, kind, in_flight, pace, seed, mark)
+        if arm.interface is Interface.INTERNAL:
+            measured, span = await _inside(session, server, plan, kind, in_flight, pace, seed, mark)
         else:
-            ask = _asking(arm, session, server, prompting)
+            send = _sender(arm, session, server, prompting)
             requests = stream(
                 kind, str(plan.model), None if plan.requests is None else str(plan.requests), seed
             )
-            window = await closed_loop(ask, requests, in_flight, pace, ended=server.ended, mark=mark)
-            told, span = figures(window), (window.began_s, window.ended_s)
+            window = await closed_loop(send, requests, in_flight, pace, ended=server.ended, mark=mark)
+            measured, span = figures(window), (window.began_s, window.ended_s)
     times = between(*observed.scrapes[:2]) if len(observed.scrapes) > 1 else None
     busy = summary(gpu.readings, *span) if gpu is not None else None
     cores = observed.cores()
@@ -88,7 +88,7 @@ async def measure(
         "load": kind,
         "in_flight": in_flight,
         "seed": seed,
-        **_merged(told, times),
+        **_merged(measured, times),
         "gpu": None if busy is None else asdict(busy),
         "host_memory_bytes": observed.host_bytes,
         "front_end_cores": None if cores is None else cores[0],
@@ -96,9 +96,9 @@ async def measure(
     }
 
 
-def _merged(told: Figures, times: EngineTimes | None) -> dict[str, Any]:
+def _merged(measured: Figures, times: EngineTimes | None) -> dict[str, Any]:
     """The caller's figures, with what only the engine knows."""
-    merged = asdict(told)
+    merged = asdict(measured)
     merged["first_token_s"] = merged["per_output_token_s"] = None
     if times is not None:
         merged["first_token_s"] = times.first_token_s
@@ -108,7 +108,7 @@ def _merged(told: Figures, times: EngineTimes | None) -> dict[str, Any]:
     return merged
 
 
-def _asking(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Ask:
+def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Send:
     async def by_translate(request: Request) -> Answer:
         return await translate(session, server.url, request)
 
@@ -121,7 +121,7 @@ def _asking(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting:
         }
         return await post(session, f"{server.url}/v1/completions", body)
 
-    return by_translate if arm.asking is Asking.TRANSLATE else by_completions
+    return by_translate if arm.interface is Interface.TRANSLATE else by_completions
 
 
 async def _inside(
@@ -149,9 +149,9 @@ async def _inside(
         async with session.post(f"{server.url}/run", json=body, timeout=limit_s) as answer:
             if answer.status != 200:
                 raise ServerError(server.ended() or f"{server.name} could not run its load: {answer.status}")
-            told = Figures(**await answer.json())
+            measured = Figures(**await answer.json())
     except (aiohttp.ClientError, TimeoutError) as error:
         raise ServerError(server.ended() or f"{server.name}: {type(error).__name__}: {error}") from error
     ended_s = time.monotonic()
     await mark()
-    return told, (began_s, ended_s)
+    return measured, (began_s, ended_s)

@@ -140,10 +140,10 @@ def grid_table(document: dict[str, Any]) -> str:
         ]
         head = ("sequences", *(f"{step} tokens a step" for step in steps))
         parts.append(f"{kind}, {in_flight} in flight: req/s (p95)\n\n{table(head, rows)}")
-        told = replay(grid, Policy(document["slo_p95_s"], in_flight))
+        tuned = replay(grid, Policy(document["slo_p95_s"], in_flight))
         parts.append(
-            f"The tuner: {told.trials} of {told.grid} settings tried, {_setting(told.found)} found, "
-            f"{shown(told.ratio, '{:.3f}')} of the best, which is {_setting(told.best)}. {told.why}."
+            f"The tuner: {tuned.trials} of {tuned.grid} settings tried, {_setting(tuned.found)} found, "
+            f"{shown(tuned.ratio, '{:.3f}')} of the best, which is {_setting(tuned.best)}. {tuned.why}."
         )
     return "\n\n".join(parts + _failures(document))
 
@@ -178,7 +178,7 @@ def _failures(document: dict[str, Any]) -> list[str]:
 
 
 def shown(value: float | None, pattern: str, scale: float = 1.0) -> str:
-    """A figure, or a dash where nothing tells."""
+    """A figure, or a dash where it is unknown."""
     return "–" if value is None else pattern.format(value * scale)
 
 

@@ -1,4 +1,4 @@
-"""Models by their shape: what a benchmark of speed needs of a model whose weights nobody has at hand."""
+"""Models by their shape: what a benchmark of speed needs of a model without its weights."""
 
 from __future__ import annotations
 

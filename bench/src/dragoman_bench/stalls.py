@@ -1,4 +1,4 @@
-"""How long an event loop stood still at most, told from one process to another through a file."""
+"""How long an event loop stood still at most, shared between processes through a file."""
 
 from __future__ import annotations
 

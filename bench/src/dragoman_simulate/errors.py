@@ -23,7 +23,7 @@ class SpeedTableError(SimulateError):
 
 
 class MissingPlotterError(SimulateError):
-    """A plot was asked for and matplotlib is not installed."""
+    """`--plot` without matplotlib."""
 
     def __init__(self) -> None:
         super().__init__("--plot needs matplotlib: install dragoman-bench")

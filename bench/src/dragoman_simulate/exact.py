@@ -66,7 +66,7 @@ class ExactFleet:
         self.replica_seconds = 0.0
 
     def resize(self, desired: int, now_s: float) -> None:
-        """Ask for `desired` replicas; the youngest starting and then the least loaded ones leave."""
+        """Set the desired replicas; the youngest starting and then the least loaded ones are removed."""
         self.desired = desired
         while len(self._ready) + len(self._starting) < desired:
             self._starting.append(now_s + self._limits.start_up_s)
@@ -100,7 +100,7 @@ class ExactFleet:
         return View(now_s, self.desired, ready, len(self._starting), held, None if blind else self._metrics())
 
     def close(self, now_s: float) -> None:
-        """End the replay: whoever has no seat yet has waited until now."""
+        """End the replay: requests without a seat have waited until now."""
         queues = [replica.queue for replica in (*self._ready, *self._draining)]
         for came_s, _tokens in (request for queue in (*queues, self._held) for request in queue):
             self.waits.add(1.0, now_s - came_s, now_s - came_s)

@@ -90,7 +90,7 @@ class Fleet:
         return sum(count for _, count, _ in self._held)
 
     def resize(self, desired: int, now_s: float) -> None:
-        """Ask for `desired` replicas: new ones start, the youngest starting and then the least busy ones leave."""
+        """Set the desired replicas: new ones start, the youngest starting and then the least busy ones are removed."""
         self.desired = desired
         missing = desired - self.ready - self.pending
         if missing > 0:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = {"dragoman": "#c1272d", "hpa": "#0072b2", "keda": "#a0a0a0", "kpa": "#d98200", "llm-d": "#009e73"}
-"""Told apart by the colour-blind too; ours is the one that stands out."""
+"""Distinct for the colour-blind too; ours is the one that stands out."""
 
 COLUMNS = 4
 SMOOTH_S = 30

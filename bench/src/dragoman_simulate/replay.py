@@ -23,7 +23,7 @@ class Pods(Protocol):
     replica_seconds: float
 
     def resize(self, desired: int, now_s: float) -> None:
-        """Ask for this many replicas."""
+        """Set the desired number of replicas."""
 
     def step(self, now_s: float, count: float, source_tokens: float, target_tokens: float) -> None:
         """Let one second pass."""
@@ -53,8 +53,8 @@ class Outcome:
         replica_hours: Ready, starting and draining replicas over time: what is paid for.
         over_target_share: Share of requests that waited longer than the target, 0 to 1.
         wait_p50_s, wait_p95_s, wait_p99_s: Wait from arrival to the begin of generation.
-        changes_per_hour: Times that the number of replicas asked for became another, per hour.
-        replicas_max: Most replicas asked for.
+        changes_per_hour: Changes of the desired number of replicas, per hour.
+        replicas_max: Maximum of desired replicas.
         shrunk_blind: Replicas that were taken away while metrics were out.
         requests: Requests in the trace.
     """
@@ -110,7 +110,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
 def fluid(trace: Trace, policy: Policy, limits: Limits, speed: SpeedTable) -> Outcome:
     """Replay on the fluid fleet.
 
-    It begins with the replicas that the trace's first minute asks for, loaded as that minute loads them, so that
+    It begins with the replicas that the trace's first minute needs, loaded as that minute loads them, so that
     no policy is judged on a cold start.
     """
     minute = slice(0, min(60, trace.duration_s))

@@ -56,7 +56,7 @@ class View:
 
     Attributes:
         now_s: Seconds since the replay began.
-        desired: Replicas last asked for.
+        desired: Replicas last desired.
         ready: Replicas that serve.
         pending: Replicas that start.
         held: Requests that wait at the router because no replica is ready.
@@ -81,7 +81,7 @@ class Limits:
         max_num_seqs: Sequences that one replica runs at once.
         target_concurrency: Running and waiting requests that one replica should have.
         target_wait_s: Wait that a request should not exceed.
-        start_up_s: Time from asking for a replica to its first request.
+        start_up_s: Time from the creation of a replica to its first request.
         kv_cache_tokens: Tokens that one replica's KV cache holds.
         idle_s: Silence after which those policies that can go to zero do so, where they have no figure of
             their own.

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Waits:
-    """Collects waits of cohorts; asked once, at the end."""
+    """Collects waits of cohorts; evaluated once, at the end."""
 
     def __init__(self) -> None:
         self._none = 0.0

@@ -1,4 +1,4 @@
-"""Asks a pod over HTTP: `POST /translate`, in its own dialect."""
+"""Sends translations to a pod: `POST /translate`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def translate(session: aiohttp.ClientSession, url: str, request: Request) -> Answer:
-    """Ask a pod for one translation."""
+    """One translation by a pod."""
     body = {
         "text": request.text,
         "source_lang": request.source_lang,

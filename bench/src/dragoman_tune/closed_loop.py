@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from dragoman_tune.errors import ServerError
 from dragoman_tune.request import Answer, Request
 
-LOOK_EVERY_S = 0.25
-"""How often the loop looks whether the server still runs."""
+CHECK_S = 0.25
+"""Interval at which the loop checks whether the server runs."""
 
 AFTER_FAILURE_S = 0.1
-"""A pause after a failed request: a server that refuses at once must not be asked in a tight loop."""
+"""A pause after a failed request: a server that refuses at once must not get requests in a tight loop."""
 
-Ask = Callable[[Request], Awaitable[Answer]]
+Send = Callable[[Request], Awaitable[Answer]]
 """Sends one request; failures are answers with an error, and only a bug raises."""
 
 Watch = Callable[[], str | None]
@@ -77,7 +77,7 @@ async def nothing() -> None:
 
 
 async def closed_loop(
-    ask: Ask,
+    send: Send,
     requests: Iterator[Request],
     in_flight: int,
     pace: Pace,
@@ -101,7 +101,7 @@ async def closed_loop(
         while not stopping:
             request = next(requests)
             began_s = time.monotonic()
-            answer = await ask(request)
+            answer = await send(request)
             samples.append(Sample(began_s, time.monotonic(), request.output_tokens, answer))
             if first:
                 first = False
@@ -142,10 +142,10 @@ async def _until(
             if task.done():
                 task.result()
         if event is None:
-            await asyncio.sleep(min(LOOK_EVERY_S, left_s))
+            await asyncio.sleep(min(CHECK_S, left_s))
             continue
         try:
-            async with asyncio.timeout(min(LOOK_EVERY_S, left_s)):
+            async with asyncio.timeout(min(CHECK_S, left_s)):
                 await event.wait()
             return
         except TimeoutError:

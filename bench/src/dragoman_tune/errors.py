@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MeasureError(Exception):
-    """The root: a sentence for whoever runs the measurement."""
+    """The root: a sentence for the command line."""
 
 
 class RequestsFileError(MeasureError):
@@ -12,7 +12,7 @@ class RequestsFileError(MeasureError):
 
 
 class MetricsError(MeasureError):
-    """A running deployment's metrics do not tell what is needed."""
+    """A running deployment's metrics lack what is needed."""
 
 
 class ServerError(MeasureError):

@@ -1,4 +1,4 @@
-"""From a window of samples to the figures that are told about it."""
+"""Statistics of a window of samples."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dragoman_tune.closed_loop import Window
 
 @dataclass(frozen=True)
 class Figures:
-    """What a window showed; times in seconds, None where nothing tells.
+    """What a window showed; times in seconds, None where unknown.
 
     Quantiles are of all requests: one that failed is later than any that was answered, or a server that refuses at
-    once what it cannot hold would look quick. None where the quantile is such a one.
+    once what it cannot hold would seem fast. None where the quantile is such a one.
 
     Args:
         requests_per_s: Answered without error, over the window.

@@ -1,4 +1,4 @@
-"""What a load asks, and what comes back, in the terms of no server."""
+"""Requests of a load, and their responses, independent of the server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Request:
-    """One translation to ask for.
+    """One translation to request.
 
     Args:
         text: Not empty.

@@ -1,4 +1,4 @@
-"""Reads a server's Prometheus metrics: vLLM's own histograms tell what a caller cannot see.
+"""Reads a server's Prometheus metrics: vLLM's own histograms have what a client cannot see.
 
 Source: https://docs.vllm.ai/en/latest/usage/metrics/
 """
@@ -13,7 +13,7 @@ import aiohttp
 from dragoman_tune.errors import MetricsError
 
 WITHIN_S = 5.0
-"""A server that is too busy to tell its metrics must not hold up the measurement."""
+"""A server that is too busy to report metrics must not delay the measurement."""
 
 Scrape = Mapping[str, float]
 """Values by metric name, summed over labels; buckets are left out."""
@@ -21,7 +21,7 @@ Scrape = Mapping[str, float]
 
 @dataclass(frozen=True)
 class EngineTimes:
-    """Means over all requests that ended between two scrapes, in seconds; None where nothing tells.
+    """Means over all requests that ended between two scrapes, in seconds; None where unknown.
 
     Args:
         first_token_s: Time to first token.

@@ -46,15 +46,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is looked for.
+    """The goal of a sweep.
 
     Args:
         slo_p95_s: Longest 95th percentile that is still good.
-        in_flight: Requests at all times; sequences beyond them can serve nobody.
+        in_flight: Requests at all times; sequences beyond them stay idle.
         first_tokens: Tokens per step while sequences are tuned.
         least_tokens: Fewest to try.
         most_tokens: Most to try.
-        pays_ratio: Gain in throughput that is worth another step; below it, noise looks like gain.
+        pays_ratio: Gain in throughput that is worth another step; below it, noise is mistaken for gain.
         patience: Steps in a row that do not pay before the sweep of sequences stops.
         same_ratio: Throughputs this close count as equal, and the smaller setting wins: it needs less memory
             and its batches are shorter.

@@ -1,4 +1,4 @@
-"""Servers under test: started as processes in a session of their own, and gone without a trace afterwards."""
+"""Servers under test: started as processes in a session of their own, and removed with all their processes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def running(server: Server, deadline_s: float) -> AsyncIterator[Server]:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
+    """A loopback port without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 

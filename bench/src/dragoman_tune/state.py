@@ -16,14 +16,14 @@ from dragoman_tune.search import Setting, Trial
 TRIALS = "trials.jsonl"
 
 
-def fingerprint(requests: Sequence[Request], **told: Any) -> str:
+def fingerprint(requests: Sequence[Request], **settings: Any) -> str:
     """What trials must have in common to be compared.
 
     Args:
         requests: The sample.
-        told: Everything else that decides what is measured; JSON-serialisable.
+        settings: Everything else that decides what is measured; JSON-serialisable.
     """
-    document = json.dumps([[asdict(one) for one in requests], told], sort_keys=True)
+    document = json.dumps([[asdict(one) for one in requests], settings], sort_keys=True)
     return hashlib.sha256(document.encode()).hexdigest()[:16]
 
 

@@ -64,15 +64,25 @@ async def measured(setting: Setting, pods: Pods, workload: Workload) -> Trial:
     try:
         async with running(server, pods.start_s), connections() as session:
 
-            async def ask(request: Request) -> Answer:
+            async def send(request: Request) -> Answer:
                 return await translate(session, server.url, request)
 
             in_flight = workload.in_flight
-            await closed_loop(ask, repeated(workload.requests, 1), in_flight, WARM_UP, ended=server.ended)
+            await closed_loop(send, repeated(workload.requests, 1), in_flight, WARM_UP, ended=server.ended)
             requests = repeated(workload.requests, 2)
-            window = await closed_loop(ask, requests, in_flight, workload.pace, ended=server.ended)
+            window = await closed_loop(send, requests, in_flight, workload.pace, ended=server.ended)
     except ServerError as error:
         return Trial(setting, 0.0, None, str(error))
-    told = figures(window)
-    failed = None if told.answered else f"no request was answered: {told.errors or 'the window is too short'}"
-    return Trial(setting, told.requests_per_s, told.p95_s, failed, told.unanswered_ratio)
+    measured_figures = figures(window)
+    failed = (
+        None
+        if measured_figures.answered
+        else f"no request was answered: {measured_figures.errors or 'the window is too short'}"
+    )
+    return Trial(
+        setting,
+        measured_figures.requests_per_s,
+        measured_figures.p95_s,
+        failed,
+        measured_figures.unanswered_ratio,
+    )

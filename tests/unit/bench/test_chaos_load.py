@@ -84,7 +84,7 @@ async def ask(*ports: int, times: int = 1) -> Phase:
     load = Load(1, list(ports), numbered())
     load.begin("all")
     for question in islice(numbered(), times):
-        await load.ask(question, 0, load.phases[0])
+        await load.send(question, 0, load.phases[0])
     # What comes after an answer is there by now, or is on its way here.
     for _ in range(5):
         await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_bench.catalogue import Arm, Asking
+from dragoman_bench.catalogue import Arm, Interface
 from dragoman_bench.compare import compare, turned
 from dragoman_bench.fleet import Bench, Scope
 from dragoman_bench.ladder import climb
@@ -52,7 +52,7 @@ def stub(name: str, dies_after: int = 0, program: str = PROGRAM) -> Arm:
         name,
         name,
         "",
-        Asking.TRANSLATE,
+        Interface.TRANSLATE,
         "/readyz",
         1,
         False,

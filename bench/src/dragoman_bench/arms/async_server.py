@@ -44,8 +44,8 @@ def create_app(options: ArmOptions) -> FastAPI:
     @app.post("/translate")
     async def translate(request: TranslateRequest) -> TranslateResponse:
         """Generate on the event loop that serves."""
-        asked = Request(request.text, request.source_lang, request.target_lang)
-        return TranslateResponse(translation=await engines[0].translate(asked))
+        wanted = Request(request.text, request.source_lang, request.target_lang)
+        return TranslateResponse(translation=await engines[0].translate(wanted))
 
     return app
 

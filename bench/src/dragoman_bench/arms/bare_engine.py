@@ -19,14 +19,14 @@ def started(options: ArmOptions) -> tuple[Run, Callable[[], None]]:
     """An engine, and what loads it."""
     engine = AsyncEngine(options)
 
-    async def ask(request: Request) -> Answer:
+    async def send(request: Request) -> Answer:
         await engine.translate(request)
         return Answer()
 
-    async def run(asked: RunRequest) -> dict[str, Any]:
-        pace = Pace(asked.window_s, asked.ramp_s, asked.drain_s)
-        requests = stream(asked.kind, options.model, asked.requests, asked.seed)
-        return asdict(figures(await closed_loop(ask, requests, asked.in_flight, pace)))
+    async def run(wanted: RunRequest) -> dict[str, Any]:
+        pace = Pace(wanted.window_s, wanted.ramp_s, wanted.drain_s)
+        requests = stream(wanted.kind, options.model, wanted.requests, wanted.seed)
+        return asdict(figures(await closed_loop(send, requests, wanted.in_flight, pace)))
 
     return run, engine.close
 

@@ -24,9 +24,11 @@ def started(options: ArmOptions) -> tuple[Run, Callable[[], None]]:
     """An engine, and what gives it a list."""
     processor = TranslationProcessor(options)
 
-    async def run(asked: RunRequest) -> dict[str, Any]:
+    async def run(wanted: RunRequest) -> dict[str, Any]:
         requests = list(
-            islice(stream(asked.kind, options.model, asked.requests, asked.seed), ROUNDS * asked.in_flight)
+            islice(
+                stream(wanted.kind, options.model, wanted.requests, wanted.seed), ROUNDS * wanted.in_flight
+            )
         )
         began_s = time.monotonic()
         await asyncio.to_thread(processor.translate_batch, requests)

@@ -1,4 +1,4 @@
-"""What every arm is told on its command line, and what engine and server they share."""
+"""The command line of every arm, and the engine and server that they share."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def command_line(options: ArmOptions) -> list[str]:
 
 
 def serve(app: FastAPI, port: int) -> None:
-    """Answer until told to end, as the pod does: uvicorn with uvloop and httptools."""
+    """Serve until SIGTERM, as the pod does: uvicorn with uvloop and httptools."""
     uvicorn.run(
         app, host="127.0.0.1", port=port, http="httptools", loop="uvloop", ws="none", access_log=False
     )

@@ -58,7 +58,7 @@ def create_app(worker: TranslationWorker) -> FastAPI:
 
 
 def main(options: ArmOptions) -> None:
-    """Run the arm until it is told to end."""
+    """Run the arm until SIGTERM."""
     worker = TranslationWorker(options)
     worker.run()
     try:

@@ -23,7 +23,7 @@ MOST_IN_FLIGHT = 100_000
 def main() -> None:
     """Start the pod, wait until it is ready, and be its router; where the pod ends, end with its status.
 
-    How long a pod may take is for whoever started this to say.
+    The parent process limits the time of the start.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True, help="the router's")
@@ -44,7 +44,7 @@ def ready(pod_port: int) -> bool:
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{pod_port}/readyz", timeout=5) as answer:
             return bool(answer.status == 200)
-    except OSError:  # Nobody listens yet, or it says 503.
+    except OSError:  # No listener yet, or 503.
         return False
 
 
@@ -57,7 +57,7 @@ def fleet_of(pod_port: int) -> str:
 
 
 def router_command(port: int, fleet: str) -> list[str]:
-    """The router as it comes, but that it waits longer than the pod may take, and ends at once when told to."""
+    """The router as it comes, but that it waits longer than the pod may take, and ends at once on SIGTERM."""
     return [
         *(sys.executable, "-m", "dragoman", "router", "--host", "127.0.0.1", "--port", str(port)),
         *("--admin-port", "0", "--static", fleet, "--log-level", "warning"),

@@ -72,7 +72,7 @@ class TranslationWorker:
         return event_task
 
     def forget(self, key: str) -> None:
-        """Drop a task that nobody waits for any more; a worker will do it all the same."""
+        """Drop a task without a waiting request; a worker does it all the same."""
         self._event_tasks.pop(key, None)
 
     def stop(self) -> None:

@@ -1,7 +1,7 @@
 """Our autoscaler and re-implementations of the published rules of four others.
 
 Each is written from the rule's documentation and source, whose links stand in its docstring; none of their code
-is here. All see the same figures at the moment they ask, which flatters those that in a cluster see them
+is here. All see the same figures at the moment they decide, which flatters those that in a cluster see them
 through a scrape interval.
 """
 

@@ -1,7 +1,7 @@
 """KEDA with the trigger that vLLM's production-stack ships: five waiting requests per replica.
 
 KEDA polls (30 s) only to wake a workload from zero and to send it back there (300 s after the trigger was last
-active); in between an HPA asks KEDA for the metric at its own 15 s sync.
+active); in between an HPA queries KEDA for the metric at its own 15 s sync.
 
 Sources:
     https://keda.sh/docs/latest/reference/scaledobject-spec/ (pollingInterval 30, cooldownPeriod 300)

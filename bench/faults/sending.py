@@ -61,7 +61,7 @@ class Outcome:
     way: list[str] = field(default_factory=list)
 
 
-async def ask(
+async def send(
     client: Client, question: Question, ports: Sequence[int], patience: Patience, *, stall_s: float = 0.0
 ) -> Outcome:
     """Send one request, to the first router or to the others in turn, until it is answered."""
@@ -106,7 +106,7 @@ async def ask(
 
 
 def retry_after_s(answer: Answer) -> float | None:
-    """Seconds after which a refusal asks for another attempt; None where it is none or has no such header."""
+    """Seconds of Retry-After in a refusal; None where it is none or has no such header."""
     if answer.status not in (429, 503):
         return None
     try:

@@ -12,9 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "bench"))
 
-from faults.asking import Outcome, Patience, ask
 from faults.client import Client
 from faults.questions import Question, lengthened, numbered_at
+from faults.sending import Outcome, Patience, send
 
 BIG = Question("abc", "en", "de", "cba", copies=400_000)
 
@@ -71,7 +71,7 @@ async def asked(
 ) -> Outcome:
     client = Client()
     try:
-        return await ask(client, question or numbered_at(0), ports, patience or Patience(), stall_s=stall_s)
+        return await send(client, question or numbered_at(0), ports, patience or Patience(), stall_s=stall_s)
     finally:
         client.close()
 
