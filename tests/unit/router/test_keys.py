@@ -40,7 +40,7 @@ def ring(tmp_path: Path) -> KeyRing:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "sent",
     [
         request((b"authorization", b"Bearer a-plain-secret")),
         request((b"authorization", b"DeepL-Auth-Key a-plain-secret")),
@@ -50,8 +50,8 @@ def ring(tmp_path: Path) -> KeyRing:
         request(query=b"api_key=a-plain-secret"),
     ],
 )
-def test_keys_are_found_where_each_dialect_puts_them(ring: KeyRing, asked: Request) -> None:
-    assert ring.find(key_in_head(asked)).name == "plain"
+def test_keys_are_found_where_each_api_puts_them(ring: KeyRing, sent: Request) -> None:
+    assert ring.find(key_in_head(sent)).name == "plain"
 
 
 FORM = (b"content-type", b"application/x-www-form-urlencoded")
@@ -67,9 +67,9 @@ FORM = (b"content-type", b"application/x-www-form-urlencoded")
     ],
 )
 def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
-    asked = request(*headers)
-    asked.body = body
-    assert ring.find(key_in_body(asked, "api_key")).name == "plain"
+    sent = request(*headers)
+    sent.body = body
+    assert ring.find(key_in_body(sent, "api_key")).name == "plain"
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_key_in_the_body(ring: KeyRing, headers: tuple[tuple[bytes, bytes], ..
     ],
 )
 def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> None:
-    asked = request(*headers)
-    asked.body = body
-    assert key_in_body(asked, "api_key") is None
+    sent = request(*headers)
+    sent.body = body
+    assert key_in_body(sent, "api_key") is None
 
 
 def test_a_query_of_too_many_fields_is_refused() -> None:

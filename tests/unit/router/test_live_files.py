@@ -1,4 +1,4 @@
-"""Files that are read again under a running router: whatever they hold, what was there before stays in force."""
+"""Files that are read again under a running router: content that cannot be used leaves the previous one in force."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def recognise(request: Request) -> Endpoint:
 OFFER = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
 
 
-def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
+def peek(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple[str, Any]:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = Request("POST", path, query.encode(), list(headers), content)
     endpoint = recognise(request)
@@ -79,8 +79,8 @@ def ask(path: str, body: Any = b"", query: str = "", headers: Any = ()) -> tuple
     ],
 )
 def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str, ...]) -> None:
-    found, asked = ask(*arguments)
-    need = asked.needs[0]
+    found, peeked = peek(*arguments)
+    need = peeked.needs[0]
     assert (found, need.source, need.targets) == (name, source, targets)
 
 
@@ -101,7 +101,7 @@ def test_pairs(arguments: Any, name: str, source: str | None, targets: tuple[str
 )
 def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause: type[Exception]) -> None:
     with pytest.raises(cause):
-        ask(path, body)
+        peek(path, body)
 
 
 @given(
@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_the_callers_error(path: str, body: bytes, cause:
 def test_no_body_ends_in_another_error(path: str, body: bytes) -> None:
     for headers in ([], FORM):
         with suppress(errors.CallerError):
-            ask(path, body, headers=headers)
+            peek(path, body, headers=headers)
 
 
 ALL_ERRORS = [
@@ -218,9 +218,9 @@ def test_uploads_ask_for_a_pair(path: str, fields: Any, query: bytes, found: Any
     endpoint = recognise(request)
     assert endpoint.kind is Kind.FILE
     assert endpoint.peek is not None
-    asked = endpoint.peek(request, OFFER)
-    assert (asked.needs[0].source, asked.needs[0].targets) == found
-    assert (asked.sample, asked.characters) == ("Hello", 0)
+    peeked = endpoint.peek(request, OFFER)
+    assert (peeked.needs[0].source, peeked.needs[0].targets) == found
+    assert (peeked.sample, peeked.characters) == ("Hello", 0)
 
 
 @pytest.mark.parametrize(

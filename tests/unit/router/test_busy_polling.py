@@ -1,4 +1,4 @@
-"""Busy polling keeps a loop awake for as long as it is told, and no longer."""
+"""Busy polling keeps a loop awake for its time, and no longer."""
 
 from __future__ import annotations
 

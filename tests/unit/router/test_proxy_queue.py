@@ -62,12 +62,12 @@ def make_job() -> Job:
     return Job(b"", b"", (KEY,), "caller", asyncio.get_running_loop().time() + 60)
 
 
-async def held(proxy: Proxy, backend: Backend) -> asyncio.Task[Answered]:
+async def queued(proxy: Proxy, backend: Backend) -> asyncio.Task[Answered]:
     """A request that waits; one turn of the loop after this, its time is up where `age_s` is 0."""
-    asked = asyncio.create_task(proxy.answer(make_job()))
+    request = asyncio.create_task(proxy.answer(make_job()))
     await asyncio.sleep(0)
     assert len(backend.queue) == 1
-    return asked
+    return request
 
 
 def assert_idle(backend: Backend, endpoint: Endpoint) -> None:
@@ -76,31 +76,31 @@ def assert_idle(backend: Backend, endpoint: Endpoint) -> None:
 
 async def test_a_slot_granted_in_the_turn_of_the_time_out_is_used() -> None:
     proxy, backend, endpoint = full_backend(age_s=0)
-    asked = await held(proxy, backend)
+    request = await queued(proxy, backend)
     backend.release(endpoint)
-    answered = await asked
+    answered = await request
     Proxy.close(answered)
     assert_idle(backend, endpoint)
 
 
 async def test_a_slot_granted_in_the_turn_of_a_cancellation_is_given_back() -> None:
     proxy, backend, endpoint = full_backend(age_s=60)
-    asked = await held(proxy, backend)
+    request = await queued(proxy, backend)
     backend.release(endpoint)
-    asked.cancel()
+    request.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await request
     assert_idle(backend, endpoint)
 
 
 async def test_a_slot_granted_in_the_turn_of_time_out_and_cancellation_is_given_back() -> None:
     proxy, backend, endpoint = full_backend(age_s=0)
-    asked = await held(proxy, backend)
+    request = await queued(proxy, backend)
     await asyncio.sleep(0)
     backend.release(endpoint)
-    asked.cancel()
+    request.cancel()
     with pytest.raises((asyncio.CancelledError, RequestError)):
-        await asked
+        await request
     assert_idle(backend, endpoint)
 
 
@@ -135,10 +135,10 @@ async def test_a_wait_in_vain_ends_with_its_reason() -> None:
 
 async def test_a_deployment_that_goes_ends_its_waits() -> None:
     proxy, backend, endpoint = full_backend(age_s=60)
-    asked = await held(proxy, backend)
+    request = await queued(proxy, backend)
     backend.close()
     with pytest.raises(UnknownDeploymentError):
-        await asked
+        await request
     backend.release(endpoint)
     assert_idle(backend, endpoint)
 

@@ -1,4 +1,4 @@
-"""The queue of held requests: nothing is lost in it, nobody waits behind a greedy caller, its bounds hold."""
+"""The queue: no request is lost, no client waits behind a greedy one, its bounds are kept."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,11 +18,11 @@ def test_bounds_hold_and_nothing_vanishes(
     inside: list[QueuedRequest[int]] = []
     for number, (command, caller, size_bytes) in enumerate(commands):
         if command == "add":
-            held = QueuedRequest(str(caller), size_bytes, float(number), number)
-            out = queue.add(held)
-            if out is not held:
-                inside.append(held)
-            if out is not None and out is not held:
+            queued = QueuedRequest(str(caller), size_bytes, float(number), number)
+            out = queue.add(queued)
+            if out is not queued:
+                inside.append(queued)
+            if out is not None and out is not queued:
                 inside.remove(out)
         elif command == "take":
             taken = queue.take()

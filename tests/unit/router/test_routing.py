@@ -20,7 +20,7 @@ from dragoman_router.routing.replicas import choose, pressure, split, weight
 from dragoman_router.routing.retry import MAX_BROKEN, RESERVE, Failure, RetryBudget, may_retry
 
 TAGS = st.sampled_from(["en", "de", "pt", "pt-BR", "zh", "zh-Hant", "zh-Hant-TW", "*"])
-ASKED = st.sampled_from(["en", "EN", "de-AT", "pt-BR", "pt", "zh-Hant-TW", "zh-hant", "zh", "fr"])
+TAGS = st.sampled_from(["en", "EN", "de-AT", "pt-BR", "pt", "zh-Hant-TW", "zh-hant", "zh", "fr"])
 LISTED = st.lists(
     st.builds(Languages, source=TAGS, targets=st.lists(TAGS, min_size=1, max_size=3).map(tuple)), max_size=3
 ).map(tuple)
@@ -37,7 +37,7 @@ def deployment(key: str, *pairs: tuple[str, str]) -> Deployment:
     return Deployment(key, tuple(Languages(source=source, targets=(target,)) for source, target in pairs))
 
 
-@given(st.lists(LISTED, max_size=5), ASKED, st.lists(ASKED, min_size=1, max_size=3).map(tuple))
+@given(st.lists(LISTED, max_size=5), TAGS, st.lists(TAGS, min_size=1, max_size=3).map(tuple))
 def test_a_pair_is_found_exactly_where_the_contract_says_that_it_is_served(
     listed: list[tuple[Languages, ...]], source: str, targets: tuple[str, ...]
 ) -> None:
@@ -64,13 +64,13 @@ def test_an_index_that_changed_is_as_one_made_anew(
     changed.find("en", ("de",))
     changed.remove(key)
     fresh = index(*(each for each in made if each.key != key))
-    asked = data.draw(ASKED), (data.draw(ASKED),)
-    assert changed.find(*asked) == fresh.find(*asked)
-    assert changed.sources(asked[1]) == fresh.sources(asked[1])
+    wanted = data.draw(TAGS), (data.draw(TAGS),)
+    assert changed.find(*wanted) == fresh.find(*wanted)
+    assert changed.sources(wanted[1]) == fresh.sources(wanted[1])
 
 
 @pytest.mark.parametrize(
-    ("asked", "keys", "kind"),
+    ("wanted", "keys", "kind"),
     [
         (("en", ("de",)), ("n/exact",), "pair"),
         (("en-GB", ("de",)), ("n/exact",), "language"),
@@ -80,16 +80,16 @@ def test_an_index_that_changed_is_as_one_made_anew(
         (("en", ("de", "it")), ("n/any",), "wildcard"),
     ],
 )
-def test_the_closest_wins(asked: tuple[str, tuple[str, ...]], keys: tuple[str, ...], kind: str) -> None:
+def test_the_closest_wins(wanted: tuple[str, tuple[str, ...]], keys: tuple[str, ...], kind: str) -> None:
     found = index(
         deployment("n/exact", ("en", "de")), deployment("n/into-de", ("*", "de")), Deployment("n/any")
-    ).find(*asked)
+    ).find(*wanted)
     assert (found.keys, found.kind) == (keys, kind)
 
 
 @given(
     st.lists(LISTED, max_size=5),
-    st.lists(st.tuples(ASKED, st.lists(ASKED, min_size=1, max_size=2).map(tuple)), min_size=1, max_size=3),
+    st.lists(st.tuples(TAGS, st.lists(TAGS, min_size=1, max_size=2).map(tuple)), min_size=1, max_size=3),
 )
 def test_several_sources_are_found_where_one_deployment_serves_them_all(
     listed: list[tuple[Languages, ...]], pairs: list[tuple[str, tuple[str, ...]]]

@@ -44,9 +44,9 @@ async def test_a_replica_has_its_documents_whatever_its_state(state: Any) -> Non
 async def test_a_replica_that_is_gone_has_none() -> None:
     document_id = str(new_document_id(replica("a").tag))
     known = fleet(a=replica("a"), b=replica("b"))
-    for asked, deployment in ((document_id, "default/b"), (str(new_document_id(None)), None), (None, None)):
+    for wanted, deployment in ((document_id, "default/b"), (str(new_document_id(None)), None), (None, None)):
         with pytest.raises(UnknownDocumentError):
-            owner(known, asked, deployment)
+            owner(known, wanted, deployment)
     assert owner(known, document_id, None)
     known.set_replicas("default/a", [replica("its successor at the same address")])
     with pytest.raises(UnknownDocumentError):
