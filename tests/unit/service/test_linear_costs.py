@@ -24,7 +24,7 @@ from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
 from dragoman_service.text.document import Preparation, prepare
-from dragoman_service.text.entities import unescaped
+from dragoman_service.text.markup import unescaped
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.segments import SENTENCE_END
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 from dragoman_contract.files import FILE_CHARACTERS
 from dragoman_protocols.api import time_limit_s
@@ -24,7 +23,7 @@ from dragoman_protocols.errors import (
 )
 from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
 from dragoman_service.core.costs import Cost
-from dragoman_service.engine.protocol import Capacity, StallDetector
+from dragoman_service.engine.protocol import Capacity, Engine
 
 QUEUED_PER_SEQUENCE = 8
 """Default maximum of waiting generations per running sequence: a sentence takes about a second, and the default
@@ -94,9 +93,6 @@ def refusal_for(
     """Why a request that would come to `load` is refused; None if it is admitted.
 
     One that costs more than the whole queue is admitted once nothing waits, rather than never.
-
-    Returns:
-        None if it is admitted.
     """
     queued_requests = bounds.queued_requests
     if queued_requests is None:
@@ -149,12 +145,7 @@ def _retry_s(seconds: float) -> int:
 
 
 class AdmissionSlot:
-    """An admitted request.
-
-    Args:
-        cost: Its estimated cost.
-        slots: Maximum generations that it has in the engine at once.
-        admission: The admission, which does not count it yet.
+    """An admitted request, which has at most `slots` generations in the engine at once.
 
     Attributes:
         generations: Its generations, with those that were added.
@@ -190,20 +181,6 @@ class AdmissionSlot:
         self._open = False
 
 
-class Sized(Protocol):
-    """The part of an engine that admission needs."""
-
-    @property
-    def capacity(self) -> Capacity:
-        """What it runs at once; known once it is loaded."""
-        ...
-
-    @property
-    def stall_detector(self) -> StallDetector:
-        """Counts its generations."""
-        ...
-
-
 class Admission:
     """Admits requests and counts those in flight; used from the event loop alone.
 
@@ -218,7 +195,7 @@ class Admission:
     def __init__(
         self,
         bounds: Bounds,
-        engine: Sized,
+        engine: Engine,
         longest_s: float,
         clock: Callable[[], float] = time.monotonic,
         *,
@@ -307,9 +284,6 @@ class ServiceRate:
     """Throughput of the engine in tokens a second, measured while requests wait.
 
     Only then does the engine limit it, and not the arrival rate.
-
-    Args:
-        clock: Monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

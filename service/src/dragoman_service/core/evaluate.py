@@ -111,9 +111,6 @@ class Evaluator:
 
     Without a guard process, in slices: a lock takes a turn of the loop for each text, and a thread waits milliseconds
     for a busy event loop, so that with hundreds of generations in flight either is slower than an engine.
-
-    Args:
-        process: A guard process, run by the caller; None: there is none.
     """
 
     def __init__(self, process: GuardProcess | None = None) -> None:

@@ -103,10 +103,6 @@ def _tab_separated(text: str) -> Iterator[Entry]:
 class GlossaryFile:
     """A deployment's glossary as its file has it now, or had it when it could last be read.
 
-    Args:
-        path: Of the file.
-        clock: Seconds, monotonic.
-
     Raises:
         SettingsError: It cannot be read, or is no glossary.
     """

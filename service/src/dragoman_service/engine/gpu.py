@@ -53,12 +53,7 @@ def visible(nvml: Any, devices: str | None) -> dict[str, Any]:
 
 
 class GPUs(Collector):
-    """Reads utilisation and memory at each scrape.
-
-    Args:
-        nvml: The module, started.
-        handles: Of the GPUs, by label.
-    """
+    """Reads utilisation and memory at each scrape, of NVML's handles by label."""
 
     def __init__(self, nvml: Any, handles: Mapping[str, Any]) -> None:
         self._nvml = nvml

@@ -28,9 +28,6 @@ UNREADABLE = (
 class Archive:
     """A zip archive in memory.
 
-    Args:
-        content: Its bytes.
-
     Raises:
         BrokenFileError: It is none, or unpacks to more than is read.
     """

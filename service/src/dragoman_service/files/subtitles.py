@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.plain import decoded
-from dragoman_service.text.entities import unescaped
+from dragoman_service.text.markup import unescaped
 
 TIMES = re.compile(r"\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}.*")
 TAG = re.compile(r"(</?(?:i|b|u|s|font(?:\s[^<>]*)?)>)", re.IGNORECASE)

@@ -58,12 +58,7 @@ def readiness_failure(phase: Phase, stalled_s: float, full: bool, tolerance: Tol
 
 
 class Exposition(Collector):
-    """A registry without the metrics that would be wrong.
-
-    Args:
-        registry: Of all metrics.
-        hidden: Names of families that are not exported; called at each scrape.
-    """
+    """A registry without the families whose names `hidden` returns at each scrape: those that would be wrong."""
 
     def __init__(self, registry: Collector, hidden: Callable[[], frozenset[str]]) -> None:
         self._registry = registry

@@ -32,11 +32,7 @@ seconds, which is long for a short letter."""
 
 
 class Documents:
-    """All documents of a pod; used from the event loop alone.
-
-    Args:
-        answering: Admits and counts their translation as it does requests.
-    """
+    """All documents of a pod; used from the event loop alone."""
 
     def __init__(self, answering: Answering) -> None:
         self._answering = answering

@@ -112,12 +112,6 @@ class Endpoints:
     It also records by which router each request came. While the pod is leaving, every answer closes its connection:
     through a Service alone a kept connection would lead its client back here, to a refusal; a new one leads to
     another pod.
-
-    Args:
-        app: Answers all other requests.
-        answering: Answers those that need the engine.
-        site: What the pod has to offer.
-        glossaries: Callers' glossaries.
     """
 
     def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:

@@ -26,7 +26,7 @@ from dragoman_protocols.glossaries.values import StoredGlossary, terms
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.errors import SettingsError
-from dragoman_service.text.entities import unescaped
+from dragoman_service.text.markup import unescaped
 
 log = logging.getLogger(__name__)
 

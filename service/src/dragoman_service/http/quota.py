@@ -10,11 +10,7 @@ from dragoman_protocols.errors import QuotaError
 
 
 class Quota:
-    """Characters translated since the pod started; added to from the event loop alone.
-
-    Args:
-        limit_chars: Maximum; None is without limit.
-    """
+    """Characters translated since the pod started, with a maximum or none; used from the event loop alone."""
 
     def __init__(self, limit_chars: int | None = None) -> None:
         self._limit_chars = limit_chars

@@ -13,7 +13,7 @@ from contextlib import aclosing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dragoman_protocols.errors import RequestError
-from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, Report, StallDetector
+from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, StallDetector
 from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ class TracedEngine:
     def __init__(self, engine: Engine, tracing: Tracing) -> None:
         self._engine = engine
         self._tracing = tracing
+        self.count_tokens, self.load = engine.count_tokens, engine.load
+        self.check, self.aclose = engine.check, engine.aclose
 
     async def generate(
         self,
@@ -176,19 +178,3 @@ class TracedEngine:
     def max_model_len(self) -> int:
         """See `Engine.max_model_len`."""
         return self._engine.max_model_len
-
-    def count_tokens(self, text: str) -> int:
-        """See `Engine.count_tokens`."""
-        return self._engine.count_tokens(text)
-
-    async def load(self, report: Report) -> None:
-        """See `Engine.load`."""
-        await self._engine.load(report)
-
-    async def check(self) -> None:
-        """See `Engine.check`."""
-        await self._engine.check()
-
-    async def aclose(self, drain_s: float) -> None:
-        """See `Engine.aclose`."""
-        await self._engine.aclose(drain_s)

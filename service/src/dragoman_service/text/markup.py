@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,9 @@ OPAQUE = frozenset({
 })
 # fmt: on
 """HTML elements whose content is not language."""
+
+ENDLESS = re.compile(r"&(?=#[0-9]{8})")
+"""No character has a number of eight digits; Python refuses to read thousands of digits as a number."""
 
 
 @dataclass(frozen=True)
@@ -159,3 +164,8 @@ def _is_opaque(token: Token, rules: MarkupRules) -> bool:
         or token.attribute("translate") == "no"
         or "notranslate" in (token.attribute("class") or "").split()
     )
+
+
+def unescaped(text: str) -> str:
+    """`html.unescape` for text from anywhere: references to numbers that no character has stay as they are."""
+    return html.unescape(ENDLESS.sub("&amp;", text))

@@ -104,13 +104,7 @@ def script_from(settings: Settings) -> Script:
 
 
 class ScriptedEngine:
-    """The protocol of `engine.protocol.Engine`, by script.
-
-    Args:
-        script: How to behave.
-        model_name: Label of the metrics.
-        registry: Where vLLM's metric names are registered.
-    """
+    """The protocol of `engine.protocol.Engine`, by script; with vLLM's metric names in `registry`."""
 
     def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
         self._script = script

@@ -44,12 +44,7 @@ TRIAL = Prompt("a", "a", Framing.RAW)
 
 
 class AsyncLLMEngine:
-    """The protocol of `engine.protocol.Engine`, by vLLM.
-
-    Args:
-        settings: The pod's.
-        framing: Of the prompt family's instructions; checked against the tokenizer.
-    """
+    """The protocol of `engine.protocol.Engine`, by vLLM, whose tokenizer is checked against `framing`."""
 
     def __init__(self, settings: Settings, framing: Framing) -> None:
         self._framing = framing

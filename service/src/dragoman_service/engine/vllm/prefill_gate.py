@@ -13,12 +13,7 @@ from dragoman_service.engine.protocol import StallDetector
 
 
 class PrefillGate:
-    """Delays requests until the next prefill step; used from the event loop alone.
-
-    Args:
-        every: Steps between prefills; 1: no delay.
-        stall_detector: Counts the engine's generations.
-    """
+    """Delays requests to every n-th step, for prefills; 1: no delay. Used from the event loop alone."""
 
     def __init__(self, every: int, stall_detector: StallDetector) -> None:
         self._every = every

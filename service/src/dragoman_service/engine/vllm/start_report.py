@@ -66,9 +66,6 @@ class StartReport(logging.Handler):
     """Appends phases and errors to a file, a JSON document a line.
 
     Making one also ties this process to the pod, where it is a child of it.
-
-    Args:
-        path: The file.
     """
 
     def __init__(self, path: str) -> None:

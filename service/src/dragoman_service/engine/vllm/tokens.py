@@ -24,11 +24,7 @@ COUNTED_CHARS = 4_000
 
 
 class Tokens:
-    """Encodes prompts, and knows which stop strings are tokens.
-
-    Args:
-        tokenizer: As `transformers` has it.
-    """
+    """Encodes prompts with a tokenizer of `transformers`, and knows which stop strings are tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
