@@ -37,7 +37,7 @@ REASONS = {
         "spec.autoscaling.mode HPA; another mode takes it away while its owner stays",
     ),
     ("", "events"): (
-        {"list"} | APPLY,
+        {"list", "watch"} | APPLY,
         "what happened, for kubectl describe; a repeated one is counted up; why a kubelet cannot mount a volume, "
         "which no pod's status says",
     ),

@@ -42,5 +42,5 @@
 {{- end }}
 - apiGroups: [""]
   resources: [events]
-  verbs: [list, create, patch]
+  verbs: [list, watch, create, patch]
 {{- end -}}

@@ -49,6 +49,7 @@ class ListWatch:
         sink: Receives the objects.
         namespace: Empty for all namespaces.
         labels: A label selector; empty selects all.
+        fields: A field selector; empty selects all.
         resync_s: Seconds until everything is listed again.
         broken: Called when a list or a watch fails.
         optional: Whether a kind that the server does not serve counts as listed.
@@ -63,6 +64,7 @@ class ListWatch:
         *,
         namespace: str = "",
         labels: str = "",
+        fields: str = "",
         resync_s: float = 300.0,
         broken: Callable[[], None] = lambda: None,
         optional: bool = False,
@@ -73,6 +75,7 @@ class ListWatch:
         self._sink = sink
         self._namespace = namespace
         self._labels = labels
+        self._fields = fields
         self._resync_s = resync_s
         self._broken = broken
         self._optional = optional
@@ -103,7 +106,9 @@ class ListWatch:
                 await asyncio.sleep(self._delay_s(failures))
 
     async def _list(self) -> None:
-        items, version = await self._client.list(self._kind, self._namespace, labels=self._labels)
+        items, version = await self._client.list(
+            self._kind, self._namespace, labels=self._labels, fields=self._fields
+        )
         self._sink.replace(items, version)
         self._version = version
         self._list_at_s = self._now_s() + self._resync_s * self._random.uniform(0.9, 1.1)
@@ -115,6 +120,7 @@ class ListWatch:
             self._namespace,
             self._version,
             labels=self._labels,
+            fields=self._fields,
             timeout_s=max(1.0, min(self._list_at_s - self._now_s(), MAX_WATCH_S)),
         )
         async with aclosing(events):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import RefusedError
 from dragoman_kube.events import EventRecorder
-from dragoman_kube.kinds import DEPLOYMENT, EVENT, SCALED_OBJECT, Kind
+from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
 from dragoman_kube.objects import Key, is_deleting
 from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
@@ -20,7 +20,7 @@ from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.errors import SpecError
-from dragoman_operator.observed.diagnosis import MOUNT_EVENT, is_waiting_for_volumes, mount_failures
+from dragoman_operator.observed.diagnosis import is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.drift import Applied
 from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
@@ -43,12 +43,11 @@ log = logging.getLogger(__name__)
 SOON_S = 2.0
 """Time to the next reconciliation while a child is being deleted: the end of a deletion may cause no watch event."""
 MOUNTING_S = 10.0
-"""Time to the next reconciliation while a pod waits for its volumes: Events are not watched."""
+"""Time to the next reconciliation while a pod waits for its volumes: an Event does not enqueue its object."""
 REFUSED_S = 30.0
 """Time to the next reconciliation after a refused write: a quota or a policy may change."""
 ROUNDING_S = 1.0
 """Resolution of times in the API."""
-MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 
 
 class Reconciler:
@@ -56,6 +55,7 @@ class Reconciler:
 
     Args:
         before_scale_down: Called with all pods of an object, so that the least busy are deleted first.
+        mount_events: The kubelets' Events about volumes that cannot be mounted.
         resync_s: Seconds to the next reconciliation without a change.
         prometheus_url: Prometheus for KEDA if the spec names none; may be empty.
     """
@@ -70,6 +70,7 @@ class Reconciler:
         sizer: Tuner,
         before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]],
         events: EventRecorder,
+        mount_events: Callable[[], Iterable[Manifest]],
         resync_s: float,
         prometheus_url: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -82,6 +83,7 @@ class Reconciler:
         self._sizer = sizer
         self._before_scale_down = before_scale_down
         self._events = events
+        self._mount_events = mount_events
         self._resync_s = resync_s
         self._prometheus_url = prometheus_url
         self._now = now
@@ -172,7 +174,7 @@ class Reconciler:
         pods = own_pods(self._cache.pods(key), seen.replica_set_uids)
         seen = replace(seen, pods=tuple(pods))
         if any(map(is_waiting_for_volumes, pods)):
-            seen = replace(seen, mount_failures=mount_failures(pods, await self._mount_events(key)))
+            seen = replace(seen, mount_failures=mount_failures(pods, self._mount_events()))
         return seen
 
     async def _read(self, key: Key, kinds: Iterable[Kind]) -> dict[Kind, Manifest]:
@@ -196,14 +198,6 @@ class Reconciler:
             return observed, planned
         observed = replace(observed, children={**observed.children, **found})
         return observed, plan(td, self._images, observed, self._prometheus_url, decisions)
-
-    async def _mount_events(self, key: Key) -> Sequence[Manifest]:
-        """The kubelets' Events about volumes; none if they may not be read, because they only explain a failure."""
-        try:
-            return (await self._kube.list(EVENT, key.namespace, fields=MOUNT_EVENTS)).items
-        except RefusedError as error:
-            log.warning("%s", error, extra={"key": str(key)})
-            return []
 
     async def _keda_children(self, key: Key) -> dict[Kind, Manifest] | None:
         """KEDA's children; None if KEDA is not installed, or may not be read: the chart grants it with keda.enabled."""

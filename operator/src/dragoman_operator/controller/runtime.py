@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from itertools import chain
 from typing import Any
 
 import aiohttp
@@ -17,7 +18,7 @@ from dragoman_kube.client import KubeClient
 from dragoman_kube.config import own_namespace
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.events import EventRecorder, EventWriter
-from dragoman_kube.kinds import POD
+from dragoman_kube.kinds import EVENT, POD
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
@@ -36,7 +37,8 @@ from dragoman_operator.controller.reconcile import Reconciler
 from dragoman_operator.controller.ticker import Evaluation, Ticker
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
-from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
+from dragoman_operator.observed.diagnosis import MOUNT_EVENT
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
 from dragoman_operator.resources.children import Images
 from dragoman_operator.settings import Settings
 from dragoman_operator.tuning.loop import Tuner
@@ -48,6 +50,7 @@ MAX_SCRAPE_S, MAX_SCRAPE_RATIO = 2.0, 0.4
 COSTS_OBSERVED_S = 1.0
 """Time for Kubernetes' controllers to observe deletion costs; longer than the lag of their watches."""
 CRD_RETRY_S = 2.0
+MOUNT_EVENTS = f"involvedObject.kind=Pod,reason={MOUNT_EVENT},type=Warning"
 ROUTERS = f"{LABEL_PART_OF}={PART_OF},{LABEL_COMPONENT}={ROUTER_COMPONENT}"
 
 
@@ -157,6 +160,7 @@ class Runtime:
             tuner,
             DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S),
             EventRecorder(events, MANAGED_BY, settings.identity),
+            self._mount_events(kube),
             settings.resync_s,
             settings.prometheus_url,
         )
@@ -181,6 +185,17 @@ class Runtime:
         self._background(self.check.run())
         self._background(scaling.run())
         self._background(tuning.run())
+
+    def _mount_events(self, kube: KubeClient) -> Callable[[], Iterable[Manifest]]:
+        """Watch Events about volumes. Without the permission a failure is only less well explained."""
+        caches = []
+        for namespace in self.namespaces or [""]:
+            caches.append(cache := ObjectCache())
+            watch = ListWatch(
+                kube, EVENT, cache, namespace=namespace, fields=MOUNT_EVENTS, resync_s=self._settings.resync_s
+            )
+            self._background(watch.run())
+        return lambda: chain.from_iterable(cache.items.values() for cache in caches)
 
     def _ticker(self, name: str, evaluations: Callable[[], Mapping[Key, Evaluation]]) -> Ticker:
         failures = self._metrics.failures.labels(name)

@@ -30,7 +30,7 @@ class Client:
         self.gone = gone
         self.response = None
 
-    async def list(self, kind, _namespace, *, labels=""):
+    async def list(self, kind, _namespace, *, labels="", fields=""):
         if kind == self.gone:
             raise NotFoundError("list", f"there are no {kind.plural}", 404)
         return Listing([make()], "1")
