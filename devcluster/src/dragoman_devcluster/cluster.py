@@ -168,7 +168,7 @@ class LocalCluster:
 def _run(stack: AsyncExitStack, loop: Coroutine[Any, Any, None], name: str) -> None:
     task = asyncio.create_task(loop, name=name)
 
-    def tell(done: asyncio.Task[None]) -> None:
+    def log_failure(done: asyncio.Task[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
             logger.critical("%s has stopped: %r", name, error, exc_info=error)
 
@@ -176,5 +176,5 @@ def _run(stack: AsyncExitStack, loop: Coroutine[Any, Any, None], name: str) -> N
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    task.add_done_callback(tell)
+    task.add_done_callback(log_failure)
     stack.push_async_callback(cancel)

@@ -30,14 +30,14 @@ class Guardian:
         if self._process.poll() is not None:
             self.close()
             self._process = _start()
-            self._tell(*(f"+{known}" for known in self._groups))
+            self._send(*(f"+{known}" for known in self._groups))
         else:
-            self._tell(f"+{group}")
+            self._send(f"+{group}")
 
     def release(self, group: int) -> None:
         """The process group has ended."""
         self._groups.discard(group)
-        self._tell(f"-{group}")
+        self._send(f"-{group}")
 
     def close(self) -> None:
         """End the guardian, and with it whatever is still being watched."""
@@ -46,7 +46,7 @@ class Guardian:
                 self._process.stdin.close()
         self._process.wait()
 
-    def _tell(self, *commands: str) -> None:
+    def _send(self, *commands: str) -> None:
         pipe = self._process.stdin
         if pipe is not None and not pipe.closed:
             with contextlib.suppress(BrokenPipeError):

@@ -22,7 +22,7 @@ STOP_MARGIN_S = 30.0
 POLL_S = 0.1
 
 
-def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: None) -> Supervisor:
+def bring_up(options: ClusterOptions, report: Callable[[str], None] = lambda _: None) -> Supervisor:
     """Have a cluster running in the background; one that runs already is left as it is.
 
     Raises:
@@ -30,18 +30,18 @@ def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: No
     """
     running = read_supervisor(options.dir)
     if running is not None and running.is_alive and running.phase == STOPPING:
-        take_down(options.dir, tell)
+        take_down(options.dir, report)
         running = None
     pid = running.pid if running is not None and running.is_alive else _spawn(options)
-    told, deadline = "", time.monotonic() + START_TIMEOUT_S
+    message, deadline = "", time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         running = read_supervisor(options.dir)
         if running is not None and running.pid == pid:
             if running.phase == READY:
-                return _as_asked(running, options)
-            if running.step != told:
-                told = running.step
-                tell(told)
+                return _with_api_of(running, options)
+            if running.step != message:
+                message = running.step
+                report(message)
         if born(pid) is None:
             _reap(pid)
             raise StartFailedError(f"the local cluster did not start:\n{tail(_log(options.dir))}")
@@ -51,7 +51,7 @@ def bring_up(options: ClusterOptions, tell: Callable[[str], None] = lambda _: No
     )
 
 
-def take_down(directory: Path, tell: Callable[[str], None] = lambda _: None) -> bool:
+def take_down(directory: Path, report: Callable[[str], None] = lambda _: None) -> bool:
     """Stop the cluster of a state directory, and remove what it left but for logs and claims.
 
     Returns:
@@ -60,7 +60,7 @@ def take_down(directory: Path, tell: Callable[[str], None] = lambda _: None) -> 
     running = read_supervisor(directory)
     was_alive = running is not None and running.is_alive
     if running is not None and was_alive:
-        tell(f"stopping the local cluster (process {running.pid})")
+        report(f"stopping the local cluster (process {running.pid})")
         running.send(signal.SIGTERM)
         if not _ends(running, ClusterOptions.stop_grace_s + STOP_MARGIN_S):
             running.send(signal.SIGKILL)
@@ -70,7 +70,7 @@ def take_down(directory: Path, tell: Callable[[str], None] = lambda _: None) -> 
     return was_alive
 
 
-def _as_asked(running: Supervisor, options: ClusterOptions) -> Supervisor:
+def _with_api_of(running: Supervisor, options: ClusterOptions) -> Supervisor:
     if options.api not in ("auto", running.api):
         raise StartFailedError(
             f"a cluster with the {running.api} API runs in {options.dir} already; stop it first: "

@@ -63,10 +63,10 @@ class Admission:
         if kind.custom:
             dropped.sort()
         if dropped and field_validation == "Strict":
-            told = ", ".join(f'unknown field "{path}"' for path in dropped)
+            message = ", ".join(f'unknown field "{path}"' for path in dropped)
             raise BadRequestError(
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
-                f"strict decoding error: {told}"
+                f"strict decoding error: {message}"
             )
         _refuse_wrong_types(kind, {"metadata": obj["metadata"]} if kind.custom else obj)
         apply_defaults(kind.schema, obj)
@@ -218,8 +218,8 @@ def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
     replicas = get(obj, *path) if path else None
     if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas >= 0:
         return []
-    told = f"Invalid value: {replicas}: should be a non-negative integer"
-    return [Cause("FieldValueInvalid", told, "." + ".".join(path))]
+    message = f"Invalid value: {replicas}: should be a non-negative integer"
+    return [Cause("FieldValueInvalid", message, "." + ".".join(path))]
 
 
 def _refuse_wrong_types(kind: Kind, obj: Object) -> None:

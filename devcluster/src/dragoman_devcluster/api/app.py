@@ -59,7 +59,7 @@ def create_app(
 
     Args:
         store: Where objects live; the namespaces that every cluster has are added to it.
-        token: The bearer token that every request has to carry; None lets everyone in.
+        token: The bearer token that every request has to carry; None accepts every request.
         logs: Where the node writes containers' output: NAMESPACE/POD/CONTAINER.log.
         service_range: The network (CIDR) that Services' cluster IPs are taken from.
         clock: The time, aware of its zone.
@@ -214,16 +214,16 @@ class Api:
         if self._logs is None:
             raise NotFoundError("this API was started without a directory of logs")
         pod = self._resources.read(target)
-        asked = parse_log_options(request.query_params)
-        path = pod_logs.log_path(self._logs, pod, asked)
-        if not asked.follow:
-            return Response(pod_logs.read(path, asked), media_type="text/plain")
+        wanted = parse_log_options(request.query_params)
+        path = pod_logs.log_path(self._logs, pod, wanted)
+        if not wanted.follow:
+            return Response(pod_logs.read(path, wanted), media_type="text/plain")
         key = target.kind.key(target.namespace, target.name)
 
         def running() -> bool:
             return pod_logs.is_running(self._store.get(key), path.stem)
 
-        return StreamingResponse(pod_logs.follow(path, asked, running), media_type="text/plain")
+        return StreamingResponse(pod_logs.follow(path, wanted, running), media_type="text/plain")
 
     def _selects(self, target: Target, options: Options) -> Predicate:
         by_label = label_selector(options.label_selector)

@@ -60,8 +60,10 @@ def compiled(source: str) -> Callable[[Json], Json]:
         named = re.fullmatch(r"[A-Za-z_]\w*", function)
         operator = function.startswith("_") and function.endswith("_")
         if named and not operator and function not in _FUNCTIONS:
-            told = f"undeclared reference to '{function}' (in container '')"
-            raise RuleError(f"compilation failed: {told}; the embedded API has the standard functions only")
+            message = f"undeclared reference to '{function}' (in container '')"
+            raise RuleError(
+                f"compilation failed: {message}; the embedded API has the standard functions only"
+            )
 
     def evaluate(value: Json) -> Json:
         try:

@@ -76,11 +76,13 @@ def _check(schema: Object, value: Json, path: str, *, root: bool) -> Iterator[Ca
             message = str(declared.get("message") or f"failed rule: {declared['rule']}")
             # Objects and lists are not repeated.
             quoted = "" if isinstance(value, dict | list) else f"{shown(value)}: "
-            told = f"Invalid value: {quoted}{message}"
+            sentence = f"Invalid value: {quoted}{message}"
         except RuleError as failed:
-            rule_told = declared.get("message") or declared["rule"]
-            told = f'Invalid value: "{schema.get("type", "object")}": {failed} evaluating rule: {rule_told}'
-        yield Cause("FieldValueInvalid", told, path or _NOWHERE)
+            rule_text = declared.get("message") or declared["rule"]
+            sentence = (
+                f'Invalid value: "{schema.get("type", "object")}": {failed} evaluating rule: {rule_text}'
+            )
+        yield Cause("FieldValueInvalid", sentence, path or _NOWHERE)
 
 
 def compile_causes(schema: Object, path: str) -> Iterator[Cause]:
@@ -90,7 +92,7 @@ def compile_causes(schema: Object, path: str) -> Iterator[Cause]:
         try:
             compiled(declared["rule"])
         except RuleError as broken:
-            told = f'Invalid value: {{"rule":"{declared["rule"]}"}}: {broken}'
-            yield Cause("FieldValueInvalid", told, f"{at}.rule")
+            message = f'Invalid value: {{"rule":"{declared["rule"]}"}}: {broken}'
+            yield Cause("FieldValueInvalid", message, f"{at}.rule")
     for part, child in _children(schema):
         yield from compile_causes(child, f"{path}.{part}")

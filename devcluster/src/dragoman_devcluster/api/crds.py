@@ -64,18 +64,18 @@ def crd_causes(crd: Object) -> list[Cause]:
     found = []
     expected = f"{names.get('plural')}.{spec.get('group')}"
     if get(crd, "metadata", "name") != expected:
-        told = f'Invalid value: "{get(crd, "metadata", "name")}": must be spec.names.plural+"."+spec.group'
-        found.append(Cause("FieldValueInvalid", told, "metadata.name"))
+        message = f'Invalid value: "{get(crd, "metadata", "name")}": must be spec.names.plural+"."+spec.group'
+        found.append(Cause("FieldValueInvalid", message, "metadata.name"))
     versions = spec.get("versions") or []
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        told = "Invalid value: must have exactly one version marked as storage version"
-        found.append(Cause("FieldValueInvalid", told, "spec.versions"))
+        message = "Invalid value: must have exactly one version marked as storage version"
+        found.append(Cause("FieldValueInvalid", message, "spec.versions"))
     if get(spec, "conversion", "strategy", default="None") != "None":
-        told = 'Unsupported value: "Webhook": supported values: "None"'
-        found.append(Cause("FieldValueNotSupported", told, "spec.conversion.strategy"))
+        message = 'Unsupported value: "Webhook": supported values: "None"'
+        found.append(Cause("FieldValueNotSupported", message, "spec.conversion.strategy"))
     if spec.get("preserveUnknownFields"):
-        told = "Invalid value: true: must be false in order to use defaults in the schema"
-        found.append(Cause("FieldValueInvalid", told, "spec.preserveUnknownFields"))
+        message = "Invalid value: true: must be false in order to use defaults in the schema"
+        found.append(Cause("FieldValueInvalid", message, "spec.preserveUnknownFields"))
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}].schema.openAPIV3Schema"
         if len(versions) == 1:
@@ -188,8 +188,8 @@ def _schema_faults(schema: Object, path: str) -> list[Cause]:
         return malformed
     found = _structural_causes(schema, path)
     if schema.get("type") != "object":
-        told = f'Invalid value: "{schema.get("type", "")}": must be object at the root'
-        found.append(Cause("FieldValueInvalid", told, f"{path}.type"))
+        message = f'Invalid value: "{schema.get("type", "")}": must be object at the root'
+        found.append(Cause("FieldValueInvalid", message, f"{path}.type"))
     return [*found, *compile_causes(schema, path)]
 
 
@@ -198,8 +198,8 @@ def _structural_causes(schema: Object, path: str) -> list[Cause]:
     if not schema.get("type") and not (
         schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
     ):
-        told = "Required value: must not be empty for specified object fields"
-        found.append(Cause("FieldValueRequired", told, f"{path}.type"))
+        message = "Required value: must not be empty for specified object fields"
+        found.append(Cause("FieldValueRequired", message, f"{path}.type"))
     if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
         found.append(Cause("FieldValueRequired", "Required value: must be specified", f"{path}.items"))
     for name, child in (schema.get("properties") or {}).items():

@@ -21,8 +21,8 @@ class Cause:
 
     def render(self) -> Object:
         """The cause as an entry of `Status.details.causes`."""
-        told = {"reason": self.reason, "message": self.message}
-        return {**told, "field": self.field} if self.field else told
+        message = {"reason": self.reason, "message": self.message}
+        return {**message, "field": self.field} if self.field else message
 
 
 class ApiError(Exception):
@@ -57,7 +57,7 @@ class BadRequestError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """No token, or not one of ours."""
+    """No token, or an unknown one."""
 
     code, reason = 401, "Unauthorized"
 
@@ -87,7 +87,7 @@ class AlreadyExistsError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Someone else was faster, or owns the field."""
+    """The object has changed, or another manager owns the field."""
 
     code, reason = 409, "Conflict"
 
@@ -125,8 +125,8 @@ def no_such_object(group: str, plural: str, name: str) -> NotFoundError:
 
 def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> InvalidError:
     """The 422 for an object; its message joins the causes as a real server does."""
-    told = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
-    text = told[0] if len(told) == 1 else "[" + ", ".join(told) + "]"
+    message = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
+    text = message[0] if len(message) == 1 else "[" + ", ".join(message) + "]"
     return InvalidError(
         f'{qualified(kind, group)} "{name}" is invalid: {text}',
         details=named_details(group, kind, name),

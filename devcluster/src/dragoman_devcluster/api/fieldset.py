@@ -45,7 +45,7 @@ def flatten(schema: Object, value: Json) -> dict[Path, Json]:
 
 
 def leaves(schema: Object, value: Json) -> FieldSet:
-    """What someone who applies an object owns: its leaves, its map entries and its list items."""
+    """What the manager that applies an object owns: its leaves, its map entries and its list items."""
     flat = flatten(schema, value)
     return frozenset(path for path, held in flat.items() if held is not _PRESENT or path[-1][:2] == "k:")
 
@@ -157,15 +157,15 @@ def _unnest(node: Mapping[str, Json], path: Path) -> Iterator[Path]:
 
 def dotted(path: Path) -> str:
     """A path as messages write it: `.spec.containers[name="a"].image`."""
-    told = ""
+    message = ""
     for element in path:
         kind, _, text = element.partition(":")
         if kind == "f":
-            told += f".{text}"
+            message += f".{text}"
         elif kind == "k":
-            told += (
+            message += (
                 "[" + ",".join(f"{key}={_compact(value)}" for key, value in json.loads(text).items()) + "]"
             )
         else:
-            told += f"[={text}]"
-    return told
+            message += f"[={text}]"
+    return message

@@ -60,8 +60,8 @@ def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Objec
     place(target, meta)
     name = meta.get("name", "")
     if not name:
-        told = "Required value: name or generateName is required"
-        raise invalid(kind.group, kind.name, "", [Cause("FieldValueRequired", told, "metadata.name")])
+        message = "Required value: name or generateName is required"
+        raise invalid(kind.group, kind.name, "", [Cause("FieldValueRequired", message, "metadata.name")])
     if cause := name_cause(kind, name):
         raise invalid(kind.group, kind.name, name, [cause])
     for owned in ("selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
@@ -211,7 +211,7 @@ def delete(
 ) -> Object | None:
     """The object marked, which waits for finalizers or for the node; None where it goes at once.
 
-    `propagation` is Background, Foreground, Orphan, or "" for what was asked before.
+    `propagation` is Background, Foreground, Orphan, or "" for what the former request named.
     """
     meta = live["metadata"]
     grace_s = _grace_s(kind, live, grace_period_s)
@@ -251,14 +251,14 @@ def _finalizers(kind: Kind, meta: Object, propagation: str) -> list[str]:
     return finalizers
 
 
-def _grace_s(kind: Kind, live: Object, asked: int | None) -> int:
+def _grace_s(kind: Kind, live: Object, requested_s: int | None) -> int:
     """Only a pod that a node has taken dies gracefully; everything else has no process to stop."""
     if kind.resource != "pods":
         return 0
     if not get(live, "spec", "nodeName") or get(live, "status", "phase") in ("Succeeded", "Failed"):
         return 0
     default = get(live, "spec", "terminationGracePeriodSeconds")
-    if asked is None:
+    if requested_s is None:
         return 30 if default is None else int(default)
     # A negative grace period means the smallest that is still graceful.
-    return asked if asked >= 0 else 1
+    return requested_s if requested_s >= 0 else 1

@@ -160,33 +160,33 @@ def apply(
 
 def _conflict(conflicts: list[tuple[Entry, Path]]) -> ConflictError:
     causes = [
-        Cause("FieldManagerConflict", f"conflict with {_told(entry)}", dotted(path))
+        Cause("FieldManagerConflict", f"conflict with {_manager_text(entry)}", dotted(path))
         for entry, path in conflicts
     ]
     if len(conflicts) == 1:
         entry, path = conflicts[0]
-        message = f"Apply failed with 1 conflict: conflict with {_told(entry)}: {dotted(path)}"
+        message = f"Apply failed with 1 conflict: conflict with {_manager_text(entry)}: {dotted(path)}"
     else:
         by_manager: dict[str, list[str]] = {}
         for entry, path in conflicts:
-            by_manager.setdefault(_told(entry), []).append(dotted(path))
+            by_manager.setdefault(_manager_text(entry), []).append(dotted(path))
         lines = [
             line
-            for told, paths in sorted(by_manager.items())
-            for line in (f"conflicts with {told}:", *(f"- {path}" for path in paths))
+            for sentence, paths in sorted(by_manager.items())
+            for line in (f"conflicts with {sentence}:", *(f"- {path}" for path in paths))
         ]
         message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
     return ConflictError(message, causes=causes)
 
 
-def _told(entry: Entry) -> str:
-    """Whose field it is, as kubectl prints it."""
-    told = f'"{entry.manager.name}"'
+def _manager_text(entry: Entry) -> str:
+    """The owner of a field, as kubectl prints it."""
+    message = f'"{entry.manager.name}"'
     if entry.manager.subresource:
-        told += f' with subresource "{entry.manager.subresource}"'
+        message += f' with subresource "{entry.manager.subresource}"'
     if entry.manager.operation == "Update":
-        told += f" using {entry.api_version}"
-    return told
+        message += f" using {entry.api_version}"
+    return message
 
 
 def merged(schema: Object, live: Json, applied: Json) -> Json:
@@ -225,7 +225,7 @@ def _merged_list(schema: Object, live: list[Json], applied: list[Json]) -> list[
 
 
 def without(schema: Object, value: Object, dropped: FieldSet, kept: FieldSet) -> Object:
-    """The object less the `dropped` fields, unless someone in `kept` owns them or anything below them.
+    """The object less the `dropped` fields, unless a manager in `kept` owns them or anything below them.
 
     A container whose every owned field goes, goes too.
     """

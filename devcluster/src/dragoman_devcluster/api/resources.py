@@ -106,7 +106,7 @@ class Resources:
         """Replace an object, or its status through the subresource; `written_through` names another one."""
         live = self.read(target)
         obj, warnings = self._admission.decode(target.kind, sent, options.field_validation)
-        # A real server does not record who wrote the scale of a custom resource.
+        # A real server does not record the manager of a custom resource's scale.
         untracked = target.kind.custom and written_through
         owner = None if untracked else Manager(manager, "Update", written_through or target.subresource)
         return self._replace(target, live, obj, options, warnings, owner)
@@ -203,12 +203,12 @@ class Resources:
             raise BadRequestError(
                 f"propagationPolicy: {options.propagation} is not Background, Foreground or Orphan"
             )
-        for field, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+        for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             wanted = preconditions.get(field)
             if wanted and wanted != meta[field]:
                 raise ConflictError(
                     f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{target.name}": '
-                    f"Precondition failed: {told} in precondition: {wanted}, {told} in object meta: {meta[field]}",
+                    f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {meta[field]}",
                     details=named_details(kind.group, kind.plural, target.name),
                 )
         decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock())

@@ -69,8 +69,8 @@ def pod_reason(pod: Object) -> str:
     if get(pod, "metadata", "deletionTimestamp"):
         return "Terminating"
     for container in status.get("containerStatuses") or []:
-        if told := _state_reason(container):
-            return told
+        if message := _state_reason(container):
+            return message
     return reason
 
 

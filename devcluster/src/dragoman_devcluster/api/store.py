@@ -1,6 +1,6 @@
 """Objects and their history: SQLite on disk, a copy in memory, one resourceVersion for all.
 
-Reads come from memory, writes go through to disk before anyone is told, and the event log outlives a
+Reads come from memory, writes go through to disk before a watcher receives them, and the event log outlives a
 restart, so that a watch resumes where it stopped. Everything runs on one event loop; nothing here awaits.
 """
 
@@ -105,7 +105,7 @@ class Store:
         self._observers.append(observer)
 
     def get(self, key: Key) -> Object | None:
-        """One object, shared with everyone (copy before changing), or None."""
+        """One object, shared with all callers (copy before changing), or None."""
         return self._objects.get(key.resource, {}).get((key.namespace, key.name))
 
     def listed(self, resource: str, namespace: str = "") -> list[Object]:

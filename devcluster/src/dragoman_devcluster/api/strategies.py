@@ -139,8 +139,8 @@ def _service_causes(obj: Object, live: Object | None) -> list[Cause]:
         ]
     before, after = get(live, "spec", "clusterIP"), spec.get("clusterIP")
     if before and after != before:
-        told = f'Invalid value: ["{after or ""}"]: may not change once set'
-        found.append(Cause("FieldValueInvalid", told, "spec.clusterIPs[0]"))
+        message = f'Invalid value: ["{after or ""}"]: may not change once set'
+        found.append(Cause("FieldValueInvalid", message, "spec.clusterIPs[0]"))
     return found
 
 
@@ -149,18 +149,18 @@ def _workload_causes(obj: Object, live: Object | None) -> list[Cause]:
     selector = get(obj, "spec", "selector")
     labels = get(obj, "spec", "template", "metadata", "labels")
     if selector == {}:
-        told = "Invalid value: {}: empty selector is invalid for deployment"
-        found.append(Cause("FieldValueInvalid", told, "spec.selector"))
+        message = "Invalid value: {}: empty selector is invalid for deployment"
+        found.append(Cause("FieldValueInvalid", message, "spec.selector"))
     elif not selects(selector, labels or {}):
-        told = f"Invalid value: {_shown(labels)}: `selector` does not match template `labels`"
-        found.append(Cause("FieldValueInvalid", told, "spec.template.metadata.labels"))
+        message = f"Invalid value: {_shown(labels)}: `selector` does not match template `labels`"
+        found.append(Cause("FieldValueInvalid", message, "spec.template.metadata.labels"))
     found += _container_causes(get(obj, "spec", "template", "spec") or {}, "spec.template.spec")
     if get(obj, "spec", "paused"):
-        told = "Forbidden: the embedded API does not support paused Deployments"
-        found.append(Cause("FieldValueForbidden", told, "spec.paused"))
+        message = "Forbidden: the embedded API does not support paused Deployments"
+        found.append(Cause("FieldValueForbidden", message, "spec.paused"))
     if live and get(live, "spec", "selector") != selector:
-        told = f"Invalid value: {_shown(selector)}: field is immutable"
-        found.append(Cause("FieldValueInvalid", told, "spec.selector"))
+        message = f"Invalid value: {_shown(selector)}: field is immutable"
+        found.append(Cause("FieldValueInvalid", message, "spec.selector"))
     return found
 
 
@@ -188,8 +188,8 @@ def _container_causes(spec: Object, path: str) -> list[Cause]:
             seen.add(name)
             for number, mount in enumerate(container.get("volumeMounts") or ()):
                 if mount.get("name") not in volumes:
-                    told = f'Not found: "{mount.get("name")}"'
-                    found.append(Cause("FieldValueNotFound", told, f"{at}.volumeMounts[{number}].name"))
+                    message = f'Not found: "{mount.get("name")}"'
+                    found.append(Cause("FieldValueNotFound", message, f"{at}.volumeMounts[{number}].name"))
     return found
 
 
@@ -212,10 +212,10 @@ def _pod_update_causes(obj: Object, live: Object) -> list[Cause]:
 
     if fixed(get(obj, "spec") or {}) == fixed(get(live, "spec") or {}):
         return []
-    told = (
+    message = (
         "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
         "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
         "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
         "previously negative)"
     )
-    return [Cause("FieldValueForbidden", told, "spec")]
+    return [Cause("FieldValueForbidden", message, "spec")]

@@ -63,8 +63,8 @@ def scaled(kind: Kind, obj: Object, scale: Json) -> Object:
     if isinstance(replicas, bool) or not isinstance(replicas, int):
         raise BadRequestError("Scale.spec.replicas: json: cannot unmarshal into int32")
     if replicas < 0:
-        told = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise invalid("autoscaling", "Scale", name, [Cause("FieldValueInvalid", told, "spec.replicas")])
+        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise invalid("autoscaling", "Scale", name, [Cause("FieldValueInvalid", message, "spec.replicas")])
     result = copied(obj)
     *parents, last = _paths(kind).replicas
     at = result

@@ -45,7 +45,7 @@ def credentials(directory: Path, host: str) -> Credentials:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, in one step: who reads it finds the old content or the new."""
+    """Write a file that only its owner may read, in one step: a reader finds the old content or the new."""
     draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

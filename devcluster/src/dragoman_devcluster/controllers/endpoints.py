@@ -31,13 +31,13 @@ MANAGED_BY = "endpointslice-controller.k8s.io"
 SERVICE_NAME = "kubernetes.io/service-name"
 
 ADDRESS_TYPE = "FQDN"
-"""An API server refuses the loopback addresses of our pods as IPv4, and takes them as names. They mean the same to
-whoever connects to them."""
+"""An API server refuses the loopback addresses of our pods as IPv4, and takes them as names, which mean the same
+to clients."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A pod's answer to a Service.
+    """A pod behind a Service.
 
     Args:
         pod: The pod.

@@ -179,9 +179,9 @@ class Container:
         if not self._stopping.is_set():
             self._event(reason, message, warning=True)
 
-    def must_end(self, grace_s: float, message: str) -> None:
+    def restart(self, grace_s: float, message: str) -> None:
         """End the process, so that it is started again."""
-        # Not awaited: the end of the process cancels who calls this, and the stop has to outlive them.
+        # Not awaited: the end of the process cancels the caller, and the stop has to outlive it.
         self._ending = asyncio.create_task(self._stop(grace_s, message))
 
     async def _stop(self, grace_s: float, message: str) -> None:

@@ -76,7 +76,7 @@ class Addresses:
     taken: set[str] = field(default_factory=set)
 
     def take(self, wanted: str = "") -> str:
-        """An address that no other pod has; `wanted`, if it is one of ours and free."""
+        """An address that no other pod has; `wanted`, if it is in the pods' network and free."""
         if wanted and wanted not in self.taken and ipaddress.IPv4Address(wanted) in POD_NETWORK:
             self.taken.add(wanted)
             return wanted

@@ -32,7 +32,7 @@ class Credentials:
         authority = base64.b64decode(cluster.get("certificate-authority-data") or "")
         return cls(client, str(cluster["server"]), authority)
 
-    async def wants_token(self, pod: Manifest) -> bool:
+    async def mounts_token(self, pod: Manifest) -> bool:
         """Whether the pod's service account token is mounted: the pod decides, else its account, else yes."""
         own = pod["spec"].get("automountServiceAccountToken")
         if own is not None:

@@ -27,7 +27,7 @@ class Launch:
         env: The whole environment.
         cwd: Working directory.
         paths: How the container's paths translate, for commands that run later.
-        termination_file: Where it may say why it ends.
+        termination_file: Where it may write why it ends.
     """
 
     argv: list[str]
@@ -59,11 +59,11 @@ async def prepare(
         checkout=context.directories.checkout,
     )
     contents = await read(context.mirror.client, namespace, sources_of_variables(container))
-    asked = variables_of(container, pod, contents)
-    variables = {name: paths.rewrite(value) for name, value in asked.items()}
+    declared = variables_of(container, pod, contents)
+    variables = {name: paths.rewrite(value) for name, value in declared.items()}
     gpus = context.devices.assign((uid_of(pod), container["name"]), container_devices(container).get(GPU, 0))
     kubeconfig: dict[str, str] = {}
-    if await context.credentials.wants_token(pod):
+    if await context.credentials.mounts_token(pod):
         path = context.directories.pod(pod) / "kubeconfig"
         if not path.exists():
             await context.credentials.write_kubeconfig(pod, path)
@@ -77,15 +77,15 @@ async def prepare(
         **({"TMPDIR": str(paths.mounts["/tmp"])} if "/tmp" in paths.mounts else {}),
         **variables,
     }
-    argv = command_line(container, asked, paths.rewrite)
+    argv = command_line(container, declared, paths.rewrite)
     return Launch(argv, env, _working_directory(container, paths, own), paths, termination_file)
 
 
 def container_devices(container: Manifest) -> dict[str, int]:
     """Extended resources that one container requests."""
     resources = container.get("resources") or {}
-    asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    return {name: int(count) for name, count in asked.items() if "/" in name and int(count)}
+    amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    return {name: int(count) for name, count in amounts.items() if "/" in name and int(count)}
 
 
 def inherited(environment: Mapping[str, str]) -> dict[str, str]:

@@ -78,16 +78,16 @@ class Node:
         elif known is not None:
             known[0].update(new)
         elif is_deleting(new) or not has_ended(new):
-            self._take_on(new)
+            self._run(new)
 
-    def _take_on(self, manifest: Manifest) -> None:
+    def _run(self, manifest: Manifest) -> None:
         uid, name = uid_of(manifest), manifest["metadata"]["name"]
         pod = Pod(manifest, self._context)
         task = asyncio.create_task(pod.run(), name=f"pod {name}")
         self._pods[uid] = pod, task
-        task.add_done_callback(lambda done: self._left(uid, name, done))
+        task.add_done_callback(lambda done: self._forget(uid, name, done))
 
-    def _left(self, uid: str, name: str, task: asyncio.Task[None]) -> None:
+    def _forget(self, uid: str, name: str, task: asyncio.Task[None]) -> None:
         del self._pods[uid]
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("pod %s: %r", name, error, exc_info=error)

@@ -67,7 +67,7 @@ class Pod:
         reporting = asyncio.create_task(self._report_changes())
         living = asyncio.create_task(self._live())
         try:
-            await self._end_of(living)
+            await self._until_end(living)
             grace_s = self._remaining_grace_s()
             await asyncio.gather(*(container.shut_down(grace_s) for container in self._main))
             await living
@@ -81,9 +81,9 @@ class Pod:
             self._context.addresses.give_back(self._address)
             self._context.devices.release(uid_of(self._manifest))
         shutil.rmtree(self._context.directories.pod(self._manifest), ignore_errors=True)
-        await self._take_leave()
+        await self._remove()
 
-    async def _end_of(self, living: asyncio.Task[None]) -> None:
+    async def _until_end(self, living: asyncio.Task[None]) -> None:
         """Wait until the pod is to end, or fail with what its life has failed with."""
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait({living, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -212,7 +212,7 @@ class Pod:
             written = await self._context.mirror.merge(POD, key_of(self._manifest), patch, "status")
             self._manifest = written
 
-    async def _take_leave(self) -> None:
+    async def _remove(self) -> None:
         if not is_deleting(self._manifest):
             return
         with suppress(ClusterError):

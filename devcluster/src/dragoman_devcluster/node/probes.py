@@ -168,7 +168,7 @@ class Probed(Protocol):
     def report(self, reason: str, message: str) -> None:
         """Write a warning event."""
 
-    def must_end(self, grace_s: float, message: str) -> None:
+    def restart(self, grace_s: float, message: str) -> None:
         """End the container's process, so that it is started again."""
 
 
@@ -215,7 +215,7 @@ async def _lives(
             return True
         if _is_fatal(kind, result, probed):
             message = f"Container {container['name']} failed {kind.lower()} probe, will be restarted"
-            probed.must_end(float(probe.get("terminationGracePeriodSeconds") or grace_s), message)
+            probed.restart(float(probe.get("terminationGracePeriodSeconds") or grace_s), message)
             return False
     return False
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_devcluster.api.jsonpath import JsonPathError, compiled
+from dragoman_devcluster.api.presentation import JsonPathError, compiled
 from dragoman_devcluster.api.rows import FORMS, human, pod_reason
 
 OBJ = {
