@@ -10,7 +10,7 @@ import pytest
 
 from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.servers.choice import BINARIES, find_binaries
+from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries
 
 MISSING = [name for name in BINARIES if name not in find_binaries(os.environ)]
 REAL = pytest.mark.skipif(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -20,6 +21,7 @@ from dragoman_devcluster.controllers.garbage import GarbageCollector
 from dragoman_devcluster.controllers.namespaces import NamespaceController
 from dragoman_devcluster.controllers.replica_sets import ReplicaSetController
 from dragoman_devcluster.controllers.scheduler import Scheduler
+from dragoman_devcluster.errors import StartFailedError
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.context import Addresses, Devices, Directories, NodeContext
@@ -28,7 +30,8 @@ from dragoman_devcluster.node.launch import GPU
 from dragoman_devcluster.node.node import Node
 from dragoman_devcluster.options import NODE_NAME, ClusterOptions, count_gpus
 from dragoman_devcluster.proxy import ServiceProxy
-from dragoman_devcluster.servers.choice import choose_server
+from dragoman_devcluster.servers.embedded import EmbeddedServer
+from dragoman_devcluster.servers.kube_apiserver import BINARIES, KubeApiServer, find_binaries
 from dragoman_devcluster.servers.server import HOST, ApiServer, keep
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
@@ -163,6 +166,26 @@ class LocalCluster:
         if self._running is not None:
             stack, self._running = self._running, None
             await stack.aclose()
+
+
+def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
+    """The server that the options name.
+
+    Raises:
+        StartFailedError: The options name a server whose binaries are missing, or an unknown one.
+    """
+    found = find_binaries(os.environ)
+    missing = [name for name in BINARIES if name not in found]
+    if options.api == "embedded" or (options.api == "auto" and missing):
+        return EmbeddedServer(options, guardian)
+    if options.api not in ("auto", "kube-apiserver"):
+        raise StartFailedError(f"no API {options.api!r}: choose auto, embedded or kube-apiserver")
+    if missing:
+        raise StartFailedError(
+            f"no {' and no '.join(missing)}: set KUBEBUILDER_ASSETS to the directory that holds them, "
+            "put them on PATH, or use --api embedded"
+        )
+    return KubeApiServer(options, guardian, found)
 
 
 def _run(stack: AsyncExitStack, loop: Coroutine[Any, Any, None], name: str) -> None:

@@ -19,9 +19,10 @@ import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient
 
+from dragoman_devcluster.cluster import choose_server
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.servers.choice import BINARIES, choose_server, find_binaries
+from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries
 
 MEDIA_TYPES = {
     "MERGE": "application/merge-patch+json",

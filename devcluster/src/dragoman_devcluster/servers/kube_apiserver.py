@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,15 @@ from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.process import Process
 from dragoman_devcluster.servers.server import HOST, STOP_GRACE_S, free_port, service_range, until_ready
 
+BINARIES = ("kube-apiserver", "etcd")
 ISSUER = "https://kubernetes.default.svc"
+
+
+def find_binaries(environment: Mapping[str, str]) -> dict[str, Path]:
+    """The binaries of a real API server that are there: in KUBEBUILDER_ASSETS if set, else in PATH."""
+    place = environment.get("KUBEBUILDER_ASSETS") or environment.get("PATH")
+    found = {name: shutil.which(name, path=place) for name in BINARIES}
+    return {name: Path(path) for name, path in found.items() if path}
 
 
 class KubeApiServer:

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from dragoman_devcluster.__main__ import table
+from dragoman_devcluster.cluster import choose_server
 from dragoman_devcluster.errors import PodRefusedError, StartFailedError
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.node.context import POD_NETWORK, Addresses, Devices
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.process import Process
 from dragoman_devcluster.servers import server
-from dragoman_devcluster.servers.choice import choose_server, find_binaries
+from dragoman_devcluster.servers.kube_apiserver import find_binaries
 from dragoman_devcluster.servers.server import FIRST_PORT, free_port
 from dragoman_devcluster.state import (
     Supervisor,

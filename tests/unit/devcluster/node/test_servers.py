@@ -11,7 +11,7 @@ import pytest
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.servers import kube_apiserver
-from dragoman_devcluster.servers.choice import BINARIES
+from dragoman_devcluster.servers.kube_apiserver import BINARIES
 from dragoman_devcluster.state import born
 
 
