@@ -35,15 +35,7 @@ class Process:
         guardian: Guardian,
         append: bool = True,
     ) -> Process:
-        """Start a process.
-
-        Args:
-            argv: The program and its arguments; the program is looked up in the PATH of `env`.
-            env: Its whole environment.
-            cwd: Its working directory.
-            output: File that takes its standard output and error.
-            guardian: Ends it if this process dies.
-            append: Whether to keep what the file holds already.
+        """Start a process; the program is looked up in the PATH of `env`, which is its whole environment.
 
         Raises:
             StartFailedError: The program cannot be executed.

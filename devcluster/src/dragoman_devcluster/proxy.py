@@ -99,14 +99,7 @@ class ServiceProxy:
     def set_service(
         self, key: Key, service: Manifest | None, address: str, endpoints: list[Endpoint]
     ) -> None:
-        """Take in where a Service leads.
-
-        Args:
-            key: The Service's namespace and name.
-            service: The Service; None when it is gone.
-            address: Its local address; empty if it has none.
-            endpoints: Its endpoints.
-        """
+        """Change where a Service leads; None where it is gone, an empty address where it has none."""
         self._table.pop(key, None)
         if service is not None and address:
             self._table[key] = routes(service, address, endpoints)

@@ -21,13 +21,7 @@ STARTING, READY, STOPPING = "starting", "ready", "stopping"
 class Supervisor:
     """The process that runs a cluster.
 
-    Args:
-        pid: Its process id.
-        born: When it was started, in the kernel's ticks since boot: tells it from a later process of that id.
-        phase: ``starting``, ``ready`` or ``stopping``.
-        step: What it is doing, for people.
-        api: ``embedded`` or ``kube-apiserver``, once that is known.
-        url: Address of the API, once that is known.
+    `born` tells it from a later process of its id: the kernel's ticks since boot when it was started.
     """
 
     pid: int

@@ -62,7 +62,7 @@ def _prepare(settings: ServerSettings) -> tuple[uvicorn.Server, socket.socket, s
     listener = socket.create_server((settings.host, settings.port), backlog=512)
     store = Store(state)
     url = f"https://{settings.host}:{listener.getsockname()[1]}"
-    write_kubeconfig(settings.kubeconfig, url, given.ca_file.read_bytes(), given.token)
+    write_kubeconfig(settings.kubeconfig, url, given.certificate_file.read_bytes(), given.token)
     app = create_app(
         store, token=given.token, logs=settings.directory / "logs", service_range=settings.service_range
     )

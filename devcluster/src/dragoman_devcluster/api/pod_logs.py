@@ -28,7 +28,6 @@ class LogOptions:
     follow: bool = False
     previous: bool = False
     tail_lines: int | None = None
-    limit_bytes: int | None = None
 
 
 def log_path(directory: Path, pod: Object, options: LogOptions) -> Path:
@@ -78,10 +77,10 @@ def read(path: Path, options: LogOptions) -> bytes:
 
 
 def _cut(content: bytes, options: LogOptions) -> bytes:
-    if options.tail_lines is not None:
-        lines = content.splitlines(keepends=True)
-        content = b"".join(lines[-options.tail_lines :] if options.tail_lines else [])
-    return content if options.limit_bytes is None else content[: options.limit_bytes]
+    if options.tail_lines is None:
+        return content
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[-options.tail_lines :] if options.tail_lines else [])
 
 
 async def follow(path: Path, options: LogOptions, running: Callable[[], bool]) -> AsyncIterator[bytes]:

@@ -94,7 +94,7 @@ def parse_options(query: Mapping[str, str]) -> Options:
 
 def parse_log_options(query: Mapping[str, str]) -> LogOptions:
     """Read the query of a pod's log; BadRequestError for what plain files cannot answer."""
-    for name in ("sinceSeconds", "sinceTime", "timestamps"):
+    for name in ("sinceSeconds", "sinceTime", "timestamps", "limitBytes"):
         if query.get(name) not in (None, "", "false"):
             raise BadRequestError(f"the embedded API does not support {name} of logs")
     return LogOptions(
@@ -102,7 +102,6 @@ def parse_log_options(query: Mapping[str, str]) -> LogOptions:
         follow=_true(query.get("follow")),
         previous=_true(query.get("previous")),
         tail_lines=_whole(query, "tailLines"),
-        limit_bytes=_whole(query, "limitBytes"),
     )
 
 

@@ -121,17 +121,6 @@ def _claim(obj: Object, now: datetime.datetime) -> list[Json]:
     return [status.get("phase", ""), get(status, "capacity", "storage", default=""), _created(obj, now)]
 
 
-def _autoscaler(obj: Object, now: datetime.datetime) -> list[Json]:
-    spec = obj.get("spec") or {}
-    target = spec.get("scaleTargetRef") or {}
-    metrics = len(spec.get("metrics") or [])
-    return [
-        f"{target.get('kind')}/{target.get('name')}", f"<unknown> ({metrics} metrics)" if metrics else "<none>",
-        spec.get("minReplicas", "<unset>"), spec.get("maxReplicas"),
-        get(obj, "status", "currentReplicas", default=0), _created(obj, now),
-    ]  # fmt: skip
-
-
 AGE_ONLY = _form("Age", lambda obj, now: [_created(obj, now)])
 
 FORMS: dict[str, TableForm] = {
@@ -143,9 +132,6 @@ FORMS: dict[str, TableForm] = {
     "namespaces": _form("Status, Age", lambda obj, now: [get(obj, "status", "phase"), _created(obj, now)]),
     "events": _form("Last Seen, Type, Reason, Object, Message", _event, named=False),
     "persistentvolumeclaims": _form("Status, Capacity, Age", _claim),
-    "horizontalpodautoscalers.autoscaling": _form(
-        "Reference, Targets, MinPods, MaxPods, Replicas, Age", _autoscaler
-    ),
 }
 """By storage resource; kinds that are not listed show their age."""
 

@@ -1,4 +1,4 @@
-"""A certificate authority for one machine, and the kubeconfig that trusts it."""
+"""A certificate for one machine, and the kubeconfig that trusts it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ _NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.s
 class Credentials:
     """Files that a TLS server and its clients need, and the bearer token of the administrator."""
 
-    ca_file: Path
     certificate_file: Path
     key_file: Path
     token: str
@@ -33,15 +32,15 @@ class Credentials:
 def credentials(directory: Path, host: str) -> Credentials:
     """The credentials kept in `directory`, made on the first call; the key and the token are private files."""
     directory.mkdir(parents=True, exist_ok=True)
-    ca_file, certificate_file, key_file = (directory / name for name in ("ca.crt", "tls.crt", "tls.key"))
-    token_file = directory / "token"
-    if not token_file.exists():
-        ca, certificate, key = _issue(host)
-        ca_file.write_bytes(ca)
-        certificate_file.write_bytes(certificate)
+    certificate_file, key_file, token_file = (
+        directory / name for name in ("server.crt", "server.key", "token")
+    )
+    if not certificate_file.exists():
+        certificate, key = _issue(host)
         write_private(key_file, key)
         write_private(token_file, secrets.token_urlsafe(32).encode())
-    return Credentials(ca_file, certificate_file, key_file, token_file.read_text())
+        certificate_file.write_bytes(certificate)
+    return Credentials(certificate_file, key_file, token_file.read_text())
 
 
 def write_private(path: Path, content: bytes) -> None:
@@ -70,61 +69,33 @@ def write_kubeconfig(path: Path, url: str, authority: bytes, token: str, namespa
     write_private(path, yaml.safe_dump(config, sort_keys=False).encode())
 
 
-def _issue(host: str) -> tuple[bytes, bytes, bytes]:
-    """A CA, a server certificate that it signed for `host` and the usual names, and the server's key; as PEM."""
+def _issue(host: str) -> tuple[bytes, bytes]:
+    """A self-signed certificate for `host` and the usual names, which is its own authority, and its key; as PEM."""
     now = datetime.datetime.now(datetime.UTC)
-    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dragoman-local-ca")])
-    ca = (
-        _builder(ca_name, ca_name, ca_key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
+    key = ec.generate_private_key(ec.SECP256R1())
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in _NAMES]
     addresses = dict.fromkeys(("127.0.0.1", host))
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dragoman-local-api")])
-    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
-    certificate = (
-        _builder(subject, ca_name, key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(authority, critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
+    usage = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False
     )
-    pem = serialization.Encoding.PEM
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return ca.public_bytes(pem), certificate.public_bytes(pem), private
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime.datetime
-) -> x509.CertificateBuilder:
-    return (
+    usage |= dict.fromkeys(("crl_sign", "encipher_only", "decipher_only"), False)
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
+        .issuer_name(subject)
+        .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.KeyUsage(digital_signature=True, key_cert_sign=True, **usage), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
     )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.public_bytes(pem), private

@@ -37,15 +37,7 @@ to clients."""
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A pod behind a Service.
-
-    Args:
-        pod: The pod.
-        ports: Its port number for each Service port that it has, by the Service port's name.
-        ready: Whether traffic should go there.
-        serving: Whether it would answer, even if it is about to end.
-        terminating: Whether it is about to end.
-    """
+    """A pod behind a Service, with its port number for each Service port that it has, by that port's name."""
 
     pod: Manifest
     ports: tuple[tuple[str, int], ...]
@@ -151,10 +143,8 @@ def _slice_endpoint(endpoint: Endpoint) -> Manifest:
 class EndpointController:
     """Reconciles the EndpointSlices of Services, and updates the proxy.
 
-    Args:
-        mirror: The cluster's objects.
-        on_service: Called with a Service, its local address (empty if it has none) and its endpoints
-            after each change; with None when the Service of that key is gone.
+    `on_service` receives a Service, its local address (empty if it has none) and its endpoints after each change, and
+    None when the Service of that key is gone.
     """
 
     def __init__(

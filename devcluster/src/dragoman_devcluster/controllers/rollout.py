@@ -21,14 +21,9 @@ _HASH_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True)
 class RolloutPlan:
-    """Changes to the ReplicaSets of a Deployment, to be made in this order.
+    """Changes to the ReplicaSets of a Deployment, to be made in this order; those that differ.
 
-    Args:
-        create: A ReplicaSet to create, if the template has none yet.
-        revision: New value of the revision annotation of the current ReplicaSet, if it differs.
-        min_ready_s: New ``minReadySeconds`` of the current ReplicaSet, if it differs; former ones keep theirs.
-        scale: New replica counts by ReplicaSet name.
-        remove: Names of ReplicaSets that history no longer keeps.
+    `revision` and `min_ready_s` are for the current ReplicaSet; former ones keep their minReadySeconds.
     """
 
     create: Manifest | None = None

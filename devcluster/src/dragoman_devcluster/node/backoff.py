@@ -20,12 +20,7 @@ class Backoff:
     reset_s: float = 600.0
 
     def next_delay_s(self, last_delay_s: float | None, ran_s: float) -> float:
-        """Seconds before the next start.
-
-        Args:
-            last_delay_s: The delay before the run that has just ended; None if that was the first run.
-            ran_s: How long that run lasted.
-        """
+        """Seconds before the next start; `last_delay_s` preceded the run that has just ended, None was the first."""
         if last_delay_s is None or ran_s >= self.reset_s:
             return 0.0
         return min(self.maximum_s, last_delay_s * 2) if last_delay_s else self.initial_s

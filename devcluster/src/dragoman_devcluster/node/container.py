@@ -33,16 +33,7 @@ CONFIG_RETRY_S = 2.0
 
 
 class Container:
-    """A container of a pod on this node.
-
-    Args:
-        spec: The container of the pod's spec.
-        pod: Gives the pod as it is now, with its address in its status.
-        context: The node.
-        on_change: Called when there is something new to report.
-        before: Its status as it was last reported, by a node that has been stopped since.
-        restart_policy: The pod's.
-    """
+    """A container of a pod on this node. `before` is its status as a node reported it that has been stopped since."""
 
     def __init__(
         self,

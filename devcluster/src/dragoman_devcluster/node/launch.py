@@ -20,15 +20,7 @@ _NOT_INHERITED = ("KUBECONFIG", "KUBERNETES_", "DRAGOMAN_", "PYTEST_", "HF_TOKEN
 
 @dataclass(frozen=True)
 class Launch:
-    """A command line with its surroundings.
-
-    Args:
-        argv: Program and arguments.
-        env: The whole environment.
-        cwd: Working directory.
-        paths: How the container's paths translate, for commands that run later.
-        termination_file: Where it may write why it ends.
-    """
+    """A command line with its surroundings. `paths` is for commands that run later."""
 
     argv: list[str]
     env: Mapping[str, str]

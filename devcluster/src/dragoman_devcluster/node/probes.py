@@ -122,12 +122,7 @@ async def _http_get(get: Manifest, target: Target) -> str | None:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """One result of a probe.
-
-    Args:
-        failure: None for success, else what went wrong.
-        verdict: True or False if this result settles how the container is, else None.
-    """
+    """One result of a probe: None or what went wrong, and the health that it settles, if any."""
 
     failure: str | None
     verdict: bool | None

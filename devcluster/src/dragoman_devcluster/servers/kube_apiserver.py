@@ -53,7 +53,7 @@ class KubeApiServer:
         server = self._run("kube-apiserver", flags, root)
         kubeconfig = root / "kubeconfig"
         url = f"https://{HOST}:{self._port}"
-        write_kubeconfig(kubeconfig, url, given.ca_file.read_bytes(), given.token)
+        write_kubeconfig(kubeconfig, url, given.certificate_file.read_bytes(), given.token)
         await until_ready(kubeconfig, server, root / "logs" / "kube-apiserver.log")
         return kubeconfig
 
