@@ -39,6 +39,8 @@ from dragoman_kube.events import EventRecorder, EventWriter
 
 logger = logging.getLogger(__name__)
 
+_NOT_UP = "the cluster is not up: enter its context first"
+
 
 class LocalCluster:
     """A cluster on this machine, up while its context is entered.
@@ -60,20 +62,23 @@ class LocalCluster:
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig, while the cluster is up."""
         if self._kubeconfig is None:
-            raise RuntimeError("the cluster is not up: enter its context first")
+            raise RuntimeError(_NOT_UP)
         return self._kubeconfig
 
     @property
     def api(self) -> str:
         """Which API server runs: ``embedded`` or ``kube-apiserver``."""
-        if self._server is None:
-            raise RuntimeError("the cluster is not up: enter its context first")
-        return self._server.kind
+        return self._running_server().kind
 
     @property
     def url(self) -> str:
         """Address of the API."""
         return str(current_cluster(self.kubeconfig)["server"])
+
+    def _running_server(self) -> ApiServer:
+        if self._server is None:
+            raise RuntimeError(_NOT_UP)
+        return self._server
 
     async def client(self) -> ApiClient:
         """A client of the package `kubernetes.aio` with the administrator's rights; close it after use."""
@@ -102,8 +107,8 @@ class LocalCluster:
 
     async def start_node(self) -> None:
         """Start the controllers, the node and the proxy; the API server runs already."""
-        if self._guardian is None or self._server is None:
-            raise RuntimeError("the cluster is not up: enter its context first")
+        if self._guardian is None:
+            raise RuntimeError(_NOT_UP)
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(connect(await configuration(self.kubeconfig)))
             mirror, events, proxy = Mirror(client), EventWriter(client), ServiceProxy()
@@ -157,9 +162,7 @@ class LocalCluster:
         Raises:
             StartFailedError: It does not start again.
         """
-        if self._server is None:
-            raise RuntimeError("the cluster is not up: enter its context first")
-        await keep(self._server, self.options.backoff)
+        await keep(self._running_server(), self.options.backoff)
 
     async def stop_node(self) -> None:
         """Stop the controllers, the node with all its processes, and the proxy; the API server stays."""

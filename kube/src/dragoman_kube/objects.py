@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from dragoman_kube.times import parse_time
+from dragoman_kube.times import parse_time, timestamp
 
 Manifest = dict[str, Any]
 """One Kubernetes object as JSON."""
@@ -84,6 +84,13 @@ def is_true(manifest: Mapping[str, Any], kind: str) -> bool:
     """Whether the status condition of this type is ``True``."""
     condition = condition_of(manifest, kind)
     return condition is not None and condition["status"] == "True"
+
+
+def with_transition_time(manifest: Mapping[str, Any], condition: Manifest, now: datetime) -> Manifest:
+    """A condition for the object's status, dated: it keeps the time at which its type got this status."""
+    before = condition_of(manifest, condition["type"]) or {}
+    since = before.get("lastTransitionTime") if before.get("status") == condition["status"] else None
+    return {**condition, "lastTransitionTime": since or timestamp(now)}
 
 
 def selects(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:

@@ -15,7 +15,7 @@ from dragoman_devcluster.controllers.rollout import (
     name_of,
     surge_and_unavailable,
 )
-from dragoman_kube.objects import Manifest, condition_of, created_at
+from dragoman_kube.objects import Manifest, condition_of, created_at, with_transition_time
 from dragoman_kube.times import parse_time, timestamp
 
 COMPLETE = "NewReplicaSetAvailable"
@@ -138,6 +138,4 @@ def _dated(deployment: Manifest, condition: Manifest, now: datetime) -> Manifest
     )
     if before is not None and same and condition["type"] != "Progressing":
         return before
-    moved = before is None or before["status"] != condition["status"]
-    transition = timestamp(now) if moved or before is None else before["lastTransitionTime"]
-    return {"lastUpdateTime": timestamp(now), **condition, "lastTransitionTime": transition}
+    return with_transition_time(deployment, {"lastUpdateTime": timestamp(now), **condition}, now)

@@ -26,8 +26,9 @@ from dragoman_kube.objects import (
     key_of,
     owner_reference,
     selects,
+    with_transition_time,
 )
-from dragoman_kube.times import parse_time, timestamp
+from dragoman_kube.times import parse_time
 
 CREATE_RETRY_S = 5.0
 
@@ -97,16 +98,13 @@ class ReplicaSetController:
 def _conditions(replica_set: Manifest, failure: ClusterError | None, now: datetime) -> list[Manifest]:
     if failure is None:
         return []
-    before = condition_of(replica_set, "ReplicaFailure")
-    return [
-        {
-            "type": "ReplicaFailure",
-            "status": "True",
-            "reason": "FailedCreate",
-            "message": failure.reason,
-            "lastTransitionTime": before["lastTransitionTime"] if before else timestamp(now),
-        }
-    ]
+    condition = {
+        "type": "ReplicaFailure",
+        "status": "True",
+        "reason": "FailedCreate",
+        "message": failure.reason,
+    }
+    return [with_transition_time(replica_set, condition, now)]
 
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -161,7 +161,7 @@ class Container:
             self._restarts += 1
 
     def set_health(self, health: Health) -> None:
-        """Take in how the process is."""
+        """Record the health of the process."""
         self._health = health
         self._on_change()
 
@@ -188,7 +188,7 @@ class Container:
         await process.stop(left_s)
 
     async def _run_hook(self, hook: Manifest, process: Process, grace_s: float) -> None:
-        """Run preStop; a process that ends by itself meanwhile has nothing to be prepared for any more."""
+        """Run preStop; not waited for once the process has ended by itself."""
         attempting = asyncio.create_task(attempt(hook, self._target(), grace_s))
         ending = asyncio.create_task(process.wait())
         await asyncio.wait((attempting, ending), return_when=asyncio.FIRST_COMPLETED)

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from dragoman_devcluster.node.backoff import should_restart
-from dragoman_kube.objects import Manifest, condition_of
+from dragoman_kube.objects import Manifest, with_transition_time
 from dragoman_kube.times import timestamp
 
 MESSAGE_BYTES = 4096
@@ -160,7 +160,7 @@ def _conditions(view: PodView, now: datetime) -> list[Manifest]:
         _condition("ContainersReady", not unready, *why),
         _condition("PodScheduled", True),
     ]
-    dated = [_dated(view.pod, condition, now) for condition in found]
+    dated = [with_transition_time(view.pod, condition, now) for condition in found]
     foreign = (view.pod.get("status") or {}).get("conditions") or ()
     return dated + [condition for condition in foreign if condition["type"] not in OWN_CONDITIONS]
 
@@ -168,10 +168,3 @@ def _conditions(view: PodView, now: datetime) -> list[Manifest]:
 def _condition(kind: str, met: bool, reason: str = "", message: str = "") -> Manifest:
     why = {} if met else {name: text for name, text in (("reason", reason), ("message", message)) if text}
     return {"type": kind, "status": "True" if met else "False", **why}
-
-
-def _dated(pod: Manifest, condition: Manifest, now: datetime) -> Manifest:
-    before = condition_of(pod, condition["type"])
-    same = before is not None and before["status"] == condition["status"]
-    since = before.get("lastTransitionTime") if before is not None and same else None
-    return {**condition, "lastTransitionTime": since or timestamp(now)}

@@ -142,7 +142,7 @@ async def results(probe: Manifest, target: Target) -> AsyncIterator[ProbeResult]
 
 @dataclass(frozen=True)
 class Health:
-    """How a running container is."""
+    """Health of a running container, from its probes."""
 
     started: bool = False
     ready: bool = False
@@ -158,7 +158,7 @@ class Probed(Protocol):
     """The container that is probed."""
 
     def set_health(self, health: Health) -> None:
-        """Take in how the container is now."""
+        """Record the container's health."""
 
     def report(self, reason: str, message: str) -> None:
         """Write a warning event."""
@@ -170,17 +170,17 @@ class Probed(Protocol):
 async def run_probes(container: Manifest, target: Target, probed: Probed, grace_s: float) -> None:
     """Run the startup probe, then the others, until cancelled or the container has to end.
 
-    `grace_s` is what the pod gives its containers to end.
+    `grace_s` is the pod's termination grace period.
     """
     if "startupProbe" in container:
-        if not await _lives(container, "Startup", target, probed, grace_s, until_success=True):
+        if not await _passes(container, "Startup", target, probed, grace_s, until_success=True):
             return
         probed.set_health(Health(started=True, ready="readinessProbe" not in container))
     checks: list[Coroutine[Any, Any, object]] = []
     if "readinessProbe" in container:
         checks.append(_follow_readiness(container, target, probed))
     if "livenessProbe" in container:
-        checks.append(_lives(container, "Liveness", target, probed, grace_s))
+        checks.append(_passes(container, "Liveness", target, probed, grace_s))
     await asyncio.gather(*checks)
 
 
@@ -194,7 +194,7 @@ async def _follow_readiness(container: Manifest, target: Target, probed: Probed)
             probed.set_health(health)
 
 
-async def _lives(
+async def _passes(
     container: Manifest,
     kind: str,
     target: Target,
