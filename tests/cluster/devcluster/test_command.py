@@ -52,7 +52,7 @@ def test_down_never_ends_a_process_that_only_has_the_number(tmp_path):
     assert not (tmp_path / "cluster.json").exists()
 
 
-def test_a_failed_start_says_why(tmp_path):
+def test_a_failed_start_has_its_reason(tmp_path):
     environment = {**os.environ, "KUBEBUILDER_ASSETS": str(tmp_path)}
     done = subprocess.run(
         [

@@ -53,7 +53,7 @@ async def make_claim(workloads, cluster):
     return volumes, [{"name": "data", "mountPath": "/data"}], directory
 
 
-async def test_crash_loop_says_why(workloads, cluster):
+async def test_crash_loop_has_its_reason(workloads, cluster):
     await workloads.run(
         "broken",
         script(
@@ -349,7 +349,9 @@ time.sleep(60)
     assert (data / "hook").read_text() == "hook"
 
 
-async def test_who_does_not_end_in_time_is_killed_with_its_children(workloads, cluster, tmp_path):
+async def test_process_that_outlasts_its_grace_period_is_killed_with_its_children(
+    workloads, cluster, tmp_path
+):
     source = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -13,7 +13,7 @@ def changed(variable):
     return {"spec": {"containers": [{"name": "main", "env": [{"name": "VERSION", "value": variable}]}]}}
 
 
-async def test_becomes_ready_and_says_so(workloads, server):
+async def test_becomes_ready_and_reports_it(workloads, server):
     await workloads.deploy("web", server(), replicas=2)
     deployment = await workloads.all_ready("web")
     conditions = {condition.type: condition for condition in deployment.status.conditions}
@@ -104,7 +104,7 @@ async def test_min_ready_seconds_delay_availability(workloads, server):
     assert asyncio.get_running_loop().time() - started < 10
 
 
-async def test_keeps_no_more_history_than_asked(workloads, server):
+async def test_keeps_no_more_history_than_configured(workloads, server):
     await workloads.deploy("web", server(), replicas=1, revisionHistoryLimit=1)
     await workloads.all_ready("web")
     for version in ("2", "3"):

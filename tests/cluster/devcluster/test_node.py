@@ -48,7 +48,7 @@ def pids(directory):
     return found
 
 
-async def test_gpus_are_counted_and_told_apart(tmp_path, api_kind):
+async def test_gpus_are_counted_and_assigned(tmp_path, api_kind):
     async with (
         LocalCluster(ClusterOptions(dir=tmp_path, api=api_kind, gpus=2)) as cluster,
         await cluster.client() as api,

@@ -56,7 +56,7 @@ async def test_no_request_is_lost_while_pods_are_replaced(workloads, server):
     await workloads.all_ready("web")
 
 
-async def test_endpoint_slices_tell_the_same(workloads, server):
+async def test_endpoint_slices_agree(workloads, server):
     await workloads.expose("web")
     await workloads.deploy("web", server(), replicas=1)
     await workloads.all_ready("web")

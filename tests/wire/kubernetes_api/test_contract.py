@@ -139,7 +139,7 @@ class TestBuiltIns:
         refused = server.refused(422, "POST", path, deployment(**change))
         assert refused["message"] == f'Deployment.apps "web" is invalid: {message}'
 
-    def test_an_unknown_field_is_told(self, server: Server, namespace: str) -> None:
+    def test_an_unknown_field_is_a_warning(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/configmaps"
         answer = server.answer("POST", path, {**config(), "extra": 1})
         assert answer.headers["warning"] == '299 - "unknown field \\"extra\\""'
@@ -148,7 +148,7 @@ class TestBuiltIns:
             'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "extra"'
         )
 
-    def test_pods_bind_run_and_leave_gracefully(self, server: Server, namespace: str) -> None:
+    def test_pods_bind_run_and_terminate_gracefully(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
         body = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         made = server.call("POST", path, body)
@@ -444,11 +444,11 @@ def test_conflicting_updates(server: Server, namespace: str) -> None:
     )
 
 
-def test_nobody_gets_in_without_the_token(server: Server) -> None:
+def test_requests_without_the_token_are_refused(server: Server) -> None:
     answer = httpx.get(f"{server.http.base_url}/api/v1/namespaces", verify=False)
     assert answer.status_code in (401, 403)
     assert answer.json()["kind"] == "Status"
 
 
-def test_the_version_is_told(server: Server) -> None:
+def test_the_version(server: Server) -> None:
     assert re.fullmatch(r"v1\.\d+\.\d+.*", server.call("GET", "/version")["gitVersion"])

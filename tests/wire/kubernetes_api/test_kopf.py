@@ -64,7 +64,7 @@ def operator(
     assert "Traceback" not in log.read_text()
 
 
-def test_it_hears_of_everything(server: Server, namespace: str, widgets: str, operator: Any) -> None:
+def test_it_receives_every_event(server: Server, namespace: str, widgets: str, operator: Any) -> None:
     children = f"/api/v1/namespaces/{namespace}/configmaps"
     widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}
     made = server.call("POST", widgets, {**widget, "spec": {"color": "red", "replicas": 4}})

@@ -185,7 +185,9 @@ class TestCustomResources:
         kubectl("wait", "widget/w", "--for=jsonpath={.status.replicas}=3", "--timeout=10s")
         kubectl("delete", "widget", "--all")
 
-    def test_a_bad_object_is_told_in_full(self, server: Server, namespace: str, widgets: str) -> None:
+    def test_every_fault_of_a_bad_object_is_listed(
+        self, server: Server, namespace: str, widgets: str
+    ) -> None:
         bad = '{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"color":"R","size":0}}'
         refused = server.attempt("kubectl", "-n", namespace, "apply", "-f", "-", text=bad)
         first, *causes = refused.stderr.splitlines()

@@ -88,7 +88,7 @@ def test_changing_what_another_owns_is_a_conflict_until_forced() -> None:
     assert owners(forced) == {"us": {".spec.replicas"}}
 
 
-def test_several_conflicts_are_told_by_manager() -> None:
+def test_several_conflicts_are_listed_by_manager() -> None:
     live = updated(applied(None, deployment(replicas=2, minReadySeconds=1), "first"), replicas=5)
     with pytest.raises(ConflictError) as refused:
         applied(live, deployment(replicas=3, minReadySeconds=2))
@@ -135,7 +135,7 @@ def test_an_atomic_map_is_owned_and_replaced_as_a_whole() -> None:
     assert owners(live) == {"us": {".spec.selector"}}
 
 
-def test_a_field_that_an_update_removed_is_nobodys() -> None:
+def test_a_field_that_an_update_removed_has_no_owner() -> None:
     live = applied(None, deployment(replicas=2, minReadySeconds=3))
     obj = copied(live)
     del obj["spec"]["minReadySeconds"]
@@ -202,7 +202,7 @@ def test_what_is_applied_last_holds_and_holds_again(history: list[tuple[str, Any
 
 
 @given(patches, patches)
-def test_whoever_applies_nothing_leaves_what_others_applied(ours: Any, theirs: Any) -> None:
+def test_applying_nothing_keeps_what_others_applied(ours: Any, theirs: Any) -> None:
     alone = applied(None, theirs, "them")
     both = applied(applied(None, ours), theirs, "them", force=True)
     left = applied(both, {"metadata": {"name": "web"}})

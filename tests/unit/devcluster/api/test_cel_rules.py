@@ -55,13 +55,13 @@ def test_rules_that_hold(rule: str, value: Any) -> None:
     assert causes(rule, value, **fields, items=items, **{"with-dash": INTEGER, "in": INTEGER}) == []
 
 
-def test_a_broken_rule_tells_its_message() -> None:
+def test_a_broken_rule_has_its_message() -> None:
     rule = {"rule": "self.a <= self.b", "message": "a must not be above b"}
     told = "spec: Invalid value: a must not be above b"
     assert causes(rule, {"a": 2, "b": 1}, a=INTEGER, b=INTEGER) == [told]
 
 
-def test_without_a_message_the_rule_is_told() -> None:
+def test_without_a_message_the_rule_is_the_message() -> None:
     assert causes("self.a > 1", {"a": 1}, a=INTEGER) == ["spec: Invalid value: failed rule: self.a > 1"]
 
 

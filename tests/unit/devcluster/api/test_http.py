@@ -89,7 +89,7 @@ class TestObjects:
         refused = api("POST", "/api/v1/namespaces/nowhere/configmaps", config(), code=404)
         assert refused["message"] == 'namespaces "nowhere" not found'
 
-    def test_a_leaving_namespace_takes_nothing_new_and_waits_for_its_finalizer(self, api: Any) -> None:
+    def test_a_terminating_namespace_refuses_objects_and_waits_for_its_finalizer(self, api: Any) -> None:
         space = "/api/v1/namespaces"
         api("POST", space, {"metadata": {"name": "n"}})
         assert api("DELETE", f"{space}/n")["status"]["phase"] == "Terminating"
@@ -99,7 +99,7 @@ class TestObjects:
         api("PUT", f"{space}/n/finalize", {**live, "spec": {"finalizers": []}})
         api("GET", f"{space}/n", code=404)
 
-    def test_bad_names_are_told(self, api: Any) -> None:
+    def test_bad_names_are_refused(self, api: Any) -> None:
         refused = api("POST", CONFIG, config("A_b"), code=422)
         assert refused["message"].startswith(
             'ConfigMap "A_b" is invalid: metadata.name: Invalid value: "A_b": a lowercase'
@@ -142,7 +142,7 @@ class TestDeletion:
         api("PATCH", f"{CONFIG}/a", {"metadata": {"finalizers": None}})
         api("GET", f"{CONFIG}/a", code=404)
 
-    def test_a_pod_on_a_node_dies_when_the_node_says_so(self, api: Any) -> None:
+    def test_a_pod_on_a_node_is_removed_by_the_node(self, api: Any) -> None:
         api("POST", PODS, pod(nodeName="one", terminationGracePeriodSeconds=60))
         marked = api("DELETE", f"{PODS}/p")["metadata"]
         assert (marked["deletionTimestamp"], marked["deletionGracePeriodSeconds"]) == (

@@ -47,7 +47,7 @@ def test_objects_and_history_survive_a_restart(tmp_path: Path) -> None:
     after.close()
 
 
-def test_history_is_bounded_and_says_so(tmp_path: Path) -> None:
+def test_history_is_bounded_and_older_versions_have_expired(tmp_path: Path) -> None:
     store = Store(tmp_path, history=10)
     for index in range(30):
         store.put(A, obj(A, x=str(index)))

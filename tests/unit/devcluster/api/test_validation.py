@@ -82,7 +82,7 @@ def test_a_valid_object_has_no_causes() -> None:
         ),
     ],
 )
-def test_each_rule_is_told_as_a_real_server_does(fields: dict[str, Any], message: str) -> None:
+def test_each_rule_has_the_sentence_of_a_real_server(fields: dict[str, Any], message: str) -> None:
     assert told(**fields) == [message]
 
 

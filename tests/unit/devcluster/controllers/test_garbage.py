@@ -24,7 +24,7 @@ def test_nothing_to_do_while_owners_live():
     assert steps(make("a"), make("b", "a"), make("c", "b")) == []
 
 
-def test_who_lost_every_owner_is_collected():
+def test_object_without_any_owner_left_is_collected():
     assert steps(make("b", "a"), make("c", "b")) == [(Collect, "b")]
 
 
@@ -32,7 +32,7 @@ def test_one_living_owner_is_enough():
     assert steps(make("a"), make("c", "a", "gone")) == []
 
 
-def test_who_is_being_deleted_already_is_left_alone():
+def test_object_that_is_being_deleted_is_left_alone():
     assert steps(make("b", "gone", deleting=True)) == []
 
 

@@ -20,7 +20,7 @@ def test_fits():
 
 
 @pytest.mark.parametrize("devices", [{}, {GPU: 0}, {GPU: 1}])
-def test_says_what_is_missing(devices):
+def test_missing_resource_is_named(devices):
     message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
     assert place(make_pod(1), [make_pod(1)], devices) == message
 
@@ -35,7 +35,7 @@ def test_containers_add_up():
     assert place(make_pod(1, 2), [], {GPU: 2})
 
 
-def test_who_waits():
+def test_pods_that_wait_for_a_node():
     assert waits_for_node(make_pod())
     assert not waits_for_node(make_pod(nodeName="local"))
     assert not waits_for_node(make_pod(schedulingGates=[{"name": "hold"}]))

@@ -42,7 +42,7 @@ def test_ready_serving_and_terminating():
     assert states([make_pod(ready=False)], publishNotReadyAddresses=True) == [(True, True, False)]
 
 
-def test_who_is_no_endpoint():
+def test_pods_that_are_no_endpoints():
     others = [make_pod(ip=""), make_pod(phase="Succeeded"), make_pod(phase="Failed"), make_pod(app="other")]
     assert states(others) == []
     assert states([make_pod()], selector=False) == []

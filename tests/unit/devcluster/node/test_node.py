@@ -50,12 +50,12 @@ async def test_output_and_exit_code(guardian, tmp_path):
     assert process.has_ended
 
 
-async def test_signals_are_told_as_a_shell_tells_them(guardian, tmp_path):
+async def test_exit_code_of_a_signal_is_a_shells(guardian, tmp_path):
     process = start(guardian, tmp_path, "import time; time.sleep(60)")
     assert await process.stop(grace_s=10) == 128 + signal.SIGTERM
 
 
-async def test_who_ignores_sigterm_is_killed(guardian, tmp_path):
+async def test_process_that_ignores_sigterm_is_killed(guardian, tmp_path):
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     source = f"{deaf}; print('up', flush=True); time.sleep(60)"
     process = start(guardian, tmp_path, source)

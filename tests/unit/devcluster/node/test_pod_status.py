@@ -79,7 +79,7 @@ def test_conditions_of_a_ready_pod():
     assert {name: told[name]["status"] for name in names} == dict.fromkeys(names, "True")
 
 
-def test_who_is_not_ready_is_named():
+def test_containers_that_are_not_ready_are_named():
     told = conditions(make_container(ready=False, name="a"), make_container(name="b"))
     assert told["Ready"]["reason"] == "ContainersNotReady"
     assert told["Ready"]["message"] == "containers with unready status: [a]"
