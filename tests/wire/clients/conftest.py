@@ -1,13 +1,14 @@
 """What the suites of real clients ask: a pod, and a router in front of the same pod.
 
-`scripted_pod` has no model, `demo_pod` has vLLM. Each test that takes one of them runs twice, with `pod` and with
-`router` in its name. A test that takes `start_scripted` starts a pod of its own and asks the pod.
+`scripted_pod` has no model, `demo_pod` has vLLM, `start_served` starts a pod for one test. Each test that takes one of
+them runs twice, with `pod` and with `router` in its name. `start_scripted` is for what only pods do: they refuse while
+they load or are full, where a router queues; they have a quota and glossaries of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,14 @@ def routed(pod: PodProcess, directory: Path, name: str, *languages: Any) -> Iter
         name: Of the deployment, as the pod has it.
         languages: Its pairs; none: all.
     """
-    deployment = {"name": name, "languages": list(languages), "replicas": [f"127.0.0.1:{pod.port}"]}
-    listed = directory / "deployments.yaml"
+    replicas = [f"127.0.0.1:{pod.port}"]
+    deployment = {
+        "name": "default/one",
+        "servedModelName": name,
+        "languages": list(languages),
+        "replicas": replicas,
+    }
+    listed = directory / f"deployments-{pod.port}.yaml"
     listed.write_text(yaml.safe_dump({"deployments": [deployment]}))
     router = RouterProcess(directory, f"--static={listed}")
     try:
@@ -99,3 +106,15 @@ def demo_pod(way: str, demo_pod: Any, tmp_path_factory: pytest.TempPathFactory) 
         return
     with routed(demo_pod, tmp_path_factory.mktemp("demo-router"), "demo", *LANGUAGES) as router:
         yield router
+
+
+@pytest.fixture
+def start_served(way: str, start_scripted: Any, tmp_path: Path) -> Iterator[Any]:
+    """`start_scripted`, with a router in front of each pod."""
+    with ExitStack() as stack:
+
+        def start(*arguments: str, **script: Any) -> Any:
+            pod = start_scripted(*arguments, **script)
+            return pod if way == "pod" else stack.enter_context(routed(pod, tmp_path, "org/model"))
+
+        yield start

@@ -178,16 +178,16 @@ class TestOlder:
                 assert (refused.value.status_code, refused.value.error.code) == (400, number)
 
 
-def test_a_loading_pod_is_asked_again_when_it_said(start_scripted: Any, v3: Any) -> None:
-    pod = start_scripted(load_s=2.0)
+def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any, v3: Any) -> None:
+    pod = start_served(load_s=2.0)
     pod.wait_for("/livez")
     for package in (v3, None):
         with client_of(pod, package, retry_total=3) as client:
             client.translate(body=["abc"], to_language=["de"], from_language="en")
 
 
-def test_a_pod_that_fails_is_asked_again_and_then_given_up(start_scripted: Any, v3: Any) -> None:
-    pod = start_scripted(fail_every=1)
+def test_a_pod_that_fails_is_asked_again_and_then_given_up(start_served: Any, v3: Any) -> None:
+    pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     for done, (package, code) in enumerate(((v3, 500000), (None, "500000")), start=1):
         client = client_of(pod, package, retry_total=2, retry_backoff_factor=0.01)
@@ -197,8 +197,8 @@ def test_a_pod_that_fails_is_asked_again_and_then_given_up(start_scripted: Any, 
         assert pod.metric("dragoman_requests_total") == 3 * done
 
 
-def test_a_client_without_patience_leaves(start_scripted: Any) -> None:
-    pod = start_scripted(first_token_s=20)
+def test_a_client_without_patience_leaves(start_served: Any) -> None:
+    pod = start_served(first_token_s=20)
     pod.wait_for("/readyz")
     with (
         client_of(pod, read_timeout=0.3, retry_total=0) as client,

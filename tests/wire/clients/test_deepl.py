@@ -113,10 +113,10 @@ def test_what_is_not_served_says_so(client: deepl.DeepLClient) -> None:
         client.translate_text("Hello", target_lang="DE", style_rule="7ff9bfd6-cd85-4190-8503-d6215a321519")
 
 
-def test_placeholders_move_with_their_sentence(start_scripted: Any) -> None:
+def test_placeholders_move_with_their_sentence(start_served: Any) -> None:
     """As Weblate has them: empty elements of XML, which are ignored. The reverse of a marker is none, so that
     the second text stays as it was."""
-    pod = start_scripted(
+    pod = start_served(
         answers={
             "My aunt can show this map to <x1/>.": "Meine Tante kann <x1/> diese Landkarte zeigen.",
         }

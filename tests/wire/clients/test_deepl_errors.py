@@ -96,8 +96,8 @@ def test_a_quota_that_is_used_up_is_not_tried_again(start_scripted: Any, client_
     assert client.get_usage().any_limit_reached
 
 
-def test_a_pod_that_loads_is_waited_for(start_scripted: Any, client_of: ClientOf) -> None:
-    pod = start_scripted(load_s=1.5)
+def test_a_pod_that_loads_is_waited_for(start_served: Any, client_of: ClientOf) -> None:
+    pod = start_served(load_s=1.5)
     pod.wait_for("/livez")
     result = client_of(pod.url).translate_text("Hello", **TALKING)
     assert isinstance(result, deepl.TextResult)
@@ -122,8 +122,8 @@ def test_a_pod_that_is_full_says_too_many_requests(
     asking.join(10)
 
 
-def test_an_engine_that_fails_is_tried_again(start_scripted: Any, client_of: ClientOf) -> None:
-    pod = start_scripted(fail_every=2)
+def test_an_engine_that_fails_is_tried_again(start_served: Any, client_of: ClientOf) -> None:
+    pod = start_served(fail_every=2)
     pod.wait_for("/readyz")
     client = client_of(pod.url)
     for _ in range(2):

@@ -109,8 +109,8 @@ def test_a_pod_that_is_full_says_slow_down(busy: Any, client: Any) -> None:
     assert said["error"].startswith("Slowdown: ")
 
 
-def test_libretranslatepy_waits_as_long_as_it_is_told(start_scripted: Callable[..., Any]) -> None:
-    slow = start_scripted(first_token_s=60)
+def test_libretranslatepy_waits_as_long_as_it_is_told(start_served: Callable[..., Any]) -> None:
+    slow = start_served(first_token_s=60)
     slow.wait_for("/readyz")
     with pytest.raises(TimeoutError):
         LibreTranslateAPI(slow.url).translate(ENGLISH, "en", "fr", timeout=1)

@@ -120,8 +120,8 @@ def test_a_pod_that_loads_says_so(start_scripted: Callable[..., Any]) -> None:
     assert pod.client.get("/languages").is_success
 
 
-def test_a_failing_engine_is_500(start_scripted: Callable[..., Any]) -> None:
-    pod = start_scripted(fail_every=1)
+def test_a_failing_engine_is_500(start_served: Callable[..., Any]) -> None:
+    pod = start_served(fail_every=1)
     pod.wait_for("/health")
     refused = ask(pod)
     assert (refused.status_code, list(refused.json())) == (500, ["error"])

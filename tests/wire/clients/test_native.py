@@ -81,8 +81,8 @@ def test_an_error_before_the_first_event_is_a_status(demo_pod: Any) -> None:
         assert answer.headers["content-type"] == "application/json"
 
 
-def test_an_error_after_the_first_event_is_one(start_scripted: Any) -> None:
-    pod = start_scripted("--request-timeout-s", "2", "--max-num-seqs", "1", first_token_s=0.8)
+def test_an_error_after_the_first_event_is_one(start_served: Any) -> None:
+    pod = start_served("--request-timeout-s", "2", "--max-num-seqs", "1", first_token_s=0.8)
     pod.wait_for("/readyz")
     asked = {"text": "One is here. Two is there. Three is gone. Four is left.", "stream": True, **PAIR}
     with pod.client.stream("POST", "/translate", json=asked) as answer:
@@ -94,8 +94,8 @@ def test_an_error_after_the_first_event_is_one(start_scripted: Any) -> None:
     pod.wait_for_metric("vllm:num_requests_running", 0)
 
 
-def test_a_client_that_leaves_a_stream_frees_its_places(start_scripted: Any) -> None:
-    pod = start_scripted(first_token_s=0.3, token_s=0.5)
+def test_a_client_that_leaves_a_stream_frees_its_places(start_served: Any) -> None:
+    pod = start_served(first_token_s=0.3, token_s=0.5)
     pod.wait_for("/readyz")
     asked = {
         "text": ["One is here.", " ".join(f"Sentence {number} is a long one." for number in range(20))],

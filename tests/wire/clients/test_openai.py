@@ -118,17 +118,17 @@ def test_refusals(demo_pod: Any, fields: dict[str, Any], error: Any, code: str) 
     assert refused.value.type == "invalid_request_error"
 
 
-def test_a_loading_pod_is_asked_again_when_it_said(start_scripted: Any) -> None:
-    pod = start_scripted(load_s=2.0)
-    pod.wait_for("/livez")
+def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any) -> None:
     began_s = time.monotonic()
+    pod = start_served(load_s=2.0)
+    pod.wait_for("/livez")
     done = client_of(pod).chat.completions.create(**ASKED | {"model": "org/model"}, extra_body=INTO_GERMAN)
     assert done.choices[0].message.content == CAT[::-1]
     assert time.monotonic() - began_s >= 2
 
 
-def test_a_pod_that_fails_is_asked_twice_more(start_scripted: Any) -> None:
-    pod = start_scripted(fail_every=1)
+def test_a_pod_that_fails_is_asked_twice_more(start_served: Any) -> None:
+    pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     with pytest.raises(openai.InternalServerError) as refused:
         client_of(pod).chat.completions.create(**ASKED | {"model": "org/model"}, extra_body=INTO_GERMAN)
@@ -136,8 +136,8 @@ def test_a_pod_that_fails_is_asked_twice_more(start_scripted: Any) -> None:
     assert pod.metric("dragoman_requests_total") == 3
 
 
-def test_an_error_within_a_stream(start_scripted: Any) -> None:
-    pod = start_scripted("--request-timeout-s", "1", token_s=0.2)
+def test_an_error_within_a_stream(start_served: Any) -> None:
+    pod = start_served("--request-timeout-s", "1", token_s=0.2)
     pod.wait_for("/readyz")
     long: Any = [{"role": "user", "content": "abcd" * 40}]
     stream = client_of(pod).chat.completions.create(model="org/model", messages=long, stream=True)
@@ -145,8 +145,8 @@ def test_an_error_within_a_stream(start_scripted: Any) -> None:
         list(stream)
 
 
-def test_a_client_that_leaves_a_stream_frees_its_place(start_scripted: Any) -> None:
-    pod = start_scripted(token_s=0.2)
+def test_a_client_that_leaves_a_stream_frees_its_place(start_served: Any) -> None:
+    pod = start_served(token_s=0.2)
     pod.wait_for("/readyz")
     long: Any = [{"role": "user", "content": "abcd" * 400}]
     client = client_of(pod)
