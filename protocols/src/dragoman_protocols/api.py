@@ -29,18 +29,23 @@ FORM_TYPE = b"application/x-www-form-urlencoded"
 JSON_TYPE = "application/json"
 
 
+def json_or_form(shape: Any) -> Mapping[str, Any]:
+    """`Operation.bodies` of an endpoint that takes the same fields as JSON and as a form."""
+    return {JSON_TYPE: shape, FORM_TYPE.decode(): shape}
+
+
 @dataclass(slots=True)
 class Request:
     """One HTTP request.
 
     Args:
-        method: Such as `POST`.
+        method: HTTP method.
         path: Decoded.
-        query: As it came.
+        query: Encoded.
         headers: Names in lower case.
-        body: As it came; empty until it is read.
-        upload: The form with a file, where the endpoint expects one.
-        variables: What the endpoint's path has in braces; None where it has none.
+        body: Empty until it is read.
+        upload: The form, where the endpoint expects a file.
+        variables: What the endpoint's path has in braces.
     """
 
     method: str
@@ -121,13 +126,9 @@ def time_limit_s(value: str | bytes | None) -> float:
 
 
 class Answer(NamedTuple):
-    """A whole HTTP answer.
+    """A whole HTTP answer: JSON, unless `headers` have another Content-Type.
 
-    Args:
-        status: HTTP status.
-        body: JSON, unless `headers` have another Content-Type.
-        headers: Beside Content-Length.
-        close: Whether the connection ends with it.
+    `close`: whether the connection ends with it.
     """
 
     status: int
@@ -176,25 +177,25 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may have.
-
-    Args:
-        max_texts: Texts; None: no limit of this program's own.
-        max_body_bytes: Bytes of the body.
-    """
+    """What one request may have; `max_texts` None: no limit of this program's own."""
 
     max_texts: int | None
     max_body_bytes: int
 
+    def check_texts(self, texts: int, most: int | None = None) -> None:
+        """Keep to the maximum number of texts, and to the API's own.
+
+        Raises:
+            InvalidFieldError: There are more.
+        """
+        known = [each for each in (self.max_texts, most) if each is not None]
+        if known and texts > min(known):
+            raise InvalidFieldError(f"{texts} texts in one request; send at most {min(known)}")
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a key has used, and may use.
-
-    Args:
-        characters: Used.
-        limit: May be used; None is without limit.
-    """
+    """Characters that a key has used, and its limit; None: there is none."""
 
     characters: int
     limit: int | None = None
@@ -235,6 +236,11 @@ class Need(NamedTuple):
     source: str | None
     targets: tuple[str, ...]
     texts: tuple[str, ...] = ()
+
+    @property
+    def characters(self) -> int:
+        """Code points of the texts."""
+        return sum(map(len, self.texts))
 
 
 class Peek(NamedTuple):
@@ -309,16 +315,14 @@ class Translate:
 
 @dataclass(frozen=True, slots=True)
 class TranslateFile:
-    """A call for the translation of a file.
+    """A call for the translation of a file; see `Translate` for `needs` and `glossary_ids`.
 
     Args:
         name: Of the file; its ending names its kind.
         content: Its bytes.
         request: The options; without texts, which the pod reads in the file.
-        needs: See `Translate`.
         render: Makes the answer of the `Document`, where it is translated in the background; else of its URL.
         sample: The beginning of the file, to detect its language by.
-        glossary_ids: See `Translate`.
     """
 
     name: str
@@ -393,9 +397,7 @@ class Operation:
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a GET without a body.
         query_beside_body: Whether a request with a body has the query too.
-        body_required: Whether there has to be a body.
         streams: Whether the answer can be a stream of events.
-        status: Of the answer.
         errors: Statuses of errors; None: all that the API has.
     """
 
@@ -415,10 +417,7 @@ class Endpoint:
     """One path of one API.
 
     Args:
-        api: Whose it is.
-        kind: What it is for.
         path: Such as `/v1/models/{name}`; a variable at the end takes slashes.
-        methods: HTTP methods.
         claims_body: Whether a request's body is for this API, where the path's first endpoint is another's.
         peek: What the router has to know of a request; raises `CallerError`.
         read: What the pod has to do for it; raises `CallerError`.

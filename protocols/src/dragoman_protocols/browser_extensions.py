@@ -194,11 +194,7 @@ def peek_immersive(request: Request, offer: Offer) -> Peek:
 def read_immersive(request: Request, site: Site) -> Translate:
     """Texts of one pair; blank ones come back as they are."""
     asked = read_json(request.body, _IMMERSIVE)
-    most = site.limits.max_texts
-    if most is not None and len(asked.text_list) > most:
-        raise InvalidFieldError(
-            f"text_list: {len(asked.text_list)} texts in one request; send at most {most}"
-        )
+    site.limits.check_texts(len(asked.text_list))
     need = _immersive_need(asked, site.offer)
     written = Format.HTML if any(map(PLACEHOLDER.search, need.texts)) else Format.PLAIN
 
@@ -241,13 +237,13 @@ def _required(asked: Any, name: str) -> Any:
 
 
 def _peeked(need: Need) -> Peek:
-    return Peek((need,), sum(map(len, need.texts)))
+    return Peek((need,), need.characters)
 
 
 def _call(need: Need, written: Format, render: Any) -> Translate:
     wanted = not_blank(need.texts)
     request = TranslationRequest(wanted, need.targets[0], need.source, format=written)
-    return Translate((request,) if wanted else (), sum(map(len, need.texts)), render, (need,))
+    return Translate((request,) if wanted else (), need.characters, render, (need,))
 
 
 def _answer(document: object) -> Answer:

@@ -119,12 +119,7 @@ class UnknownPathError(CallerError):
 
 
 class MethodNotAllowedError(UnknownPathError):
-    """The path exists, with other methods.
-
-    Args:
-        message: Which methods it has.
-        allowed: The methods.
-    """
+    """The path exists, with other methods, which are `allowed`."""
 
     code = "method_not_allowed"
 
@@ -174,16 +169,11 @@ class StoreFullError(QuotaError):
 
 
 class CapacityError(RequestError):
-    """The pod cannot take the request now; the same request may succeed later or on another replica.
-
-    Args:
-        message: What keeps it from being taken.
-        retry_after_s: Seconds after which asking again makes sense, at least 1.
-    """
+    """The request cannot be accepted now; the same one may succeed after `retry_after_s`, or on another replica."""
 
     code = "no_capacity"
     begun: ClassVar[bool] = False
-    """Whether work had begun when it was raised: a router then may not take asking again for free."""
+    """Whether work had started when it was raised: a router must not retry it as if nothing was done."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
@@ -201,13 +191,7 @@ class UnavailableError(CapacityError):
 
 
 class OverloadedError(CapacityError):
-    """The pod has taken on as much as it may.
-
-    Args:
-        message: What keeps the request from being taken.
-        retry_after_s: Seconds after which asking again makes sense, at least 1.
-        reason: Which bound it is: a label of metrics.
-    """
+    """A limit of concurrent work is reached; `reason` names it in metrics."""
 
     code = "overloaded"
 
@@ -217,7 +201,7 @@ class OverloadedError(CapacityError):
 
 
 class CrowdedOutError(OverloadedError):
-    """A request's time was up while it shared an engine that had more than it can run."""
+    """A request timed out in an engine that had more requests than it can run."""
 
     code = "crowded_out"
     begun = True
@@ -230,13 +214,13 @@ class NotReadyError(UnavailableError):
 
 
 class DrainingError(UnavailableError):
-    """The pod finishes what it has and takes nothing new."""
+    """The pod finishes its requests and accepts no more."""
 
     code = "draining"
 
 
 class GlossaryMissingError(UnavailableError):
-    """A router names a glossary that the pod does not hold; it brings it and asks again."""
+    """A router names a glossary that the pod does not hold: it attaches the glossary and retries."""
 
     code = "glossary_missing"
 
@@ -260,7 +244,7 @@ class GlossariesUnavailableError(UnavailableError):
 
 
 class CutShortError(DrainingError):
-    """The drain's time was up before a request that had been taken was finished."""
+    """The drain timed out before an accepted request was finished."""
 
     begun = True
 
@@ -304,25 +288,25 @@ class GenerationError(EngineError):
 
 
 class TruncatedOutputError(EngineError):
-    """The model ran to its token limit without ending the translation."""
+    """The model reached its token limit before the end of the translation."""
 
     code = "output_truncated"
 
 
 class EmptyOutputError(EngineError):
-    """The model ended without a word."""
+    """The model generated no text."""
 
     code = "output_empty"
 
 
 class UnreliableTranslationError(EngineError):
-    """A guard doubts the translation after a retry too, and the caller asked to fail then."""
+    """A guard flagged the translation after a retry too, and the request has `on_finding: fail`."""
 
     code = "unreliable_translation"
 
 
 class EngineDeadError(EngineError):
-    """The engine is gone; only a restart of the pod brings it back."""
+    """The engine ended; only a restart of the pod helps."""
 
     code = "engine_dead"
 

@@ -233,19 +233,17 @@ def peek(request: Request, _: Offer) -> Peek:
     if asked.target_lang is None:
         raise InvalidFieldError("target_lang is required")
     need = _need(asked)
-    return Peek((need,), sum(map(len, need.texts)))
+    return Peek((need,), need.characters)
 
 
 def read(request: Request, site: Site) -> Translate:
     """Texts of one pair, with all options."""
     asked = read_json(request.body, _TRANSLATION)
-    most = site.limits.max_texts
-    if most is not None and isinstance(asked.text, list) and len(asked.text) > most:
-        raise InvalidFieldError(f"text: {len(asked.text)} texts in one request; send at most {most}")
     need = _need(asked)
+    site.limits.check_texts(len(need.texts))
     return Translate(
         (_translation_request(asked, need),),
-        sum(map(len, need.texts)),
+        need.characters,
         lambda results: json_answer(_document(asked, results[0])),
         (need,),
         NativeEvents(asked) if asked.stream else None,

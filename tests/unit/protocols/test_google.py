@@ -127,7 +127,7 @@ def test_languages_are_listed_with_names_on_request() -> None:
         ({"q": 1, "target": "de"}, "q must be a string or a list of strings"),
         ({"q": ["a", 1], "target": "de"}, "q[1] must be a string"),
         ({"q": "a", "target": "de", "format": "rtf"}, "format must be one of html, text"),
-        ({"q": ["a"] * 129, "target": "de"}, "129 text segments in one request; send at most 128"),
+        ({"q": ["a"] * 129, "target": "de"}, "129 texts in one request; send at most 128"),
         ([], "the body must be a JSON object with q and target"),
     ],
 )
@@ -138,7 +138,7 @@ def test_wrong_parameters_are_named(fields: Any, said: str) -> None:
 
 
 def test_detection_has_the_same_limit() -> None:
-    with pytest.raises(InvalidFieldError, match="129 text segments"):
+    with pytest.raises(InvalidFieldError, match="129 texts"):
         read_detection(request_of(body=json.dumps({"q": ["a"] * 129}).encode()), SITE)
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from dragoman_protocols.api import (
-    FORM_TYPE,
-    JSON_TYPE,
     Answer,
     Endpoint,
     Handler,
@@ -19,11 +17,13 @@ from dragoman_protocols.api import (
     Request,
     Site,
     json_answer,
+    json_or_form,
 )
 from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
 from dragoman_protocols.deepl.errors import API
 from dragoman_protocols.deepl.fields import bounded_fields
 from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.multipart import MULTIPART
 
 MAX_BODY_BYTES = 128 * 1024
 """DeepL's own maximum for `/v2/translate`. Source: https://developers.deepl.com/api-reference/translate"""
@@ -33,7 +33,6 @@ UNLIMITED = 1_000_000_000_000
 
 _GET, _POST, _BOTH = frozenset({"GET"}), frozenset({"POST"}), frozenset({"GET", "POST"})
 _ANY = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-_FORM = FORM_TYPE.decode()
 
 
 def respond_languages(request: Request, site: Site) -> Answer:
@@ -61,18 +60,6 @@ def refuse(request: Request, _: Site) -> NoReturn:
     raise UnknownPathError(f"{request.method} {request.path[:100]} is not served here")
 
 
-def _operation(
-    summary: str,
-    answer: Any,
-    shape: type | None = None,
-    media: tuple[str, ...] = (),
-) -> Operation:
-    """Of an endpoint whose body, in each of some media types, or query is of one type."""
-    bodies = {} if shape is None else dict.fromkeys(media, shape)
-    query = None if bodies else shape
-    return Operation(summary, answer, bodies, query)
-
-
 def _information(
     path: str, methods: frozenset[str], respond: Callable[[Request, Site], Answer], operation: Operation
 ) -> Endpoint:
@@ -80,7 +67,7 @@ def _information(
 
 
 def _document(path: str, handle: Handler, summary: str, answer: Any) -> Endpoint:
-    operation = _operation(summary, answer, types.DocumentKeyShape, (JSON_TYPE, _FORM))
+    operation = Operation(summary, answer, json_or_form(types.DocumentKeyShape))
     return Endpoint(
         API,
         Kind.DOCUMENT,
@@ -101,29 +88,29 @@ ENDPOINTS = (
         peek=translate.peek,
         read=translate.read,
         max_body_bytes=MAX_BODY_BYTES,
-        operation=_operation(
-            "Translate texts.", types.DeepLTranslations, types.TranslateShape, (JSON_TYPE, _FORM)
-        ),
+        operation=Operation("Translate texts.", types.DeepLTranslations, json_or_form(types.TranslateShape)),
     ),
     _information(
         "/v2/languages",
         _BOTH,
         respond_languages,
-        _operation(
-            "List the source or the target languages.", list[types.DeepLLanguage], types.LanguagesShape
+        Operation(
+            "List the source or the target languages.",
+            list[types.DeepLLanguage],
+            query=types.LanguagesShape,
         ),
     ),
     _information(
         "/v2/usage",
         _BOTH,
         respond_usage,
-        _operation("Count the characters that were translated.", types.UsageShape),
+        Operation("Count the characters that were translated.", types.UsageShape),
     ),
     _information(
         "/v2/glossary-language-pairs",
         _GET,
         respond_glossary_pairs,
-        _operation("List the pairs that glossaries can be created for.", types.GlossaryPairs),
+        Operation("List the pairs that glossaries can be created for.", types.GlossaryPairs),
     ),
     *glossary_handlers.ENDPOINTS,
     Endpoint(
@@ -134,8 +121,8 @@ ENDPOINTS = (
         peek=documents.peek,
         read=documents.read,
         in_background=True,
-        operation=_operation(
-            "Translate a document.", types.UploadedShape, types.DocumentShape, ("multipart/form-data",)
+        operation=Operation(
+            "Translate a document.", types.UploadedShape, {MULTIPART.decode(): types.DocumentShape}
         ),
     ),
     _document(

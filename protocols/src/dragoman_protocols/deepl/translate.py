@@ -49,7 +49,7 @@ def peek(request: Request, offer: Offer) -> Peek:
     """The pair, the texts and the glossaries of a translation."""
     fields = fields_of(request)
     need = need_of(fields, offer, _texts(fields))
-    return Peek((need,), sum(map(len, need.texts)), glossary_ids=glossary_ids(fields, need.source))
+    return Peek((need,), need.characters, glossary_ids=glossary_ids(fields, need.source))
 
 
 def read(request: Request, site: Site) -> Translate:
@@ -69,7 +69,7 @@ def read(request: Request, site: Site) -> Translate:
 
     return Translate(
         (call,) if call.texts else (),
-        sum(map(len, texts)),
+        need.characters,
         render,
         (need,),
         glossary_ids=named,

@@ -13,14 +13,11 @@ import msgspec
 
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
-    FORM_TYPE,
-    JSON_TYPE,
     Answer,
     Api,
     Detect,
     Endpoint,
     Kind,
-    Limits,
     Need,
     Operation,
     Peek,
@@ -30,6 +27,7 @@ from dragoman_protocols.api import (
     Translate,
     error_answer,
     json_answer,
+    json_or_form,
 )
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import derived_peek, read_fields, read_json
@@ -121,14 +119,14 @@ def peek(request: Request, offer: Offer) -> Peek:
     if not asked.target:
         raise InvalidFieldError("target is required")
     need = _need(asked, offer)
-    return Peek((need,), sum(map(len, need.texts)))
+    return Peek((need,), need.characters)
 
 
 def read(request: Request, site: Site) -> Translate:
     """Up to 128 texts of one pair."""
     asked = _parameters(request, _TRANSLATION)
     need = _need(asked, site.offer)
-    _check_number(need.texts, site.limits)
+    site.limits.check_texts(len(need.texts), MAX_SEGMENTS)
     form = asked.format or GoogleFormat.HTML
     wanted = not_blank(need.texts)
     call = TranslationRequest(wanted, need.targets[0], need.source, format=FORMATS[form])
@@ -137,13 +135,13 @@ def read(request: Request, site: Site) -> Translate:
         done = put_back(need.texts, results[0] if results else (), need.source)
         return json_answer({"data": {"translations": [_rendered(each, asked, form) for each in done]}})
 
-    return Translate((call,) if wanted else (), sum(map(len, need.texts)), render, (need,))
+    return Translate((call,) if wanted else (), need.characters, render, (need,))
 
 
 def read_detection(request: Request, site: Site) -> Detect:
     """Up to 128 texts."""
     texts = _texts(_parameters(request, _DETECTION))
-    _check_number(texts, site.limits)
+    site.limits.check_texts(len(texts), MAX_SEGMENTS)
     return Detect(texts, _detections)
 
 
@@ -178,12 +176,6 @@ def _texts(asked: Any) -> tuple[str, ...]:
     return (asked.q,) if isinstance(asked.q, str) else tuple(asked.q)
 
 
-def _check_number(texts: Sequence[str], limits: Limits) -> None:
-    most = MAX_SEGMENTS if limits.max_texts is None else min(MAX_SEGMENTS, limits.max_texts)
-    if len(texts) > most:
-        raise InvalidFieldError(f"{len(texts)} text segments in one request; send at most {most}")
-
-
 def _rendered(result: TranslationResult, asked: Translation, form: GoogleFormat) -> dict[str, Any]:
     answer = {"translatedText": escaped(result.text) if form is GoogleFormat.HTML else result.text}
     if not asked.source:
@@ -213,16 +205,6 @@ def _detections(found: Sequence[Detection]) -> Answer:
     )
 
 
-def _operation(summary: str, query: type, answer: type) -> Operation:
-    return Operation(
-        summary,
-        answer,
-        {JSON_TYPE: query, FORM_TYPE.decode(): query},
-        query,
-        body_required=False,
-    )
-
-
 API = Google()
 _BOTH = frozenset({"GET", "POST"})
 ENDPOINTS = (
@@ -233,7 +215,13 @@ ENDPOINTS = (
         _BOTH,
         peek=peek,
         read=read,
-        operation=_operation("Translate up to 128 texts.", Translation, types.TranslationAnswer),
+        operation=Operation(
+            "Translate up to 128 texts.",
+            types.TranslationAnswer,
+            json_or_form(Translation),
+            Translation,
+            body_required=False,
+        ),
     ),
     Endpoint(
         API,
@@ -241,8 +229,12 @@ ENDPOINTS = (
         f"{PATH}/detect",
         _BOTH,
         read=read_detection,
-        operation=_operation(
-            "Detect the languages of up to 128 texts.", types.Detection, types.DetectionAnswer
+        operation=Operation(
+            "Detect the languages of up to 128 texts.",
+            types.DetectionAnswer,
+            json_or_form(types.Detection),
+            types.Detection,
+            body_required=False,
         ),
     ),
     Endpoint(
@@ -251,10 +243,12 @@ ENDPOINTS = (
         f"{PATH}/languages",
         _BOTH,
         respond=respond_languages,
-        operation=_operation(
+        operation=Operation(
             "List the languages, with their names in the language of `target`.",
-            types.LanguagesQuery,
             types.LanguagesAnswer,
+            json_or_form(types.LanguagesQuery),
+            types.LanguagesQuery,
+            body_required=False,
         ),
     ),
 )

@@ -13,8 +13,6 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
     CORS_HEADERS,
-    FORM_TYPE,
-    JSON_TYPE,
     Answer,
     Api,
     Detect,
@@ -30,6 +28,7 @@ from dragoman_protocols.api import (
     Translate,
     error_answer,
     json_answer,
+    json_or_form,
 )
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
@@ -108,7 +107,7 @@ def peek(request: Request, offer: Offer) -> Peek:
     """The pair and the texts."""
     fields = read_fields(request)
     need = fields.need(offer, fields.texts())
-    return Peek(_needs(need), sum(map(len, need.texts)))
+    return Peek(_needs(need), need.characters)
 
 
 def read(request: Request, site: Site) -> Translate:
@@ -148,7 +147,7 @@ def read(request: Request, site: Site) -> Translate:
             answer["alternatives"] = [list(result.alternatives) for result in each]
         return _answer(answer if several else {name: values[0] for name, values in answer.items()})
 
-    return Translate((call,) if wanted and needs else (), sum(map(len, need.texts)), render, needs)
+    return Translate((call,) if wanted and needs else (), need.characters, render, needs)
 
 
 def read_detection(request: Request, site: Site) -> Detect:
@@ -259,16 +258,6 @@ def _named(tag: str) -> dict[str, str]:
         return {"code": tag, "name": tag}
 
 
-def _operation(
-    summary: str,
-    answer: Any,
-    request: type | None = None,
-    media: tuple[str, ...] = (JSON_TYPE, FORM_TYPE.decode()),
-) -> Operation:
-    bodies = {} if request is None else dict.fromkeys(media, request)
-    return Operation(summary, answer, bodies, body_required=False)
-
-
 API = LibreTranslate()
 _GET, _POST = frozenset({"GET"}), frozenset({"POST"})
 ENDPOINTS = (
@@ -280,10 +269,11 @@ ENDPOINTS = (
         claims_body=speaks_libretranslate,
         peek=peek,
         read=read,
-        operation=_operation(
+        operation=Operation(
             "Translate one text or several of the field `q`.",
             types.LibreTranslateResponse,
-            types.LibreTranslateRequest,
+            json_or_form(types.LibreTranslateRequest),
+            body_required=False,
         ),
     ),
     Endpoint(
@@ -292,7 +282,12 @@ ENDPOINTS = (
         "/detect",
         _POST,
         read=read_detection,
-        operation=_operation("Detect the language of a text.", list[types.Detected], types.DetectRequest),
+        operation=Operation(
+            "Detect the language of a text.",
+            list[types.Detected],
+            json_or_form(types.DetectRequest),
+            body_required=False,
+        ),
     ),
     Endpoint(
         API,
@@ -301,7 +296,7 @@ ENDPOINTS = (
         # argostranslate sends POST.
         _GET | _POST,
         respond=respond_languages,
-        operation=_operation("List the languages with their targets.", list[types.ListedLanguage]),
+        operation=Operation("List the languages with their targets.", list[types.ListedLanguage]),
     ),
     Endpoint(
         API,
@@ -309,7 +304,7 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
-        operation=_operation("Limits, and whether a key is required.", types.Settings),
+        operation=Operation("Limits, and whether a key is required.", types.Settings),
     ),
     Endpoint(
         API,
@@ -318,7 +313,7 @@ ENDPOINTS = (
         _GET,
         respond=respond_health,
         needs_key=False,
-        operation=_operation("Whether requests are taken.", types.Health),
+        operation=Operation("Whether requests are taken.", types.Health),
     ),
     Endpoint(
         API,
@@ -327,7 +322,7 @@ ENDPOINTS = (
         _POST,
         respond=respond_suggestion,
         needs_key=False,
-        operation=_operation("Refused: suggestions are disabled.", None),
+        operation=Operation("Refused: suggestions are disabled.", None),
     ),
     Endpoint(
         API,
@@ -336,11 +331,11 @@ ENDPOINTS = (
         _POST,
         peek=peek_file,
         read=read_file,
-        operation=_operation(
+        operation=Operation(
             "Translate a file; the answer has the URL of the translation.",
             types.TranslatedFile,
-            types.FileForm,
-            (MULTIPART.decode(),),
+            {MULTIPART.decode(): types.FileForm},
+            body_required=False,
         ),
     ),
     Endpoint(
@@ -351,6 +346,6 @@ ENDPOINTS = (
         handle=handle_download,
         # The key is a secret itself.
         needs_key=False,
-        operation=_operation("Fetch a translated file, while it is kept.", None),
+        operation=Operation("Fetch a translated file, while it is kept.", None),
     ),
 )

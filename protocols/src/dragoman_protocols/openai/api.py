@@ -98,7 +98,7 @@ def peek(request: Request, offer: Offer) -> Peek:
     if options.target_lang is None:
         raise InvalidFieldError("translation_options.target_lang is required")
     need = _need(messages, options, offer)
-    return Peek((need,), sum(map(len, need.texts)), body.model)
+    return Peek((need,), need.characters, body.model)
 
 
 def read(request: Request, site: Site) -> Translate | Chat:
@@ -121,7 +121,7 @@ def read(request: Request, site: Site) -> Translate | Chat:
 
     return Translate(
         (_translation(need, body.translation_options),),
-        sum(map(len, need.texts)),
+        need.characters,
         render,
         (need,),
         TranslationChunks(completion) if body.stream else None,
