@@ -9,9 +9,7 @@ from pathlib import Path
 from random import Random
 
 from dragoman_bench.vocabulary import Vocabulary, vocabulary
-from dragoman_tune.load import repeated
-from dragoman_tune.request import Request
-from dragoman_tune.requests_file import read_requests
+from dragoman_tune.requests import Request, read_requests, repeated
 
 UNIFORM_TOKENS = 64
 SHORTEST_TOKENS = 10

@@ -18,7 +18,7 @@ from dragoman_tune.client import connections, post, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.errors import MetricsError, ServerError
 from dragoman_tune.figures import Figures, figures
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request
 from dragoman_tune.scrape import EngineTimes, Scrape, between, scrape
 from dragoman_tune.server import Server
 

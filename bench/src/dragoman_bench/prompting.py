@@ -7,7 +7,7 @@ from typing import Any
 
 import langcodes
 
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 
 COUNTING_TEMPLATE = "Translate into {target}: {text}"
 """For counting checkpoints: the text comes last."""

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request
 
 TIMEOUT_S = 120.0
 """Longer than any server under test holds a request; a load that waits longer says nothing."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from dragoman_tune.errors import ServerError
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request
 
 CHECK_S = 0.25
 """Interval at which the loop checks whether the server runs."""

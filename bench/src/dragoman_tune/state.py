@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_tune.errors import StateError
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 from dragoman_tune.search import Setting, Trial
 
 TRIALS = "trials.jsonl"

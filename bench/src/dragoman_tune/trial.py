@@ -11,8 +11,7 @@ from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import figures
-from dragoman_tune.load import repeated
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request, repeated
 from dragoman_tune.search import Setting, Trial
 from dragoman_tune.server import Server, free_port, running
 

@@ -7,7 +7,7 @@ import pytest
 from dragoman_tune.closed_loop import Pace, Sample, Window, closed_loop
 from dragoman_tune.errors import ServerError
 from dragoman_tune.figures import figures, quantile
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request
 
 ONE = Request("a", "en", "de", 10)
 

@@ -11,8 +11,7 @@ from dragoman_tune.__main__ import main
 from dragoman_tune.deployment import observed
 from dragoman_tune.errors import MetricsError, RequestsFileError, StateError
 from dragoman_tune.report import patch
-from dragoman_tune.request import Request
-from dragoman_tune.requests_file import read_requests
+from dragoman_tune.requests import Request, read_requests
 from dragoman_tune.scrape import between, parsed
 from dragoman_tune.search import Setting, Trial
 from dragoman_tune.server import last_words

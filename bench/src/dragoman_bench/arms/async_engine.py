@@ -13,7 +13,7 @@ from vllm.v1.engine.async_llm import AsyncLLM
 
 from dragoman_bench.arms.options import ArmOptions
 from dragoman_bench.prompting import Prompting
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 
 
 class AsyncEngine:

@@ -16,7 +16,7 @@ from dragoman_bench.arms.options import (
     arm_options,
     serve,
 )
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 
 
 def create_app(options: ArmOptions) -> FastAPI:

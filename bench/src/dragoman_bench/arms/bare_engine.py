@@ -12,7 +12,7 @@ from dragoman_bench.arms.options import ArmOptions, arm_options, serve
 from dragoman_bench.loads import stream
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.figures import figures
-from dragoman_tune.request import Answer, Request
+from dragoman_tune.requests import Answer, Request
 
 
 def started(options: ArmOptions) -> tuple[Run, Callable[[], None]]:

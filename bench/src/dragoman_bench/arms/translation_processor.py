@@ -9,7 +9,7 @@ from vllm.inputs import TokensPrompt
 
 from dragoman_bench.arms.options import ArmOptions
 from dragoman_bench.prompting import Prompting
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 
 
 class TranslationProcessor:

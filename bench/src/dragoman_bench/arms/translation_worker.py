@@ -13,16 +13,58 @@ import string
 import sys
 import threading
 import time
+from dataclasses import dataclass
+from enum import StrEnum
 from queue import Empty
 from typing import Any
 
-from dragoman_bench.arms.event_task import EventTask, EventType, TranslationResult, TranslationTask
 from dragoman_bench.arms.options import ArmOptions
-from dragoman_tune.request import Request
+from dragoman_tune.requests import Request
 
 QUEUE_SIZE = 300
 KEY_CHARS = 10
 READY_POLL_S = 0.2
+
+
+class EventType(StrEnum):
+    """How far a task is."""
+
+    WAITING = "waiting"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True)
+class TranslationTask:
+    """What the shared dictionary holds for a key."""
+
+    text: str
+    source_lang: str
+    target_lang: str
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """What a worker sends back; times are of the monotonic clock, which processes of a machine share."""
+
+    translation: str
+    began_s: float
+    ended_s: float
+
+
+class EventTask:
+    """A coroutine's handle on a task that another process does."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.event = asyncio.Event()
+        self.event_type = EventType.WAITING
+        self.result: TranslationResult | None = None
+
+    def update(self, event_type: EventType, result: TranslationResult) -> None:
+        """Note the result and wake who waits; on the event loop's thread alone."""
+        self.event_type = event_type
+        self.result = result
+        self.event.set()
 
 
 class TranslationWorker:

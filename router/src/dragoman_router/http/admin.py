@@ -11,13 +11,12 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
-from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, DeploymentLoad, RouterLoad
+from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.metrics import Metrics
 
 MIN_INTERVAL_S = 0.1
 """Between two lines of a watched load."""
-IDLE = DeploymentLoad()
 
 
 def load_of(fleet: Fleet, draining: bool) -> RouterLoad:

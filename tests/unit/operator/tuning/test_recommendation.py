@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.exact_fleet import ExactFleet
 
 from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.evidence import Evidence, Point, evidence
@@ -20,7 +21,6 @@ from dragoman_operator.tuning.decision.recommendation import (
     Recommendation,
     recommend_max_num_seqs,
 )
-from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.speed import read_speed_table
 from dragoman_simulate.view import Limits
 

@@ -1,14 +1,46 @@
-"""Reads a sample of real requests: JSON lines in the pod's own dialect."""
+"""Requests of a load and their responses, independent of the server; a sample of real ones from a file."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from dragoman_tune.errors import RequestsFileError
-from dragoman_tune.request import Request
 
 FIELDS = ("text", "source_lang", "target_lang")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One translation to request.
+
+    Args:
+        text: Not empty.
+        output_tokens: Tokens that the answer will have, where the load knows; None where the model decides.
+    """
+
+    text: str
+    source_lang: str
+    target_lang: str
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one request came to.
+
+    Args:
+        queue_s: Seconds that it waited within the server, where the server says so.
+        compute_s: Seconds that the model worked on it, where the server says so.
+        error: Why it failed, in a word or two; None where it did not.
+    """
+
+    queue_s: float | None = None
+    compute_s: float | None = None
+    error: str | None = None
 
 
 def read_requests(path: Path) -> list[Request]:
@@ -41,3 +73,10 @@ def _request(path: Path, number: int, line: str) -> Request:
         if not isinstance(document.get(field), str) or not document[field].strip():
             raise RequestsFileError(f"{path}, line {number}: {field} must be a string that is not empty")
     return Request(*(document[field] for field in FIELDS))
+
+
+def repeated(requests: Sequence[Request], seed: int) -> Iterator[Request]:
+    """Real requests over and over, each time in another order."""
+    draw = Random(seed)
+    while True:
+        yield from draw.sample(requests, len(requests))
