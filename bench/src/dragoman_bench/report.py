@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from dragoman_bench.grid import measured, replay
+from dragoman_tune.report import markdown
 from dragoman_tune.search import Policy, Trial
 
 BASELINE = "b0-queues"
@@ -21,7 +22,7 @@ def ladder_table(document: dict[str, Any]) -> str:
         for in_flight in sorted({p["in_flight"] for e in document["arms"] for p in e["points"]}):
             rows = _ladder_rows(document, kind, in_flight)
             if rows:
-                parts.append(f"{kind}, {in_flight} in flight\n\n{table(LADDER_HEAD, rows)}")
+                parts.append(f"{kind}, {in_flight} in flight\n\n{markdown(LADDER_HEAD, rows)}")
     return "\n\n".join(parts + _failures(document))
 
 
@@ -98,7 +99,7 @@ def compare_table(document: dict[str, Any]) -> str:
             "HTTP's CPU ms a request",
             "engine's cores",
         )
-        parts.append(f"{kind}, {in_flight} in flight\n\n{table(head, rows)}")
+        parts.append(f"{kind}, {in_flight} in flight\n\n{markdown(head, rows)}")
     return "\n\n".join(parts + _failures(document))
 
 
@@ -139,7 +140,7 @@ def grid_table(document: dict[str, Any]) -> str:
             for most in sorted({setting.max_num_seqs for setting in grid})
         ]
         head = ("sequences", *(f"{step} tokens a step" for step in steps))
-        parts.append(f"{kind}, {in_flight} in flight: req/s (p95)\n\n{table(head, rows)}")
+        parts.append(f"{kind}, {in_flight} in flight: req/s (p95)\n\n{markdown(head, rows)}")
         tuned = replay(grid, Policy(document["slo_p95_s"], in_flight))
         parts.append(
             f"The tuner: {tuned.trials} of {tuned.grid} settings tried, {_setting(tuned.found)} found, "
@@ -180,15 +181,3 @@ def _failures(document: dict[str, Any]) -> list[str]:
 def shown(value: float | None, pattern: str, scale: float = 1.0) -> str:
     """A figure, or a dash where it is unknown."""
     return "–" if value is None else pattern.format(value * scale)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table whose columns are aligned."""
-    lines = [list(head), *map(list, rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
-
-    def row(line: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
-
-    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    return "\n".join([row(lines[0]), rule, *map(row, lines[1:])])

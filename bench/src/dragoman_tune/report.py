@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,18 @@ from dragoman_tune.search import Policy, Stop, Trial
 HEAD = ("max_num_seqs", "max_num_batched_tokens", "req/s", "p95 s", "SLO", "")
 
 
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table whose columns are aligned."""
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    written = ["| " + " | ".join(map(str.ljust, line, widths)) + " |" for line in lines]
+    written.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(written)
+
+
 def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
     """All trials as a Markdown table, the recommended one marked."""
-    rows = [HEAD]
+    rows = []
     for trial in sorted(trials, key=lambda one: one.setting):
         kept = trial.p95_s is not None and trial.p95_s <= policy.slo_p95_s
         note = trial.failed or _note(trial, stop)
@@ -29,10 +38,7 @@ def table(trials: Sequence[Trial], stop: Stop, policy: Policy) -> str:
                 note,
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
-    lines = ["| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in rows]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
+    return markdown(HEAD, rows)
 
 
 def _note(trial: Trial, stop: Stop) -> str:

@@ -37,9 +37,9 @@ from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.http.busy_polling import BusyPolling
-from dragoman_router.http.documents import fetch, owner
+from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.job import Answered, Job
-from dragoman_router.http.paths import any_path, document_of
+from dragoman_router.http.paths import any_path
 from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader

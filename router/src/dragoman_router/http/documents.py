@@ -1,6 +1,8 @@
-"""Fetches a document from the one replica that has it."""
+"""Documents of pods: the id in a path, the one replica that has it, and its response."""
 
 from __future__ import annotations
+
+import re
 
 from dragoman_contract.routing import tag_of
 from dragoman_protocols.errors import UnknownDocumentError, UpstreamError, UpstreamTimeoutError
@@ -8,9 +10,26 @@ from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.job import Answered, Job
+from dragoman_router.request import Request
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_DOCUMENTS = (
+    re.compile(r"/v2/document/([0-9A-Fa-f]{32})(?:/result)?"),
+    re.compile(rf"/download_file/({_UUID})\.[\w.\-]{{1,200}}", re.A),
+)
+"""Paths of documents that pods have."""
 
 HOLDER = "the replica that has the document"
 NOT_FOUND = "Document not found: no replica has it, or no longer"
+
+
+def document_of(request: Request) -> str | None:
+    """The id of the document that a request is for; None where it does not have the form of one."""
+    for pattern in _DOCUMENTS:
+        found = pattern.fullmatch(request.path)
+        if found is not None:
+            return found[1]
+    return None
 
 
 def owner(fleet: Fleet, document_id: str | None, deployment: str | None) -> tuple[Backend, Endpoint]:
