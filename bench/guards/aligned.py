@@ -22,7 +22,7 @@ from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 
-import lxml.html  # type: ignore[import-untyped]
+import lxml.html
 
 from dragoman_protocols.detection import likeliest
 from dragoman_service.text.guards import in_wrong_script, is_copy

@@ -39,5 +39,6 @@ def test_build_proves_the_command_that_pods_run(dockerfile):
 
 
 def test_all_images_pin_the_same_python(root):
-    pins = {re.search(r"^ARG PYTHON=(\S+)$", (root / path).read_text(), re.M)[1] for path in DOCKERFILES}
-    assert len(pins) == 1
+    pins = [re.findall(r"^ARG PYTHON=(\S+)$", (root / path).read_text(), re.M) for path in DOCKERFILES]
+    assert pins == [pins[0]] * len(pins)
+    assert len(pins[0]) == 1

@@ -61,7 +61,7 @@ LEASE = {
 
 
 def verbs_by_resource(rules):
-    granted = {}
+    granted: dict[tuple[str, str], set[str]] = {}
     for rule in rules:
         assert set(rule) <= {"apiGroups", "resources", "verbs"}
         for group in rule["apiGroups"]:

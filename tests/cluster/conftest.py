@@ -85,12 +85,14 @@ class Workloads:
 
     def __init__(self, api: ApiClient, namespace: str) -> None:
         self.api, self.namespace = api, namespace
-        self.core, self.apps = CoreV1Api(api), AppsV1Api(api)
+        # Any: the library types bodies as its models, which it takes as dictionaries too, and every field as Optional.
+        self.core: Any = CoreV1Api(api)
+        self.apps: Any = AppsV1Api(api)
 
-    async def deploy(self, name: str, container: Manifest, **spec: object) -> None:
+    async def deploy(self, name: str, container: Manifest, **spec: Any) -> None:
         """Create a Deployment of one container; `pod` adds to the pod's spec, the rest to the Deployment's."""
         labels = {"app": name}
-        pod = {"containers": [container], "terminationGracePeriodSeconds": 5, **dict(spec.pop("pod", {}))}
+        pod = {"containers": [container], "terminationGracePeriodSeconds": 5, **spec.pop("pod", {})}
         template = {"metadata": {"labels": labels}, "spec": pod}
         body = {
             "metadata": {"name": name},
@@ -225,10 +227,10 @@ def server_fixture() -> Callable[..., Manifest]:
 async def namespace(cluster: Cluster) -> AsyncIterator[str]:
     """A namespace of the test's own, deleted with everything in it afterwards."""
     async with cluster.client() as api:
-        body = {"metadata": {"generateName": "test-"}}
-        created = await CoreV1Api(api).create_namespace(body)
+        core: Any = CoreV1Api(api)
+        created = await core.create_namespace({"metadata": {"generateName": "test-"}})
         yield created.metadata.name
-        await CoreV1Api(api).delete_namespace(created.metadata.name)
+        await core.delete_namespace(created.metadata.name)
 
 
 @pytest.fixture

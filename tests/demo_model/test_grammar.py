@@ -50,8 +50,8 @@ def noun(
     number = None
     if count:
         row = next((row for row in table_of("numbers") if row["en"] == count), None)
-        texts = [row[code] if row else count for code in ("en", "fr", "de", "ne")]
-        number = Numeral(*texts)
+        en, fr, de, ne = (row[code] if row else count for code in ("en", "fr", "de", "ne"))
+        number = Numeral(en, fr, de, ne)
     return NounPhrase(
         lexicon.nouns()[word], determiner=determiner, plural=plural, adjective=found, numeral=number
     )

@@ -8,6 +8,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,12 +36,12 @@ def answers(url: str, body: dict[str, str] | None = None) -> bytes | None:
         return None
 
 
-def engine_container() -> dict:
+def engine_container() -> dict[str, Any]:
     """The engine container that the operator writes for examples/demo.yaml."""
     children = yaml.safe_load_all((ROOT / "tests/manifests/children/demo.yaml").read_text())
     (deployment,) = [child for child in children if child["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    return container
+    return dict(container)
 
 
 @pytest.mark.timeout(1800)
@@ -111,10 +112,10 @@ def kubeconfig(tmp_path):
         take_down(options.dir)
 
 
-async def apply(kubeconfig: Path, manifest: dict) -> None:
+async def apply(kubeconfig: Path, manifest: dict[str, Any]) -> None:
     """Create the CRD and one TranslationDeployment."""
     async with await config.new_client_from_config(str(kubeconfig), persist_config=False) as api:
-        crd = custom_resource_definition()
+        crd: Any = custom_resource_definition()
         await client.ApiextensionsV1Api(api).create_custom_resource_definition(crd)
         await client.CustomObjectsApi(api).create_namespaced_custom_object(
             "dragoman.io", "v1alpha1", "default", "translationdeployments", manifest
@@ -123,7 +124,7 @@ async def apply(kubeconfig: Path, manifest: dict) -> None:
 
 async def deployments(kubeconfig: Path) -> list[str]:
     async with await config.new_client_from_config(str(kubeconfig), persist_config=False) as api:
-        found = await client.AppsV1Api(api).list_namespaced_deployment("default")
+        found: Any = await client.AppsV1Api(api).list_namespaced_deployment("default")
     return [item.metadata.name for item in found.items]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -33,7 +34,7 @@ class Observed:
     output_tokens: float | None
 
 
-def observed(scrapes: list[Scrape]) -> Observed:
+def observed(scrapes: Sequence[Scrape]) -> Observed:
     """The load that a series of scrapes shows.
 
     Raises:
@@ -76,5 +77,5 @@ def _in_flight(found: Scrape) -> float:
         raise MetricsError(f"the metrics have no {missing.args[0]}: is this an engine pod?") from None
 
 
-def _grown(scrapes: list[Scrape], name: str) -> float:
+def _grown(scrapes: Sequence[Scrape], name: str) -> float:
     return scrapes[-1].get(name, 0.0) - scrapes[0].get(name, 0.0)

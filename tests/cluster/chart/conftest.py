@@ -31,7 +31,7 @@ class Fresh:
     api: client.ApiClient
 
     @property
-    def core(self) -> client.CoreV1Api:
+    def core(self) -> Any:
         return client.CoreV1Api(self.api)
 
     @property
@@ -78,10 +78,8 @@ class Fresh:
         self.objects.patch_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name, changed)
 
     def read(self, namespace: str, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.objects.get_namespaced_custom_object(
-            GROUP, VERSION, namespace, PLURAL, name
-        )
-        return found
+        found: Any = self.objects.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+        return dict(found)
 
     def deployment(self, namespace: str, name: str) -> client.V1Deployment | None:
         return found_or_none(lambda: self.apps.read_namespaced_deployment(name, namespace))

@@ -40,7 +40,7 @@ def is_ready(pod) -> bool:
 
 def has_seen(fresh, namespace, name) -> bool:
     found = fresh.read(namespace, name)
-    return found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]
+    return bool(found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"])
 
 
 def test_install_upgrade_uninstall_and_install_again(fresh, until, newer_chart):

@@ -137,6 +137,7 @@ async def test_one_that_does_not_start_again_ends_the_cluster_with_a_reason(tmp_
     bring_up(ClusterOptions(dir=place, api="embedded", gpus=0, backoff=Backoff(0.2, 2.0)))
     try:
         supervisor = read_supervisor(place)
+        assert supervisor is not None
         assert supervisor.phase == READY
         for path in (place / "api").glob("store.sqlite3*"):
             path.unlink()

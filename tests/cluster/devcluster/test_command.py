@@ -31,6 +31,7 @@ def test_up_status_down_leave_nothing_behind(tmp_path, api_kind):
         told = local("up", "--api", api_kind, *where)
         assert f"export KUBECONFIG={place}/kubeconfig" in told
         supervisor = read_supervisor(place)
+        assert supervisor is not None
         assert re.search(rf"{api_kind} at https://127\.0\.0\.1:\d+", told)
         assert "already up" in local("up", *where)
         assert read_supervisor(place) == supervisor

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from typing import Any
 
 import pytest
 from kubernetes.aio import config
@@ -53,7 +54,7 @@ async def test_gpus_are_counted_and_assigned(tmp_path, api_kind):
         LocalCluster(ClusterOptions(dir=tmp_path, api=api_kind, gpus=2)) as cluster,
         await cluster.client() as api,
     ):
-        core = CoreV1Api(api)
+        core: Any = CoreV1Api(api)
         show = "import os, time; print(os.environ['CUDA_VISIBLE_DEVICES'], flush=True); time.sleep(300)"
         limits = {"limits": {"nvidia.com/gpu": "1"}}
         for name in ("a", "b", "c"):
@@ -85,7 +86,7 @@ async def test_gpus_are_counted_and_assigned(tmp_path, api_kind):
 async def test_a_restarted_node_starts_its_pods_again(tmp_path, api_kind):
     options = ClusterOptions(dir=tmp_path, api=api_kind, gpus=0, backoff=Backoff(0.2, 1.0))
     async with LocalCluster(options) as cluster, await cluster.client() as api:
-        core = CoreV1Api(api)
+        core: Any = CoreV1Api(api)
         await until(lambda: core.list_namespaced_service_account("default"), lambda found: found.items)
         for name in ("stays", "goes"):
             body = {
@@ -122,7 +123,7 @@ async def test_a_killed_supervisor_leaves_no_process(tmp_path, api_kind):
     try:
         kubeconfig = str(tmp_path / "kubeconfig")
         async with await config.new_client_from_config(config_file=kubeconfig, persist_config=False) as api:
-            core = CoreV1Api(api)
+            core: Any = CoreV1Api(api)
             await until(lambda: core.list_namespaced_service_account("default"), lambda found: found.items)
             sleep = "import time; time.sleep(300)"
             nested = f"import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', '{sleep}'])"
@@ -148,7 +149,7 @@ async def test_a_killed_supervisor_leaves_no_process(tmp_path, api_kind):
 async def test_pods_reach_the_api_as_their_service_account(workloads, cluster):
     core, namespace = workloads.core, workloads.namespace
     await core.create_namespaced_service_account(namespace, {"metadata": {"name": "reader"}})
-    rbac = RbacAuthorizationV1Api(workloads.api)
+    rbac: Any = RbacAuthorizationV1Api(workloads.api)
     rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
     await rbac.create_namespaced_role(namespace, {"metadata": {"name": "reader"}, "rules": rules})
     binding = {

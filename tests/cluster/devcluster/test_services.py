@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import aiohttp
 import pytest
@@ -63,7 +64,8 @@ async def test_endpoint_slices_agree(workloads, server):
     [pod] = await workloads.pods("web")
 
     async def ready():
-        found = await DiscoveryV1Api(workloads.api).list_namespaced_endpoint_slice(
+        discovery: Any = DiscoveryV1Api(workloads.api)
+        found = await discovery.list_namespaced_endpoint_slice(
             workloads.namespace, label_selector="kubernetes.io/service-name=web"
         )
         return [

@@ -196,7 +196,7 @@ class World:
         self.objects = CustomObjectsApi(api)
         self.operators: list[Operator] = []
 
-    def operator(self, identity: str = "first", **options: object) -> Operator:
+    def operator(self, identity: str = "first", **options: Any) -> Operator:
         kubeconfig = Path(str(options.pop("kubeconfig", self.kubeconfig)))
         log = self._logs / f"{identity}.log"
         made = Operator(kubeconfig, self.namespace, log, identity, **options)

@@ -113,11 +113,11 @@ async def test_nothing_is_written_when_nothing_changes(world):
         objects = [await world.get(kind) for kind in (TRANSLATION_DEPLOYMENT, *CHILDREN)]
         return {found["kind"]: found["metadata"]["resourceVersion"] for found in objects}
 
-    async def looks() -> float:
-        return await operator.metric(r'dragoman_operator_reconciles_total\{result="ok"\}')
+    async def reconciles() -> float:
+        return float(await operator.metric(r'dragoman_operator_reconciles_total\{result="ok"\}'))
 
-    before, events, seen = await versions(), await world.events(), await looks()
-    await world.until(looks, lambda count: count >= seen + 6)
+    before, events, seen = await versions(), await world.events(), await reconciles()
+    await world.until(reconciles, lambda count: count >= seen + 6)
     assert await versions() == before
     assert await world.events() == events
     assert operator.log.read_text().count("applied") == len(CHILDREN)

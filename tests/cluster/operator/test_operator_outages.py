@@ -115,7 +115,7 @@ async def test_frozen_leader_does_not_act_when_it_wakes(world):
 
 
 async def _text(operator) -> str:
-    return operator.log.read_text()
+    return str(operator.log.read_text())
 
 
 async def test_api_server_that_goes_away_for_a_while(world, tmp_path):

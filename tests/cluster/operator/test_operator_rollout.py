@@ -84,7 +84,7 @@ async def test_a_version_that_fails_without_a_spare_gpu_goes_back(world):
     assert "change the spec to try again" in message
 
     def whole(status: dict[str, Any]) -> bool:
-        return status["readyReplicas"] == status["replicas"] == 2
+        return bool(status["readyReplicas"] == status["replicas"] == 2)
 
     await world.until(world.status, whole)
     assert "fail_load" not in " ".join(arguments(await world.get(DEPLOYMENT)))

@@ -169,7 +169,7 @@ async def held(world, api, tmp_path: Path) -> Path:
         "env": [{"name": name, "value": value} for name, value in env.items()],
     }
     labels = {"app.kubernetes.io/component": "router", "app.kubernetes.io/part-of": "dragoman"}
-    body = {"metadata": {"name": "router", "labels": labels}, "spec": {"containers": [container]}}
+    body: Any = {"metadata": {"name": "router", "labels": labels}, "spec": {"containers": [container]}}
     await CoreV1Api(api).create_namespaced_pod(world.namespace, body)
     return file
 
@@ -323,7 +323,7 @@ async def test_scaled_object_needs_keda(world, api):
 @asynccontextmanager
 async def installed(api: Any, *kinds: str) -> AsyncIterator[None]:
     """KEDA's kinds, as far as an API server needs them."""
-    definitions = ApiextensionsV1Api(api)
+    definitions: Any = ApiextensionsV1Api(api)
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     for kind in kinds:
         version = {"name": "v1alpha1", "served": True, "storage": True}

@@ -8,6 +8,7 @@ import sys
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def reverse(text: str) -> bytes:
 @asynccontextmanager
 async def serving(handle):
     """A server on loopback whose connections are handled by `handle(reader, writer)`; its port."""
-    handlers = set()
+    handlers: set[Any] = set()
 
     async def handled(reader, writer):
         handlers.add(asyncio.current_task())

@@ -7,6 +7,7 @@ import json
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def right(question: Question) -> bytes:
 async def serving(*replies: bytes, close: bool = False):
     """Answers with the bytes of each reply, the last one again and again; its port, and when each connection ended."""
     left, ended = list(replies), []
-    handlers = set()
+    handlers: set[Any] = set()
 
     async def handle(reader, writer):
         handlers.add(asyncio.current_task())

@@ -1,3 +1,4 @@
+import importlib.metadata
 import importlib.util
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def test_every_command_has_its_module(name: str) -> None:
 
 
 def test_commands_are_found_in_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli.importlib.metadata, "entry_points", lambda **_: ())
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: ())
     assert entry_point("router") == EntryPoint("router", "dragoman_router.__main__:main", GROUP)
 
 
@@ -81,7 +82,7 @@ def test_a_missing_package_names_the_distribution_that_requires_it(
 def test_a_part_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(cli.importlib.metadata, "entry_points", lambda **_: ())
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: ())
     monkeypatch.setattr(cli, "CHECKOUT", tmp_path)
     assert main(["router"]) == 1
     assert "not in this installation; install dragoman-router" in capsys.readouterr().err

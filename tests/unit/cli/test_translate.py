@@ -2,6 +2,7 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ class Service(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        answer: dict[str, Any]
         if asked["target_lang"] == "tlh":
             status, answer = (
                 422,

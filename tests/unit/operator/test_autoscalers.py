@@ -99,7 +99,7 @@ def test_keda_signs_in_with_the_same_secret(make_td: MakeTd) -> None:
 
 def rules_test(queries: list[str]) -> dict[str, Any]:
     """Two pods, a namesake elsewhere, and after a while nothing at all: no value then, and not 0."""
-    series = {}
+    series: dict[str, float] = {}
     for namespace, pod, running, waiting in (
         ("default", "a", 3, 1),
         ("default", "b", 5, 7),

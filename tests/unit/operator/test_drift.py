@@ -66,7 +66,7 @@ def test_drift(observed: Any, wanted: Any) -> None:
 
 
 def test_signature_follows_every_field() -> None:
-    manifest = {"metadata": {"name": "x"}, "spec": {"a": 1}}
+    manifest: dict[str, Any] = {"metadata": {"name": "x"}, "spec": {"a": 1}}
     without = {"metadata": {"name": "x"}, "spec": {}}
     assert signed(manifest) == signed(manifest)
     assert (

@@ -118,7 +118,7 @@ def test_unwanted_child_of_somebody_else_is_no_obstacle(
     make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:
     observed = make_observed(make_td())
-    observed.children[NETWORK_POLICY]["metadata"] |= {"ownerReferences": [], "annotations": {}}
+    observed.children[NETWORK_POLICY]["metadata"].update(ownerReferences=[], annotations={})
     assert plan(make_td(networkPolicy={"enabled": False}), images, observed).obstacles == ()
 
 
@@ -171,7 +171,7 @@ def test_other_autoscalers_go_when_the_mode_changes(
     made = {change.kind: change.manifest for change in found.changes if change.manifest}
     children = {**before.children, **{kind: made[kind] for kind in KEDA_KINDS}}
     for child in children.values():
-        child["metadata"].setdefault("uid", "1")  # type: ignore[index]
+        child["metadata"].setdefault("uid", "1")
     gone = plan(make_td(), images, replace(before, children=children))
     assert {change.kind.name for change in gone.changes if change.manifest is None} == {
         "HorizontalPodAutoscaler",

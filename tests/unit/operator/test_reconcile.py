@@ -14,6 +14,7 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, POD, REPLICA_SET, SERVICE, Kind
 from dragoman_kube.objects import Key
+from dragoman_operator.autoscaling.decision.samples import Rule
 from dragoman_operator.autoscaling.spec_replicas import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
@@ -550,7 +551,7 @@ class Decided(NoScaler):
         self.acknowledged: list[int] = []
 
     def view(self, *seen: object) -> Any:
-        return ScalingView(self.replicas, "Load", "measured", at=0.0)
+        return ScalingView(self.replicas, Rule.LOAD, "measured", at=0.0)
 
     def acknowledge(self, key: Key, replicas: int) -> None:
         self.acknowledged.append(replicas)

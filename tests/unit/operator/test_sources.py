@@ -124,7 +124,7 @@ async def test_slow_pods_do_not_delay_others(
     failed: set[str] = set()
     answered = asyncio.Event()
 
-    async def fails_then_waits(request: web.Request) -> web.Response:
+    async def fails_then_waits(request: web.Request) -> web.StreamResponse:
         if request.host not in failed:
             failed.add(request.host)
             return web.Response(status=500)
@@ -184,7 +184,7 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
     queries = []
 
     async def answer(request: web.Request) -> web.Response:
-        queries.append(((await request.post())["query"], request.headers.get("Authorization")))
+        queries.append((str((await request.post())["query"]), request.headers.get("Authorization")))
         return web.json_response(RESPONSE)
 
     source = Prometheus(http, PROMETHEUS.replace("user:secret@", ""), "token", 2.0)

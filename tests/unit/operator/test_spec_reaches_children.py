@@ -50,7 +50,7 @@ PODS, SIZE = "the pod template", "the Deployment, not the pods"
 TUNING = "the input of tuning, without effect before a trial"
 POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 
-EFFECTS: dict[str, tuple[dict[str, Any], Any]] = {
+EFFECTS: dict[str, tuple[Any, Any]] = {
     "model.uri": ({"uri": "hf://org/other"}, PODS),
     "model.revision": ({"revision": "v2"}, PODS),
     "model.tokenSecretRef.name": ({"tokenSecretRef": {"name": "other", "key": "token"}}, PODS),

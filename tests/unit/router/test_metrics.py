@@ -6,6 +6,7 @@ from random import Random
 
 from prometheus_client import generate_latest
 
+from dragoman_router.fleet.backend import Backend
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.metrics import Metrics
@@ -15,7 +16,7 @@ from dragoman_router.routing.deployments import Deployment
 async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
     metrics = Metrics(fleet, dict)
-    backends = {}
+    backends: dict[str, Backend] = {}
 
     def count(key: str) -> None:
         backends[key].responses.add("native", 200, 0.1)

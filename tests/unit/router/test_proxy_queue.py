@@ -13,7 +13,8 @@ from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.connections import Connection, ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
-from dragoman_router.http.proxy import RESPONSE_S, Answered, Job, Proxy
+from dragoman_router.http.job import Answered, Job
+from dragoman_router.http.proxy import RESPONSE_S, Proxy
 from dragoman_router.metrics import Metrics
 from dragoman_router.routing.deployments import Deployment, Replica
 

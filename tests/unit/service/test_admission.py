@@ -1,6 +1,8 @@
 import math
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -32,14 +34,12 @@ class Clock:
         return self.now_s
 
 
-@dataclass
-class Engine:
-    capacity: Capacity = CAPACITY
-    stall_detector: StallDetector = field(default_factory=StallDetector)
+def make_engine(capacity: Capacity = CAPACITY) -> Any:
+    return SimpleNamespace(capacity=capacity, stall_detector=StallDetector())
 
 
-def make_admission(clock: Clock | None = None, **bounds: int) -> Admission:
-    return Admission(Bounds(**bounds), Engine(), longest_s=30, clock=clock or Clock())
+def make_admission(clock: Clock | None = None, **bounds: Any) -> Admission:
+    return Admission(Bounds(**bounds), make_engine(), longest_s=30, clock=clock or Clock())
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_b
     service_s: float,
 ) -> None:
     """12 sequences, each request takes `service_s`; arrivals every hundredth of what the engine needs for eight."""
-    clock, engine = Clock(), Engine(Capacity(sequences=12, tokens=100_000))
+    clock, engine = Clock(), make_engine(Capacity(sequences=12, tokens=100_000))
     admission = Admission(Bounds(), engine, longest_s=30, clock=clock)
     cost, late, done, refused = Cost(50, 50), 0, 0, 0
     waiting: list[tuple[float, ExitStack, AdmissionSlot]] = []
@@ -209,7 +209,7 @@ def test_of_a_demand_eight_times_the_pace_nothing_is_taken_on_that_is_known_to_b
 
 
 def test_a_late_request_in_a_crowd_hears_of_the_crowd() -> None:
-    engine = Engine(Capacity(sequences=1, tokens=1000))
+    engine = make_engine(Capacity(sequences=1, tokens=1000))
     admission = Admission(Bounds(), engine, longest_s=30, clock=Clock())
     late = DeadlineExceededError("late")
     with admission.admit(Cost(1, 1), 30) as alone:
@@ -273,7 +273,7 @@ def test_retries_are_added_to_their_request_while_it_lasts() -> None:
 
 @pytest.mark.parametrize(("characters", "limit_s"), [(0, 30), (5000, 30), (10_000, 60), (10**7, 600)])
 def test_a_file_gets_time_by_its_size(characters: int, limit_s: float) -> None:
-    admission = Admission(Bounds(), Engine(), longest_s=30, file_longest_s=600)
+    admission = Admission(Bounds(), make_engine(), longest_s=30, file_longest_s=600)
     assert admission.time_limit_s(None, characters) == limit_s
     assert admission.time_limit_s("20", characters) == 20
     assert file_limit_s(characters, request_s=30, max_s=10) == 30

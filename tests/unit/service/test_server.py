@@ -56,7 +56,12 @@ async def test_without_that_time_a_pod_drains_at_once(seconds: Any) -> None:
     phases: list[Phase] = []
     leave = lifecycle.leave
     lifecycle.drain = lambda: phases.append(lifecycle.phase)  # type: ignore[method-assign]
-    lifecycle.leave = lambda: (leave(), phases.append(lifecycle.phase))[0]  # type: ignore[method-assign]
+
+    def leave_and_note() -> None:
+        leave()
+        phases.append(lifecycle.phase)
+
+    lifecycle.leave = leave_and_note  # type: ignore[method-assign]
     with listen("127.0.0.1", 0) as listening:
         running = asyncio.create_task(make_pod(lifecycle, **seconds).run(listening))
         await until(lifecycle, Phase.READY)

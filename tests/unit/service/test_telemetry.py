@@ -67,7 +67,12 @@ async def test_the_engine_s_own_spans_would_stand_below_the_generation() -> None
     traced = Traced()
     passed: list[Any] = []
     generate = traced.scripted.generate
-    traced.scripted.generate = lambda *given, **named: (passed.append(named), generate(*given, **named))[1]  # type: ignore[method-assign]
+
+    def noted(*given: Any, **named: Any) -> Any:
+        passed.append(named)
+        return generate(*given, **named)
+
+    traced.scripted.generate = noted  # type: ignore[method-assign]
     await traced.generate(CALLER)
     expected = f"00-{TRACE}-{traced.span('generate').context.span_id:016x}-01"
     assert passed[0]["trace_headers"] == {"traceparent": expected}
@@ -133,6 +138,7 @@ def collector() -> Iterator[tuple[str, list[ExportTraceServiceRequest]]]:
 def test_spans_reach_a_collector(collector: tuple[str, list[ExportTraceServiceRequest]]) -> None:
     endpoint, taken = collector
     on = tracing(endpoint, "european")
+    assert on is not None
     with on.request(CALLER) as span:
         span.ended("ok")
     on.close()

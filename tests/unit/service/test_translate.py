@@ -14,7 +14,8 @@ from dragoman_protocols.errors import (
     UnsupportedPairError,
 )
 from dragoman_protocols.translation import TranslationRequest
-from dragoman_service.core.translator import MAX_CONCURRENT_SEGMENTS, Translator
+from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
+from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts import prompt_family
@@ -52,10 +53,10 @@ async def test_a_long_list_does_not_take_the_whole_engine() -> None:
     async with asyncio.timeout(
         30
     ):  # So many texts are prepared in a thread, and started a few at a turn of the loop.
-        while translator.engine.stall_detector.generating < MAX_CONCURRENT_SEGMENTS:  # type: ignore[attr-defined]
+        while translator.engine.stall_detector.generating < MAX_CONCURRENT_SEGMENTS:
             await settled()
     await settled()
-    assert translator.engine.stall_detector.generating == MAX_CONCURRENT_SEGMENTS  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == MAX_CONCURRENT_SEGMENTS
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (
@@ -86,25 +87,25 @@ async def test_what_takes_too_long_is_given_up_and_aborted() -> None:
     translator = make_translator(timeout_s=0.05, first_token_s=60)
     with pytest.raises(DeadlineExceededError, match=r"within 0\.05 s"):
         await translator.translate(request_for("a", "b"))
-    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0
 
 
 async def test_one_failed_text_fails_the_request_and_aborts_the_others() -> None:
     translator = make_translator(fail_every=2, max_num_seqs=8)
     with pytest.raises(GenerationError):
         await translator.translate(request_for("a", "b", "c"))
-    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0
 
 
 async def test_a_cancelled_request_aborts_its_generations() -> None:
     translator = make_translator(first_token_s=60)
     task = asyncio.create_task(translator.translate(request_for("a", "b")))
     await settled()
-    assert translator.engine.stall_detector.generating == 2  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 2
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert translator.engine.stall_detector.generating == 0  # type: ignore[attr-defined]
+    assert translator.engine.stall_detector.generating == 0
 
 
 class Answering(ScriptedEngine):

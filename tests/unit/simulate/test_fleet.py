@@ -80,7 +80,9 @@ def test_waits_are_the_queue_over_the_rate(build):
         fleet.step(second, 2 * full_per_s, 90, 100.0)
     # The queue grows by a second's work each second; the last to come waits ten.
     assert fleet.waits.percentiles((1.0,))[0] == pytest.approx(10, abs=0.5)
-    assert fleet.view(10, blind=False).metrics.waiting == pytest.approx(10 * full_per_s, rel=0.02)
+    metrics = fleet.view(10, blind=False).metrics
+    assert metrics is not None
+    assert metrics.waiting == pytest.approx(10 * full_per_s, rel=0.02)
 
 
 def test_no_request_is_lost_or_made(build):

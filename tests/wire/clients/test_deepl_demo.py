@@ -24,7 +24,7 @@ def translated(client: deepl.DeepLClient, text: str, source: str, target: str, *
     result = client.translate_text(text, source_lang=source, target_lang=target, **wishes)
     assert isinstance(result, deepl.TextResult)
     assert result.billed_characters == len(text)
-    return result.text
+    return str(result.text)
 
 
 def test_texts_are_translated(client: deepl.DeepLClient) -> None:

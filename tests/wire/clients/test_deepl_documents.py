@@ -91,7 +91,7 @@ def test_what_cannot_be_translated_is_refused_at_once(
 
 def test_a_form_without_a_file_is_refused(scripted_pod: Any) -> None:
     for sent in ({"files": {"other": b""}}, {"data": {"target_lang": "DE"}}, {"content": b"x"}):
-        answer = httpx.post(f"{scripted_pod.url}/v2/document", **sent)  # type: ignore[arg-type]
+        answer = httpx.post(f"{scripted_pod.url}/v2/document", **sent)
         assert answer.status_code == 400
         assert answer.json()["message"]
 

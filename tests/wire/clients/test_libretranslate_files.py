@@ -62,7 +62,9 @@ def test_word(demo_pod: Any) -> None:
     document.save(written)
     back = docx.Document(io.BytesIO(translated(demo_pod, "a.docx", written.getvalue())))
     assert [each.text.strip() for each in back.paragraphs[:3]] == [PISCINE, MUSEE, MUSEE]
-    assert back.paragraphs[0].style.name == "Heading 1"
+    style = back.paragraphs[0].style
+    assert style is not None
+    assert style.name == "Heading 1"
     assert [run.bold for run in back.paragraphs[2].runs] == [True]
     # The model was not trained on marked formats: they come back in place, or the paragraph as it was.
     assert "".join(run.text for run in back.paragraphs[3].runs if run.italic).strip()

@@ -38,7 +38,7 @@ def test_a_streamed_translation_of_two_sentences(demo_pod: Any) -> None:
     options = {"translation_options": {"source_lang": "auto", "target_lang": "fr"}}
     stream = client_of(demo_pod).chat.completions.create(
         model="demo",
-        messages=messages,  # type: ignore[arg-type]
+        messages=messages,
         stream=True,
         stream_options={"include_usage": True},
         extra_body=options,

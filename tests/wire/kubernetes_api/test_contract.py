@@ -23,7 +23,7 @@ def config(name: str = "c", **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
-ENGINE = {
+ENGINE: dict[str, Any] = {
     "name": "engine",
     "image": "registry.example/engine:1",
     "args": ["serve"],
@@ -383,7 +383,7 @@ class TestWatches:
 
     async def test_the_client_library_follows(self, server: Server, namespace: str) -> None:
         async with server.client() as api:
-            core = CoreV1Api(api)
+            core: Any = CoreV1Api(api)
             seen: list[tuple[str, str]] = []
             added = asyncio.Event()
 
@@ -415,7 +415,10 @@ async def test_the_client_library_works_with_every_kind_of_call(
     server: Server, namespace: str, widgets: str
 ) -> None:
     async with server.client() as api:
-        core, apps, custom = CoreV1Api(api), AppsV1Api(api), CustomObjectsApi(api)
+        # Any: the library types bodies as its models, and every field as Optional.
+        core: Any = CoreV1Api(api)
+        apps: Any = AppsV1Api(api)
+        custom: Any = CustomObjectsApi(api)
         await apps.create_namespaced_deployment(namespace, deployment())
         scale = await apps.patch_namespaced_deployment_scale("web", namespace, {"spec": {"replicas": 7}})
         assert scale.spec.replicas == 7

@@ -225,7 +225,12 @@ async def test_what_the_router_reserves_is_what_the_pod_charges_for(client: Clie
     reserved: list[int] = []
     account = client.account
     settle = account.settle
-    account.settle = lambda held, used: (reserved.append(held), settle(held, used))
+
+    def reserve_and_settle(held: int, used: Any) -> Any:
+        reserved.append(held)
+        return settle(held, used)
+
+    account.settle = reserve_and_settle
     await client.send(**request)
     assert reserved == [characters]
 

@@ -42,12 +42,12 @@ class World:
         for router in self.routers:
             router.serve("a", *replicas)
 
-    def deepl(self, at: int) -> deepl.DeepLClient:
+    def client(self, at: int) -> deepl.DeepLClient:
         return deepl.DeepLClient("any-key", server_url=self.routers[at].url)
 
     async def upload(self, pod: Any) -> deepl.DocumentHandle:
         """A document that this pod has."""
-        client = self.deepl(0)
+        client = self.client(0)
         for _ in range(50):
             handle = await asyncio.to_thread(
                 client.translate_document_upload,
@@ -63,7 +63,7 @@ class World:
 
     async def fetch(self, at: int, handle: deepl.DocumentHandle) -> bytes:
         """By way of one of the routers."""
-        client = self.deepl(at)
+        client = self.client(at)
         try:
             assert (await asyncio.to_thread(client.translate_document_get_status, handle)).done
             answer = await asyncio.to_thread(client.translate_document_download, handle)
@@ -90,7 +90,7 @@ async def test_documents_and_files_by_way_of_either_router(world: World, tmp_pat
         with pytest.raises(deepl.DeepLException, match="Document not found") as gone:
             await world.fetch(other, handle)
         assert gone.value.http_status_code == 404
-    client = world.deepl(1)
+    client = world.client(1)
     translated = io.BytesIO()
     status = await asyncio.to_thread(
         client.translate_document, b"One\n\nTwo three\n", translated, filename="a.txt", target_lang="DE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -65,7 +65,7 @@ def admin_app(fleet: Fleet, metrics: Metrics, draining: Callable[[], bool]) -> w
     return app
 
 
-async def watched(fleet: Fleet, draining: Callable[[], bool]) -> AsyncIterator[RouterLoad]:
+async def watched(fleet: Fleet, draining: Callable[[], bool]) -> AsyncGenerator[RouterLoad]:
     """The load at once, then on every change (at most ten a second), and at least every second."""
     loop = asyncio.get_running_loop()
     sent: RouterLoad | None = None
@@ -79,7 +79,7 @@ async def watched(fleet: Fleet, draining: Callable[[], bool]) -> AsyncIterator[R
 
 
 @asynccontextmanager
-async def served(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+async def served(app: web.Application, host: str, port: int) -> AsyncGenerator[int]:
     """Serve meanwhile; the port.
 
     Raises:

@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
 

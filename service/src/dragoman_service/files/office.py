@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError, GenerationError
 from dragoman_protocols.translation import Format

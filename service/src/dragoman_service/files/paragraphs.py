@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from dragoman_service.files.runs import Box, Fixed, Piece, Text, pieces_of, texts_of, words_of
 

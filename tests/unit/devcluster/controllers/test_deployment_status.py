@@ -37,8 +37,12 @@ def make_replica_set(deployment, replicas=2, available=2, age_s=0, **status):
     return made
 
 
+def condition(status, kind):
+    return condition_of({"status": status}, kind)
+
+
 def progressing(status):
-    return condition_of({"status": status}, "Progressing")
+    return condition(status, "Progressing")
 
 
 def test_counts_and_completion():
@@ -53,7 +57,7 @@ def test_counts_and_completion():
         "availableReplicas": 2,
         "unavailableReplicas": 0,
     }
-    assert condition_of({"status": status}, "Available")["status"] == "True"
+    assert condition(status, "Available")["status"] == "True"
     assert progressing(status)["reason"] == "NewReplicaSetAvailable"
 
 
@@ -67,7 +71,7 @@ def test_reporting_again_changes_nothing():
 def test_no_minimum_availability():
     deployment = make_deployment(replicas=1)
     status = deployment_status(deployment, [make_replica_set(deployment, 1, 0)], NOW)
-    assert condition_of({"status": status}, "Available")["reason"] == "MinimumReplicasUnavailable"
+    assert condition(status, "Available")["reason"] == "MinimumReplicasUnavailable"
     assert status["unavailableReplicas"] == 1
 
 
@@ -122,4 +126,4 @@ def test_the_reason_why_pods_cannot_be_created_is_carried_up():
     deployment = make_deployment()
     failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota"}
     status = deployment_status(deployment, [make_replica_set(deployment, 0, 0, conditions=[failure])], NOW)
-    assert condition_of({"status": status}, "ReplicaFailure")["message"] == "quota"
+    assert condition(status, "ReplicaFailure")["message"] == "quota"

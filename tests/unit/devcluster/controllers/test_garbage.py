@@ -49,7 +49,8 @@ def test_foreground_deletes_children_first():
     owner = make("a", deleting=True, finalizers=["foregroundDeletion"])
     child = make("b", "a")
     [collect] = plan_garbage([owner, child])
-    assert (type(collect), collect.foreground) == (Collect, True)
+    assert isinstance(collect, Collect)
+    assert collect.foreground
     assert steps(owner, make("b", "a", deleting=True)) == []
     assert steps(owner, make("b", "a", deleting=True, blocks=False)) == [(Release, "a")]
     assert steps(owner) == [(Release, "a")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -61,7 +62,7 @@ def name(image):
 
 def test_a_new_deployment_gets_a_replica_set_of_full_size():
     plan = plan_rollout(make_deployment(replicas=3), [])
-    created = plan.create
+    created: Any = plan.create
     template_hash = created["metadata"]["labels"][TEMPLATE_HASH]
     assert created["spec"]["replicas"] == 3
     assert created["metadata"]["name"] == f"web-{template_hash}"
@@ -81,8 +82,8 @@ def test_the_deployment_is_not_changed_by_planning():
 
 def test_the_same_template_is_found_again_whatever_the_hash_label():
     replica_set = make_replica_set("a")
-    assert current_replica_set(make_deployment(image="a"), [replica_set]) is replica_set
     assert current_replica_set(make_deployment(image="b"), [replica_set]) is None
+    assert current_replica_set(make_deployment(image="a"), [replica_set]) is replica_set
 
 
 def test_a_finished_rollout_plans_nothing():
@@ -92,7 +93,8 @@ def test_a_finished_rollout_plans_nothing():
 @pytest.mark.parametrize(("surge", "first"), [(1, 1), (2, 2), ("50%", 2), ("100%", 3), (0, 0)])
 def test_the_surge_bounds_what_a_new_template_starts_with(surge, first):
     deployment = make_deployment(image="b", strategy=rolling(surge, 1))
-    assert plan_rollout(deployment, [make_replica_set("a")]).create["spec"]["replicas"] == first
+    created: Any = plan_rollout(deployment, [make_replica_set("a")]).create
+    assert created["spec"]["replicas"] == first
 
 
 def test_old_pods_go_when_new_ones_are_available():
@@ -182,7 +184,8 @@ def test_a_rollout_keeps_its_bounds_and_ends(replicas, surge, unavailable, start
     """Whatever order pods become available in: never too many, never too few available, and an end."""
     deployment = make_deployment(replicas=replicas, image="b", strategy=rolling(surge, unavailable))
     surge, unavailable = surge_and_unavailable(deployment)
-    old, new = make_replica_set("a", start), None
+    old = make_replica_set("a", start)
+    new: Any = None
     choices = [*choices, *[8] * 60]
     for choice in choices:
         sets = [old] if new is None else [old, new]

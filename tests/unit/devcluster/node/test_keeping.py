@@ -89,7 +89,7 @@ async def test_one_that_keeps_ending_waits_longer_each_time(monkeypatch):
         slept.append(seconds)
         await real(0)
 
-    monkeypatch.setattr(api_server.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     server = Server()
     keeper = asyncio.create_task(api_server.keep(server, Backoff(1.0, 4.0)))
     for _ in range(5):

@@ -23,6 +23,10 @@ def test_a_status_is_written_only_if_it_differs():
     assert differs({}, {"replicas": 1})
 
 
+def mirror_of(client):
+    return Mirror(client)
+
+
 class Client:
     """An API with one object of each kind, which does not serve the kind `gone`."""
 
@@ -48,7 +52,7 @@ class Client:
 
 async def test_a_kind_that_was_removed_does_not_delay_the_others():
     gone = Kind("example.org/v1", "Widget", "widgets")
-    mirror = Mirror(Client(gone))
+    mirror = mirror_of(Client(gone))
     mirror.follow(POD)
     mirror.follow(gone)
     async with asyncio.timeout(30):
@@ -61,7 +65,7 @@ async def test_a_kind_is_mirrored_until_its_last_follower_is_removed():
     def listener(_before, _after):
         """One of two followers."""
 
-    mirror = Mirror(Client())
+    mirror = mirror_of(Client())
     mirror.follow(POD)
     mirror.follow(POD, listener)
     async with asyncio.timeout(10):
@@ -77,7 +81,7 @@ async def test_a_kind_is_mirrored_until_its_last_follower_is_removed():
 
 async def test_own_writes_are_visible_at_once():
     client = Client()
-    mirror = Mirror(client)
+    mirror = mirror_of(client)
     mirror.follow(POD)
     async with asyncio.timeout(10):
         await mirror.synced()

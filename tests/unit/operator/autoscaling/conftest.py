@@ -37,7 +37,8 @@ def make_samples(
     rate = None if finished_per_s is None else finished_per_s / each
     scraped = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
     reported = (scraped,) * (replicas - missing) + (ReplicaSample(None),) * missing
-    return Samples(**{"desired": replicas, "replicas": reported, "time_to_ready_s": 60.0} | changes)
+    fields: dict[str, Any] = {"desired": replicas, "replicas": reported, "time_to_ready_s": 60.0}
+    return Samples(**fields | changes)
 
 
 @dataclass

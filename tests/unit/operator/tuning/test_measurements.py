@@ -65,7 +65,9 @@ def test_a_sample_and_its_sums(build: Any) -> None:
     assert found.queue_ratio == pytest.approx(0.2)
     assert found.token_s == pytest.approx(0.0033)
     assert found.tokens_per_s == pytest.approx(16 / 0.0033)
-    assert found.curve == ((16.0, pytest.approx(0.0033)),)
+    (point,) = found.curve
+    assert point.running == 16.0
+    assert point.token_s == pytest.approx(0.0033)
     assert found.queue_s == pytest.approx(4 / (16 / 0.0033 / 85))
 
 

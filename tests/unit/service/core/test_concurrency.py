@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import time
 
 import pytest
 
@@ -35,7 +36,7 @@ async def test_a_failure_of_a_late_item_is_raised() -> None:
 
 async def test_items_are_started_and_given_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1_000_000))
-    monkeypatch.setattr(concurrency.time, "perf_counter", lambda: next(clock) / 10)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock) / 10)
     monkeypatch.setattr(concurrency, "SLICE_S", 1.0)
     first_may_end, all_started = asyncio.Event(), asyncio.Event()
     started: list[int] = []

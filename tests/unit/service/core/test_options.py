@@ -75,7 +75,7 @@ def test_every_family_states_what_it_does_not_refuse(name, options, languages) -
     prompt = family.prompt("Hi", languages, options)
     for words in (*TERMS[0], "a {b}", "c {d}"):
         assert (words in prompt.instruction) == (words in str(options))
-    assert "Hi" in {prompt.instruction[start:end] for start, end in prompt.quoted}
+    assert "Hi" in {prompt.instruction[start:end] for start, end in prompt.quoted or ()}
 
 
 @pytest.mark.parametrize(

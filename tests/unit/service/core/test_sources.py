@@ -35,6 +35,7 @@ SERVED = (Languages(source="en", targets=("de",)), Languages(source="fr", target
 def test_the_source_is_detected_among_what_is_served(text, target, served, found) -> None:
     source = source_language(text, language(target), served)
     assert (source.pair and source.pair.source.tag) == found
+    assert source.confidence is not None
     assert 0 <= source.confidence <= 1
 
 

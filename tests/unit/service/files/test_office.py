@@ -47,7 +47,7 @@ def shouted(text: str) -> str:
     for node in parts.iter():
         node.text = node.text and node.text.upper()
         node.tail = node.tail and node.tail.upper()
-    return etree.tostring(parts, encoding="unicode")[len("<p>") : -len("</p>")]
+    return str(etree.tostring(parts, encoding="unicode"))[len("<p>") : -len("</p>")]
 
 
 def translate(read: Callable[[bytes], Any], content: bytes, by: Callable[[str], str] = shouted) -> bytes:

@@ -89,7 +89,8 @@ async def test_a_change_that_others_overtake_each_time_is_given_up(
     glossary = make_glossary()
     await one.add(glossary)
     monkeypatch.setattr(glossaries, "CHANGE_ATTEMPTS", 3)
-    read, overtaken = one._get, []
+    read = one._get
+    overtaken: list[int] = []
 
     async def read_and_overtaken(glossary_id: str) -> Any:
         found = await read(glossary_id)
