@@ -16,22 +16,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
 from dragoman_protocols.errors import InvalidFieldError, RequestError, closes, headers_of
-from dragoman_protocols.forms import MOST_FIELDS, MOST_QUERY_FIELDS, FieldValues, fields_of
+from dragoman_protocols.forms import FORM_TYPE, MOST_FIELDS, MOST_QUERY_FIELDS, FieldValues, fields_of
 from dragoman_protocols.multipart import MULTIPART, Upload, read_form
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.openapi import Operation
 from dragoman_protocols.translation import Delta, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:
     from dragoman_protocols.chat import Chat
     from dragoman_protocols.detection import Detection
-
-FORM_TYPE = b"application/x-www-form-urlencoded"
-JSON_TYPE = "application/json"
-
-
-def json_or_form(shape: Any) -> Mapping[str, Any]:
-    """`Operation.bodies` of an endpoint that takes the same fields as JSON and as a form."""
-    return {JSON_TYPE: shape, FORM_TYPE.decode(): shape}
 
 
 @dataclass(slots=True)
@@ -385,31 +378,6 @@ class Api(ABC):
     @abstractmethod
     def error(self, error: RequestError, request: Request) -> Answer:
         """An error in the API's status and shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What the OpenAPI document says of an endpoint.
-
-    Args:
-        summary: One sentence.
-        answer: Type of the answer's body; None: no JSON.
-        bodies: Type of the request's body by its media type.
-        query: Type whose fields are the query's, for a GET without a body.
-        query_beside_body: Whether a request with a body has the query too.
-        streams: Whether the answer can be a stream of events.
-        errors: Statuses of errors; None: all that the API has.
-    """
-
-    summary: str
-    answer: Any
-    bodies: Mapping[str, Any] = field(default_factory=dict)
-    query: type | None = None
-    query_beside_body: bool = False
-    body_required: bool = True
-    streams: bool = False
-    status: int = 200
-    errors: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ UNDETERMINED = "und"
 
 
 def not_blank(texts: Iterable[str]) -> tuple[str, ...]:
-    """Those that the core is asked for."""
+    """Those that are translated."""
     return tuple(text for text in texts if text.strip())
 
 
@@ -22,7 +22,7 @@ def put_back(
     Args:
         texts: All.
         results: Of those of them that are not blank, in the same order.
-        source_lang: What was asked for.
+        source_lang: Of the request; None: detected.
     """
     coming = iter(results)
     return [

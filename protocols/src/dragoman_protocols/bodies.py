@@ -14,6 +14,8 @@ from dragoman_protocols.errors import CallerError, InvalidFieldError, MalformedR
 
 T = TypeVar("T")
 
+JSON_TYPE = "application/json"
+
 MOST_VALUES = 4096
 """Members of arrays in a body, together; more where it is so long that texts may look like them."""
 BYTES_A_VALUE = 64

@@ -19,13 +19,11 @@ from msgspec import Meta, Struct
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
     CORS_HEADERS,
-    JSON_TYPE,
     Answer,
     Api,
     Endpoint,
     Kind,
     Need,
-    Operation,
     Peek,
     Request,
     Results,
@@ -35,11 +33,12 @@ from dragoman_protocols.api import (
     json_answer,
 )
 from dragoman_protocols.blanks import not_blank, put_back
-from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.deepl.codes import source_code, target_tag
 from dragoman_protocols.errors import EmptyTextError, ErrorTable, InvalidFieldError, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.openapi import Operation
 from dragoman_protocols.translation import Format, TranslationRequest
 
 ERRORS = ErrorTable(

@@ -90,7 +90,7 @@ def detect(text: str, among: Iterable[str] = ()) -> Detection:
             model does not know are left out.
 
     Returns:
-        `NOTHING` where the text has no letters. Chinese is told apart as `zh-Hans` and `zh-Hant`.
+        `NOTHING` where the text has no letters. Chinese is `zh-Hans` or `zh-Hant`.
     """
     sample = NOISE.sub(" ", text[:MOST_CHARS])
     letters = scripts_of_text(sample)

@@ -172,7 +172,7 @@ class CapacityError(RequestError):
     """The request cannot be accepted now; the same one may succeed after `retry_after_s`, or on another replica."""
 
     code = "no_capacity"
-    begun: ClassVar[bool] = False
+    started: ClassVar[bool] = False
     """Whether work had started when it was raised: a router must not retry it as if nothing was done."""
 
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
@@ -204,7 +204,7 @@ class CrowdedOutError(OverloadedError):
     """A request timed out in an engine that had more requests than it can run."""
 
     code = "crowded_out"
-    begun = True
+    started = True
 
 
 class NotReadyError(UnavailableError):
@@ -246,7 +246,7 @@ class GlossariesUnavailableError(UnavailableError):
 class CutShortError(DrainingError):
     """The drain timed out before an accepted request was finished."""
 
-    begun = True
+    started = True
 
 
 class DeadlineExceededError(RequestError):

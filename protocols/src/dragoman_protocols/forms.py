@@ -10,6 +10,8 @@ from collections.abc import Mapping
 
 from dragoman_protocols.errors import MalformedRequestError
 
+FORM_TYPE = b"application/x-www-form-urlencoded"
+
 FieldValues = Mapping[str, list[str]]
 """The values of each field, in their order."""
 

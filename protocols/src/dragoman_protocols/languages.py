@@ -21,7 +21,7 @@ CHINESE = frozenset({"zh", "cmn"})
 
 
 AUTO = "auto"
-"""A source language that asks for detection."""
+"""The source language that requests detection."""
 
 MAX_NAME_CHARS = 100
 """Of a language. The longest English name has 60; the time to find one is quadratic in its length."""
@@ -32,7 +32,7 @@ class Language:
     """One language as prompts name it.
 
     Args:
-        tag: The BCP-47 tag that was asked for, in its usual casing: `pt-BR`.
+        tag: BCP-47 tag in its usual casing: `pt-BR`.
         code: Its primary subtag: `pt`.
         english: Its name in English: `Portuguese (Brazil)`.
         chinese: Its name in Chinese: `葡萄牙语（巴西）`.
@@ -228,7 +228,7 @@ def _parsed(tag: str) -> langcodes.Language:
 
 
 def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...]) -> Pair:
-    """The pair that a request asks for, if it is served.
+    """The pair of a request, if it is served.
 
     Args:
         source_lang: BCP-47 tag of the text; None where it is yet to be detected, which gives `UNKNOWN`.

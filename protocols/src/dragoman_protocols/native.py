@@ -1,6 +1,6 @@
 """Dragoman's own API: `POST /translate {text, source_lang, target_lang}` → `{translation}`.
 
-LibreTranslate has the same path; `speaks_libretranslate` tells its requests apart.
+LibreTranslate has the same path; `speaks_libretranslate` recognises its requests.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
-    JSON_TYPE,
     Answer,
     Api,
     Endpoint,
     Kind,
     Need,
-    Operation,
     Peek,
     Request,
     Site,
@@ -30,12 +28,13 @@ from dragoman_protocols.api import (
     error_answer,
     json_answer,
 )
-from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.events import event
 from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS, Term
 from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.openapi import Operation
 from dragoman_protocols.translation import (
     Delta,
     Formality,
@@ -101,11 +100,9 @@ class TranslateRequest(Struct, forbid_unknown_fields=True):
     ] = False
     on_finding: Annotated[
         OnFinding,
-        Meta(description="what becomes of a translation that a guard doubts: a warning, or an error"),
+        Meta(description="what a finding of a guard leads to: a warning, or an error"),
     ] = OnFinding.FLAG
-    timeout_s: Annotated[float, Meta(gt=0, description="seconds after which the caller gives up")] | None = (
-        None
-    )
+    timeout_s: Annotated[float, Meta(gt=0, description="time limit of the request in seconds")] | None = None
     details: Annotated[bool, Meta(description="answer with details in any case")] = False
     stream: Annotated[bool, Meta(description="answer with server-sent events")] = False
 
@@ -188,7 +185,7 @@ _ABSENT = msgspec.Raw()
 
 
 class _TopLevel(Struct):
-    """The fields by which a JSON body is told apart; `Raw` makes no objects of their values."""
+    """The fields that distinguish JSON bodies of the two APIs; `Raw` makes no objects of their values."""
 
     q: msgspec.Raw = _ABSENT
     source: msgspec.Raw = _ABSENT

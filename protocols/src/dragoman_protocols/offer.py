@@ -17,7 +17,7 @@ _COMMON = (
     "rw si sk sl sn so sq sr st sv sw ta te tg th tk fil tr tt ug uk ur uz vi xh yo yue zh-Hans zh-Hant zu"
 )
 COMMON = tuple(_COMMON.split())
-"""What is listed where every language is served: those that can also be detected, without dialects."""
+"""What is listed where every language is served: those that can also be detected, without regional variants."""
 
 
 EVERY_PAIR = (Languages(source=ANY, targets=(ANY,)),)

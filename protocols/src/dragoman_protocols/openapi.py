@@ -7,18 +7,53 @@ optional, each body and answer one of several.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dragoman_protocols.api import JSON_TYPE, Endpoint, Operation
+from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.events import EVENT_STREAM
+from dragoman_protocols.forms import FORM_TYPE
+
+if TYPE_CHECKING:
+    from dragoman_protocols.api import Endpoint
 
 Node = dict[str, Any]
 
 VERSION = "1.0"
 """Of all APIs together: its first number changes where a path or a field goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the OpenAPI document says of an endpoint.
+
+    Args:
+        summary: One sentence.
+        answer: Type of the answer's body; None: no JSON.
+        bodies: Type of the request's body by its media type.
+        query: Type whose fields are the query's, for a GET without a body.
+        query_beside_body: Whether a request with a body has the query too.
+        streams: Whether the answer can be a stream of events.
+        errors: Statuses of errors; None: all that the API has.
+    """
+
+    summary: str
+    answer: Any
+    bodies: Mapping[str, Any] = field(default_factory=dict)
+    query: type | None = None
+    query_beside_body: bool = False
+    body_required: bool = True
+    streams: bool = False
+    status: int = 200
+    errors: frozenset[int] | None = None
+
+
+def json_or_form(shape: Any) -> Mapping[str, Any]:
+    """`Operation.bodies` of an endpoint that takes the same fields as JSON and as a form."""
+    return {JSON_TYPE: shape, FORM_TYPE.decode(): shape}
 
 
 def document(endpoints: Iterable[Endpoint]) -> Node:

@@ -1,4 +1,4 @@
-"""What a caller asks for and gets, in the terms of no dialect: the values that the core takes and gives."""
+"""Requests and results of translations, as values that are the same for all APIs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Split(StrEnum):
 
 
 class OnFinding(StrEnum):
-    """What becomes of a translation that a guard doubts after the retry."""
+    """What a finding of a guard leads to, after the retry."""
 
     FLAG = "flag"
     FAIL = "fail"
@@ -49,7 +49,7 @@ class OnFinding(StrEnum):
 
 @dataclass(frozen=True)
 class TranslationRequest:
-    """Texts of one pair of languages, and how they shall be translated.
+    """Texts of one pair of languages, and the options of their translation.
 
     Args:
         texts: At least one; answered in this order.
@@ -60,16 +60,15 @@ class TranslationRequest:
         terms: The caller's glossary; wins over the deployment's.
         formality: See there.
         context: Text that helps to understand and is not translated.
-        instructions: The caller's wishes in words.
+        instructions: Instructions to the model, in words.
         alternatives: Further translations of each text, 0 to 9.
         ignore_tags: Elements that are not translated.
         splitting_tags: Elements that always end a segment.
         non_splitting_tags: Elements that never end one.
-        ignore_unsupported: Whether a wish that the model's family cannot fulfil is dropped with a warning
+        ignore_unsupported: Whether an option that the model's family does not support is dropped with a warning
             rather than refused.
         on_finding: See there.
-        timeout_s: Seconds after which the caller gives up; None is the deployment's own limit, which also
-            bounds it.
+        timeout_s: Time limit in seconds; at most, and by default, the deployment's own.
     """
 
     texts: tuple[str, ...]
@@ -114,7 +113,7 @@ class TranslationResult:
         text: The translation, in the format of the source.
         source_lang: BCP-47 tag of the source, as asked or as detected; `und` for a text without letters.
         confidence: Of the detection, 0 to 1; None where the source language was given.
-        alternatives: Further translations, as many as asked for or as there are different ones.
+        alternatives: Further translations, as many as requested or as there are different ones.
         warnings: What a caller should know.
         segments: How many segments it was made of.
         prompt_tokens: Tokens that the engine read for it.

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_protocols import errors
-from dragoman_protocols.api import (
-    JSON_TYPE,
-    Answer,
-    Api,
-    Endpoint,
-    Kind,
-    Operation,
-    Request,
-    error_answer,
-)
+from dragoman_protocols.api import Answer, Api, Endpoint, Kind, Request, error_answer
 from dragoman_protocols.azure import types
 from dragoman_protocols.azure.head import (
     KEY_HEADER,
@@ -28,7 +19,9 @@ from dragoman_protocols.azure.head import (
 )
 from dragoman_protocols.azure.languages import read_detection, respond_languages
 from dragoman_protocols.azure.translate import peek, read
+from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.errors import ErrorTable, RequestError
+from dragoman_protocols.openapi import Operation
 
 ERRORS: ErrorTable[int] = ErrorTable(
     {

@@ -26,7 +26,7 @@ class MediaTypeError(CallerError):
 class DocumentNotDoneError(NotReadyError):
     """A document is still being translated; its pod is the one to send the request to again."""
 
-    begun = True
+    started = True
 
 
 ERRORS = ErrorTable(

@@ -32,7 +32,7 @@ which every translation that uses it would pay."""
 class DirectoryStore:
     """A `GlossaryStore` over a directory.
 
-    Files are written beside their place and moved into it, so that whoever reads sees a whole one. Pods that
+    Files are written beside their place and moved into it, so that readers never see a part of one. Pods that
     share the directory see each other's glossaries; of two that change the same at once, the last holds.
 
     Args:
@@ -69,7 +69,7 @@ class DirectoryStore:
         return await asyncio.to_thread(self._packed, self._path(glossary_id))
 
     async def all(self) -> Sequence[Outline]:
-        """See `GlossaryStore.all`; a file that is none of ours, or damaged, is passed over and logged."""
+        """See `GlossaryStore.all`; a file that is none of ours, or damaged, is ignored and logged."""
         return await asyncio.to_thread(self._all)
 
     async def change(self, glossary_id: str, change: Change) -> StoredGlossary:
@@ -107,7 +107,7 @@ class DirectoryStore:
             try:
                 found.append(self._read(self._directory / name).outline)
             except GlossaryStoreError as error:
-                log.warning("passed over %s: %s", name, error)
+                log.warning("ignored %s: %s", name, error)
             except UnknownGlossaryError:
                 continue  # removed since it was listed
         return in_order(found)

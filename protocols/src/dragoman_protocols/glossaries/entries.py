@@ -22,9 +22,9 @@ def read_entries(text: str, entries_format: str, source_lang: str, target_lang: 
     """Entries from text.
 
     Args:
-        text: One entry a line; empty lines are passed over.
+        text: One entry a line; empty lines are ignored.
         entries_format: One of `FORMATS`.
-        source_lang: Primary subtag; of CSV lines that name languages, those of other pairs are passed over.
+        source_lang: Primary subtag; of CSV lines that name languages, those of other pairs are ignored.
         target_lang: The same of the targets.
 
     Raises:

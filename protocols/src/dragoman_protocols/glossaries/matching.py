@@ -115,10 +115,10 @@ class _Index:
 
 @dataclass(frozen=True)
 class Glossary:
-    """The terms of one pair of languages; made once, asked for every segment.
+    """The terms of one pair of languages; built once, searched for every segment.
 
-    Making one takes 3 s for a million terms and is for a thread where they may be many; asking takes time linear in the
-    text, whatever the terms.
+    Building one takes 3 s for a million terms, so it is done in a thread where they may be many; a search takes time
+    linear in the text, whatever the terms.
 
     Args:
         terms: Of two with the same source, the first holds.

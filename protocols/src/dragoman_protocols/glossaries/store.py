@@ -17,7 +17,7 @@ MOST_GLOSSARIES = 1000
 
 Change = Callable[[StoredGlossary], StoredGlossary]
 """Makes the next state of a glossary of its present one; keeps its id. May run more than once, where a store
-finds that somebody else was faster."""
+finds that another change was written first."""
 
 
 class GlossaryStore(Protocol):

@@ -52,7 +52,7 @@ class Dictionary:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """What tells it from the other dictionaries of its glossary."""
+        """What distinguishes it from the other dictionaries of its glossary."""
         return self.source_lang, self.target_lang
 
     @property

@@ -19,7 +19,6 @@ from dragoman_protocols.api import (
     Endpoint,
     Kind,
     Need,
-    Operation,
     Peek,
     Request,
     Results,
@@ -27,7 +26,6 @@ from dragoman_protocols.api import (
     Translate,
     error_answer,
     json_answer,
-    json_or_form,
 )
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import derived_peek, read_fields, read_json
@@ -38,6 +36,7 @@ from dragoman_protocols.google.escaping import escaped
 from dragoman_protocols.google.types import GoogleFormat, Translation
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.offer import Offer, name_in
+from dragoman_protocols.openapi import Operation, json_or_form
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:

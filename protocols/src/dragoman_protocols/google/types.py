@@ -86,7 +86,7 @@ class ListedLanguage(Struct):
     """One language."""
 
     language: str
-    name: Annotated[str, Meta(description="where it was asked for")] = ""
+    name: Annotated[str, Meta(description="where the request has a target")] = ""
 
 
 class ListedLanguages(Struct):

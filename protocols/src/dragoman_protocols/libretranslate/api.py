@@ -20,7 +20,6 @@ from dragoman_protocols.api import (
     Kind,
     Limits,
     Need,
-    Operation,
     Peek,
     Request,
     Results,
@@ -28,7 +27,6 @@ from dragoman_protocols.api import (
     Translate,
     error_answer,
     json_answer,
-    json_or_form,
 )
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
@@ -39,6 +37,7 @@ from dragoman_protocols.libretranslate.files import handle_download, peek_file, 
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
 from dragoman_protocols.offer import Offer
+from dragoman_protocols.openapi import Operation, json_or_form
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:

@@ -13,13 +13,11 @@ from typing import Any
 import msgspec
 
 from dragoman_protocols.api import (
-    JSON_TYPE,
     Answer,
     Api,
     Endpoint,
     Kind,
     Need,
-    Operation,
     Peek,
     Request,
     Results,
@@ -28,7 +26,7 @@ from dragoman_protocols.api import (
     error_answer,
     json_answer,
 )
-from dragoman_protocols.bodies import derived_peek, read_json
+from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.chat import Chat, Sampling
 from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNotFoundError, RequestError
 from dragoman_protocols.glossaries.matching import Term
@@ -37,6 +35,7 @@ from dragoman_protocols.offer import Offer
 from dragoman_protocols.openai import types
 from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
 from dragoman_protocols.openai.types import MAX_STOPS, ChatRequest, Role, TermPair, TranslationOptions
+from dragoman_protocols.openapi import Operation
 from dragoman_protocols.translation import TranslationRequest
 
 MAX_LISTED = 12

@@ -25,7 +25,8 @@ from dragoman_contract.routing import (
     TIMEOUT_HEADER,
 )
 from dragoman_contract.serving import discard_body
-from dragoman_protocols.api import JSON_TYPE, Answer, Endpoint, Request
+from dragoman_protocols.api import Answer, Endpoint, Request
+from dragoman_protocols.bodies import JSON_TYPE
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
@@ -102,7 +103,7 @@ class Exchange:
     def refused(self, error: RequestError) -> Response:
         """An error in the API's format; marked for routers if another replica can answer without cost."""
         response = response_of(self.endpoint.api.error(error, self.request))
-        if isinstance(error, CapacityError) and not error.begun and error.code in REFUSALS:
+        if isinstance(error, CapacityError) and not error.started and error.code in REFUSALS:
             response.headers[REFUSED_HEADER] = error.code
         return response
 
