@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
 from dragoman_protocols.errors import InvalidFieldError, RequestError, closes, headers_of
-from dragoman_protocols.forms import FORM_TYPE, MOST_FIELDS, MOST_QUERY_FIELDS, FieldValues, fields_of
+from dragoman_protocols.forms import FORM_TYPE, MAX_FIELDS, MAX_QUERY_FIELDS, FieldValues, fields_of
 from dragoman_protocols.multipart import MULTIPART, Upload, read_form
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openapi import Operation
@@ -65,7 +65,7 @@ class Request:
             MalformedRequestError: There are too many, or they are not UTF-8.
         """
         if self._query_fields is None:
-            self._query_fields = fields_of(self.query, MOST_QUERY_FIELDS, "query")
+            self._query_fields = fields_of(self.query, MAX_QUERY_FIELDS, "query")
         return self._query_fields
 
     def form_fields(self) -> FieldValues:
@@ -76,7 +76,7 @@ class Request:
         """
         if self._form_fields is None:
             if self.is_form:
-                self._form_fields = fields_of(self.body, MOST_FIELDS, "form")
+                self._form_fields = fields_of(self.body, MAX_FIELDS, "form")
             elif self.is_multipart:
                 self._form_fields = read_form(self.header(b"content-type"), self.body).fields
             else:

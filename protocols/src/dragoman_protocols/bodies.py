@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 JSON_TYPE = "application/json"
 
-MOST_VALUES = 4096
+MAX_VALUES = 4096
 """Members of arrays in a body, together; more where it is so long that texts may look like them."""
 BYTES_A_VALUE = 64
-"""A body of `MOST_VALUES` times so many bytes or more may have one for each: 16,384 in a mebibyte, decoded in 3 ms."""
+"""A body of `MAX_VALUES` times so many bytes or more may have one for each: 16,384 in a mebibyte, decoded in 3 ms."""
 ENDS = (b'",', b"},", b"],")
 """Of a member that is no number."""
 
-MOST_CHARS_QUOTED = 40
+MAX_CHARS_QUOTED = 40
 
 _AT = re.compile(r"^(.*?)(?: - at `(?:key in )?\$(.*)`)?$", re.S)
 _TYPES = {
@@ -45,7 +45,7 @@ def read_json(body: bytes, decoder: msgspec.json.Decoder[T]) -> T:
         MalformedRequestError: It is not UTF-8, not JSON, or has too many values.
         InvalidFieldError: A field is missing, unknown or of the wrong type.
     """
-    most = max(MOST_VALUES, len(body) // BYTES_A_VALUE)
+    most = max(MAX_VALUES, len(body) // BYTES_A_VALUE)
     if body.count(b",") > most:
         dense = body.translate(None, b" \t\r\n")
         if sum(map(dense.count, ENDS)) > most:
@@ -79,7 +79,7 @@ def described(error: msgspec.ValidationError, shape: Any) -> CallerError:
     if match := re.fullmatch(r"Object missing required field `(.*)`", said):
         return InvalidFieldError(f"{f'{path}.' if path else ''}{match[1]} is required")
     if match := re.fullmatch(r"Object contains unknown field `(.*)`", said, re.S):
-        return InvalidFieldError(f"{match[1][:MOST_CHARS_QUOTED]!r} is no field of this request")
+        return InvalidFieldError(f"{match[1][:MAX_CHARS_QUOTED]!r} is no field of this request")
     if match := re.fullmatch(r"Expected `([^`]*)`, got `.*`", said):
         if not path:
             return InvalidFieldError(f"the body must be {_root(shape)}")

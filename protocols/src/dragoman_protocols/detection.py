@@ -15,7 +15,7 @@ import regex
 
 from dragoman_protocols.scripts import chinese_script, scripts_of_text
 
-MOST_CHARS = 1000
+MAX_CHARS = 1000
 """More text does not change the answer."""
 
 NOISE = regex.compile(r"https?://\S+|[\w.+\-]{1,64}@[\w.\-]+|<[^<>]{1,200}>|[\d_]+")
@@ -63,7 +63,7 @@ def shares(text: str) -> dict[str, float]:
     Returns:
         Probabilities that add up to 1, by the primary subtags of `label`.
     """
-    sample = NOISE.sub(" ", text[:MOST_CHARS])
+    sample = NOISE.sub(" ", text[:MAX_CHARS])
     if not scripts_of_text(sample):
         return {}
     return {str(code): float(share) for code, share in _identifier().rank(sample)}
@@ -71,7 +71,7 @@ def shares(text: str) -> dict[str, float]:
 
 def likeliest(text: str) -> str:
     """The label of the model that `shares` would have first, in half the time; empty without letters."""
-    sample = NOISE.sub(" ", text[:MOST_CHARS])
+    sample = NOISE.sub(" ", text[:MAX_CHARS])
     return str(_identifier().classify(sample)[0]) if scripts_of_text(sample) else ""
 
 
@@ -92,7 +92,7 @@ def detect(text: str, among: Iterable[str] = ()) -> Detection:
     Returns:
         `NOTHING` where the text has no letters. Chinese is `zh-Hans` or `zh-Hant`.
     """
-    sample = NOISE.sub(" ", text[:MOST_CHARS])
+    sample = NOISE.sub(" ", text[:MAX_CHARS])
     letters = scripts_of_text(sample)
     if not letters:
         return NOTHING

@@ -15,9 +15,9 @@ FORM_TYPE = b"application/x-www-form-urlencoded"
 FieldValues = Mapping[str, list[str]]
 """The values of each field, in their order."""
 
-MOST_FIELDS = 4096
+MAX_FIELDS = 4096
 """Of a form: enough for every limit on texts, and a bound on what a hostile one costs."""
-MOST_QUERY_FIELDS = 1000
+MAX_QUERY_FIELDS = 1000
 """Azure's clients name each of their target languages in one."""
 
 MAX_STRAY_SIGNS = 4096

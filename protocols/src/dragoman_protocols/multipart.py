@@ -14,9 +14,9 @@ from dragoman_protocols.errors import MalformedRequestError
 from dragoman_protocols.forms import FieldValues
 
 MULTIPART = b"multipart/form-data"
-MOST_PARTS = 100
-MOST_FIELD_BYTES = 4096
-MOST_PARAMETERS = 32
+MAX_PARTS = 100
+MAX_FIELD_BYTES = 4096
+MAX_PARAMETERS = 32
 """Of a header, semicolons in quotes included: reading them costs the square of their number."""
 STALLED_BYTES = 1024
 """So many bytes in one piece that are neither a header nor content: padding, which the parser takes byte by byte."""
@@ -65,7 +65,7 @@ class MultipartReader:
     """
 
     def __init__(
-        self, content_type: bytes | None, keep_file: bool = False, max_field_bytes: int = MOST_FIELD_BYTES
+        self, content_type: bytes | None, keep_file: bool = False, max_field_bytes: int = MAX_FIELD_BYTES
     ) -> None:
         self._keep_file = keep_file
         self._max_field_bytes = max_field_bytes
@@ -123,7 +123,7 @@ class MultipartReader:
         return Upload(self.fields, sample, self._file_name, bytes(self._file))
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
-        if content_type is not None and content_type.count(b";") > MOST_PARAMETERS:
+        if content_type is not None and content_type.count(b";") > MAX_PARAMETERS:
             return None
         media, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
@@ -146,8 +146,8 @@ class MultipartReader:
             return None
 
     def _check_parts(self) -> None:
-        if self._parts > MOST_PARTS:
-            raise MalformedRequestError(f"it has more than {MOST_PARTS} parts")
+        if self._parts > MAX_PARTS:
+            raise MalformedRequestError(f"it has more than {MAX_PARTS} parts")
 
     # What the parser calls.
     def _on_part_begin(self) -> None:
@@ -169,9 +169,9 @@ class MultipartReader:
 
     def _on_headers_finished(self) -> None:
         disposition = self._header.get(b"content-disposition", b"")
-        if disposition.count(b";") > MOST_PARAMETERS:
+        if disposition.count(b";") > MAX_PARAMETERS:
             raise MalformedRequestError(
-                f"a part's Content-Disposition has more than {MOST_PARAMETERS} parameters"
+                f"a part's Content-Disposition has more than {MAX_PARAMETERS} parameters"
             )
         _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")

@@ -31,7 +31,7 @@ from dragoman_protocols.api import (
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, MalformedRequestError, RequestError
 from dragoman_protocols.events import event
-from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS, Term
+from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS, Term
 from dragoman_protocols.languages import AUTO, canonical, canonical_of_short
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openapi import Operation
@@ -66,10 +66,10 @@ class NativeTerm(Struct, forbid_unknown_fields=True):
     """One entry of a glossary."""
 
     source: Annotated[
-        str, Meta(min_length=1, max_length=MOST_TERM_CHARS, description="as it stands in the text")
+        str, Meta(min_length=1, max_length=MAX_TERM_CHARS, description="as it stands in the text")
     ]
     target: Annotated[
-        str, Meta(min_length=1, max_length=MOST_TERM_CHARS, description="its one right translation")
+        str, Meta(min_length=1, max_length=MAX_TERM_CHARS, description="its one right translation")
     ]
     case_sensitive: Annotated[
         bool, Meta(description="whether the source is matched only as it is written")

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dragoman_protocols.errors import MalformedRequestError
-from dragoman_protocols.multipart import MOST_FIELD_BYTES, MOST_PARTS, MultipartReader, Upload, read_form
+from dragoman_protocols.multipart import MAX_FIELD_BYTES, MAX_PARTS, MultipartReader, Upload, read_form
 
 TYPE = b"multipart/form-data; boundary=BoUnd"
 FIELD = b'--BoUnd\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
@@ -73,8 +73,8 @@ def test_spoiled_forms_are_read_or_refused(chance: random.Random, size: int) -> 
         (TYPE, FIELD % (b"source", b"en"), "it has no end"),
         (TYPE, b"x", "cannot be read"),
         (TYPE, FIELD % (b"source", b"\xff") + END, "source is not UTF-8"),
-        (TYPE, FIELD % (b"target", b"d" * (MOST_FIELD_BYTES + 1)) + END, "target is longer than"),
-        (TYPE, FIELD % (b"x", b"y") * (MOST_PARTS + 1) + END, "more than"),
+        (TYPE, FIELD % (b"target", b"d" * (MAX_FIELD_BYTES + 1)) + END, "target is longer than"),
+        (TYPE, FIELD % (b"x", b"y") * (MAX_PARTS + 1) + END, "more than"),
         (TYPE, b"--BoUnd\r\n" + b"a: b\r\n" * 100 + b"\r\n" + END, "cannot be read"),
         (TYPE, FIELD % (b"x", b"y") + b"--BoUnd" + b" " * 200_000 + b"\r\n" + END, "more between two parts"),
     ],
@@ -121,7 +121,7 @@ def test_a_file_named_as_a_field_is_none() -> None:
 
 
 def test_the_file_is_kept_on_request() -> None:
-    body = FIELD % (b"q", b"d" * (MOST_FIELD_BYTES + 1)) + FILE % ("ä.bin".encode(), b"\0\xff") + END
+    body = FIELD % (b"q", b"d" * (MAX_FIELD_BYTES + 1)) + FILE % ("ä.bin".encode(), b"\0\xff") + END
     said = read_form(TYPE, body, keep_file=True)
     assert (said.file_name, said.content) == ("ä.bin", b"\0\xff")
-    assert said.fields == {"q": ["d" * (MOST_FIELD_BYTES + 1)]}
+    assert said.fields == {"q": ["d" * (MAX_FIELD_BYTES + 1)]}

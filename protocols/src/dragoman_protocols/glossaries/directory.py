@@ -15,7 +15,7 @@ from typing import TypeVar
 from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
 from dragoman_protocols.glossaries.document import read, written
-from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_protocols.glossaries.store import MAX_GLOSSARIES, Change, canonical_id, full, in_order, unknown
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class DirectoryStore:
         """See `GlossaryStore.add`."""
         checked = glossary.checked()
         async with self._changing:
-            if len(await asyncio.to_thread(self._names)) >= MOST_GLOSSARIES:
+            if len(await asyncio.to_thread(self._names)) >= MAX_GLOSSARIES:
                 raise full()
             await asyncio.to_thread(self._write, checked)
 

@@ -20,7 +20,7 @@ IN_WORD = regex.compile(r"[\p{L}\p{M}\p{N}_]")
 GAP = regex.compile(r"\W++")
 REST_OF_WORD = regex.compile(r"\w*+")
 
-MOST_TERM_CHARS = 1024
+MAX_TERM_CHARS = 1024
 """Of a term that a caller sends. Source: DeepL's own limit, in bytes."""
 
 STEM_CHARS = 4

@@ -12,7 +12,7 @@ from dragoman_protocols.errors import InvalidFieldError, StoreFullError, Unknown
 from dragoman_protocols.glossaries.document import written
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
-MOST_GLOSSARIES = 1000
+MAX_GLOSSARIES = 1000
 """What DeepL keeps for one account."""
 
 Change = Callable[[StoredGlossary], StoredGlossary]
@@ -79,7 +79,7 @@ class MemoryStore:
 
     async def add(self, glossary: StoredGlossary) -> None:
         """See `GlossaryStore.add`."""
-        if len(self._glossaries) >= MOST_GLOSSARIES:
+        if len(self._glossaries) >= MAX_GLOSSARIES:
             raise full()
         self._glossaries[glossary.glossary_id] = glossary.checked()
 
@@ -143,4 +143,4 @@ def unknown() -> UnknownGlossaryError:
 
 def full() -> StoreFullError:
     """What every store says when it has as many glossaries as it keeps."""
-    return StoreFullError(f"there are {MOST_GLOSSARIES} glossaries, as many as are kept; delete one first")
+    return StoreFullError(f"there are {MAX_GLOSSARIES} glossaries, as many as are kept; delete one first")

@@ -11,17 +11,17 @@ from functools import cached_property
 from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
 from dragoman_protocols.glossaries.matching import Glossary, Term
 
-MOST_NAME_CHARS = 1024
+MAX_NAME_CHARS = 1024
 
-MOST_TERM_BYTES = 1024
+MAX_TERM_BYTES = 1024
 """Of a term in UTF-8. Source: https://developers.deepl.com/docs/api-reference/glossaries"""
 
-MOST_DICTIONARIES = 200
+MAX_DICTIONARIES = 200
 
-MOST_GLOSSARY_BYTES = 900_000
+MAX_GLOSSARY_BYTES = 900_000
 """Of all names and terms in UTF-8: a glossary with its frame fits a ConfigMap, which holds 1 MiB."""
 
-MOST_SEARCHED_CHARS = 20_000
+MAX_SEARCHED_CHARS = 20_000
 """Finding the entries of more takes longer than it spares."""
 
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -173,19 +173,19 @@ class StoredGlossary:
         Raises:
             InvalidGlossaryError: It does not; the message says which.
         """
-        if not self.name.strip() or len(self.name) > MOST_NAME_CHARS:
-            raise InvalidGlossaryError(f"name: expected 1 to {MOST_NAME_CHARS} characters that are not blank")
+        if not self.name.strip() or len(self.name) > MAX_NAME_CHARS:
+            raise InvalidGlossaryError(f"name: expected 1 to {MAX_NAME_CHARS} characters that are not blank")
         if not self.name.isprintable():
             raise InvalidGlossaryError("name: control characters and line breaks are not allowed")
         pairs = [dictionary.pair for dictionary in self.dictionaries]
         if len(set(pairs)) < len(pairs):
             raise InvalidGlossaryError("dictionaries: two are for the same pair of languages")
-        if len(pairs) > MOST_DICTIONARIES:
-            raise InvalidGlossaryError(f"dictionaries: at most {MOST_DICTIONARIES} in one glossary")
+        if len(pairs) > MAX_DICTIONARIES:
+            raise InvalidGlossaryError(f"dictionaries: at most {MAX_DICTIONARIES} in one glossary")
         size_bytes = len(self.name.encode()) + sum(map(_size_bytes, self.dictionaries))
-        if size_bytes > MOST_GLOSSARY_BYTES:
+        if size_bytes > MAX_GLOSSARY_BYTES:
             raise InvalidGlossaryError(
-                f"entries: {size_bytes} bytes in one glossary; at most {MOST_GLOSSARY_BYTES} are kept"
+                f"entries: {size_bytes} bytes in one glossary; at most {MAX_GLOSSARY_BYTES} are kept"
             )
         return self
 
@@ -199,7 +199,7 @@ def terms(dictionaries: Iterable[Dictionary], texts: Sequence[str]) -> tuple[Ter
             looks at each that it is given in every request; in long texts nothing is left out.
     """
     found: dict[str, Term] = {}
-    long = sum(map(len, texts)) > MOST_SEARCHED_CHARS
+    long = sum(map(len, texts)) > MAX_SEARCHED_CHARS
     for dictionary in dictionaries:
         glossary = dictionary.glossary
         for part in [glossary.terms] if long else map(glossary.applying, texts):
@@ -220,8 +220,8 @@ def flaw(term: str) -> str | None:
         size_bytes = len(term.encode())
     except UnicodeEncodeError:
         return "is not valid Unicode"
-    if size_bytes > MOST_TERM_BYTES:
-        return f"is longer than {MOST_TERM_BYTES} bytes"
+    if size_bytes > MAX_TERM_BYTES:
+        return f"is longer than {MAX_TERM_BYTES} bytes"
     if UNPRINTABLE.search(term):
         return "has control characters or line breaks"
     return None

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from dragoman_protocols.glossaries.matching import MOST_TERM_CHARS
+from dragoman_protocols.glossaries.matching import MAX_TERM_CHARS
 
 MAX_STOPS = 16
 
 Positive = Annotated[int, Meta(ge=1)]
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
-TermText = Annotated[str, Meta(min_length=1, max_length=MOST_TERM_CHARS)]
+TermText = Annotated[str, Meta(min_length=1, max_length=MAX_TERM_CHARS)]
 
 
 class Role(StrEnum):

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, pack, revision_of, unpack
 from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
 from dragoman_protocols.glossaries.document import read, written
-from dragoman_protocols.glossaries.store import MOST_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_protocols.glossaries.store import MAX_GLOSSARIES, Change, canonical_id, full, in_order, unknown
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.redis import StateClient
@@ -157,7 +157,7 @@ class RedisGlossaries:
             packed.revision,
             outline,
             packed.content,
-            MOST_GLOSSARIES,
+            MAX_GLOSSARIES,
         ]
         outcome: bytes = await self._call("keep", lambda: self._keep_script(keys, arguments))
         return outcome

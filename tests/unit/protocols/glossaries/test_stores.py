@@ -87,7 +87,7 @@ async def test_what_exceeds_a_bound_is_not_added(
     with pytest.raises(InvalidGlossaryError):
         await glossaries.add(make_glossary(name=""))
     for module in (store, directory):
-        monkeypatch.setattr(module, "MOST_GLOSSARIES", 1)
+        monkeypatch.setattr(module, "MAX_GLOSSARIES", 1)
     await glossaries.add(make_glossary())
     with pytest.raises(StoreFullError, match="1 glossaries, as many as are kept"):
         await glossaries.add(make_glossary())

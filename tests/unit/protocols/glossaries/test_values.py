@@ -6,8 +6,8 @@ import pytest
 from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.values import (
-    MOST_GLOSSARY_BYTES,
-    MOST_SEARCHED_CHARS,
+    MAX_GLOSSARY_BYTES,
+    MAX_SEARCHED_CHARS,
     Dictionary,
     Entry,
     StoredGlossary,
@@ -63,7 +63,7 @@ def test_of_two_terms_the_first_dictionary_holds() -> None:
 def test_terms_of_no_text_are_left_out_of_short_requests() -> None:
     dictionary = make_dictionary(cat="Katze", dog="Hund")
     assert terms([dictionary], ["The dog sleeps.", "catalogue"]) == (Term("dog", "Hund"),)
-    assert len(terms([dictionary], ["x" * (MOST_SEARCHED_CHARS + 1)])) == 2
+    assert len(terms([dictionary], ["x" * (MAX_SEARCHED_CHARS + 1)])) == 2
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\x00", "\ud800", "x" * 1025])
@@ -75,11 +75,11 @@ def test_names_are_bounded(name: str) -> None:
 def test_a_glossary_is_bounded_so_that_it_fits_a_config_map() -> None:
     half = replace(
         make_dictionary(),
-        entries=tuple(Entry(f"{number:06}", "x" * 92) for number in range(MOST_GLOSSARY_BYTES // 200)),
+        entries=tuple(Entry(f"{number:06}", "x" * 92) for number in range(MAX_GLOSSARY_BYTES // 200)),
     )
     kept = make_glossary(half)
     assert kept.checked() is kept
-    with pytest.raises(InvalidGlossaryError, match=f"at most {MOST_GLOSSARY_BYTES} are kept"):
+    with pytest.raises(InvalidGlossaryError, match=f"at most {MAX_GLOSSARY_BYTES} are kept"):
         kept.with_dictionary(replace(half, target_lang="fr")).checked()
 
 

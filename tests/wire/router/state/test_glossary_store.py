@@ -135,12 +135,12 @@ async def test_what_was_removed_meanwhile_is_not_made_again(
 async def test_what_exceeds_a_maximum_is_not_added(stores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidGlossaryError):
         await stores[0].add(make_glossary(name=""))
-    monkeypatch.setattr(glossaries, "MOST_GLOSSARIES", 3)
+    monkeypatch.setattr(glossaries, "MAX_GLOSSARIES", 3)
     added = await asyncio.gather(
         *(stores[at % 2].add(make_glossary()) for at in range(8)), return_exceptions=True
     )
     assert [type(each) for each in added].count(StoreFullError) == 5, "exact for any number of routers"
-    monkeypatch.setattr(glossaries, "MOST_GLOSSARIES", 9)
+    monkeypatch.setattr(glossaries, "MAX_GLOSSARIES", 9)
     monkeypatch.setattr(glossaries, "MAX_PACKED_BYTES", 50)
     with pytest.raises(InvalidGlossaryError, match="at most 50 are kept"):
         await stores[1].add(make_glossary())
