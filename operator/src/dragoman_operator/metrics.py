@@ -59,22 +59,18 @@ class ScalingCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Metric families for prometheus_client."""
-        replicas = GaugeMetricFamily(
-            "dragoman_scaling_replicas", "Replicas, by state", labels=[*OWNER, "state"]
-        )
-        required = GaugeMetricFamily(
+        replicas = _gauge("dragoman_scaling_replicas", "Replicas, by state", "state")
+        required = _gauge(
             "dragoman_scaling_required_replicas",
             "Replicas required by the load or the KV cache usage, not rounded",
-            labels=[*OWNER, "signal"],
+            "signal",
         )
-        requests = GaugeMetricFamily(REQUESTS_METRIC, "Requests, by state", labels=[*OWNER, "state"])
-        available = GaugeMetricFamily(
-            "dragoman_scaling_metrics_available", "1 while metrics for a decision are available", labels=OWNER
+        requests = _gauge(REQUESTS_METRIC, "Requests, by state", "state")
+        available = _gauge(
+            "dragoman_scaling_metrics_available", "1 while metrics for a decision are available"
         )
-        rule = GaugeMetricFamily(
-            "dragoman_scaling_rule",
-            "1 for the rule that determined the number of replicas",
-            labels=[*OWNER, "rule"],
+        rule = _gauge(
+            "dragoman_scaling_rule", "1 for the rule that determined the number of replicas", "rule"
         )
         for key, load in self._autoscaler.loads().items():
             requests.add_metric([*key, "queued_at_routers"], load.queued)
@@ -101,3 +97,7 @@ class ScalingCollector(Collector):
             for cause, count in counts.items():
                 changes.add_metric([*key, *cause], count)
         yield from (replicas, required, requests, available, rule, changes)
+
+
+def _gauge(name: str, description: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, description, labels=[*OWNER, *labels])

@@ -221,7 +221,7 @@ async def test_queued_request_scales_at_once_and_only_from_zero(world: World, ma
     world.ready = 0
     await world.ticks()
     world.marked.clear()
-    world.load_ = TotalLoad(queued=1, routers=1)
+    world.load_ = TotalLoad(queued=1)
     world.autoscaler.scale_from_zero(DEMO)
     scaled = world.autoscaler.latest()[DEMO]
     assert (scaled.replicas, scaled.rule) == (1, "ScaleFromZero")
@@ -235,7 +235,7 @@ async def test_router_without_reports_keeps_the_last_replica(world: World, make_
     world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
     world.load_ = TotalLoad(not_reporting=1)
     assert (await world.ticks(100)).replicas == 1
-    world.load_ = TotalLoad(routers=1)
+    world.load_ = TotalLoad()
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (0, "Idle")
 

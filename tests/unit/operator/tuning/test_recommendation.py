@@ -40,7 +40,6 @@ def seen(**figures: Any) -> Evidence:
         "kv_p95": None,
         "kv_each": None,
         "preemptions": None,
-        "lost_ratio": None,
         "token_s": 0.003,
         "tokens_per_s": 5000.0,
         "curve": (Point(16, 0.003),),

@@ -50,7 +50,6 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
     signals = Signals(
         running=scraped.running,
         waiting=scraped.waiting,
-        queued=samples.queued,
         missing=scraped.missing,
         kv_usage=scraped.kv_usage,
         arrivals_per_s=None if found is None else found.per_s,
@@ -76,7 +75,7 @@ def _keep_without_metrics(
     """More than half of the replicas do not report: keep their number, and interrupt the observation."""
     kept = policy.bounded(samples.desired)
     reason = f"kept at {kept} replicas: {scraped.missing} of {samples.ready} report no metrics"
-    signals = Signals(queued=samples.queued, missing=scraped.missing, window_s=history.window_s)
+    signals = Signals(missing=scraped.missing, window_s=history.window_s)
     return Decision(kept, Rule.METRICS, reason, False, signals, replace(history, seen=None, points=()))
 
 

@@ -37,14 +37,11 @@ class TotalLoad:
 
     Attributes:
         in_flight: Requests sent to replicas and unfinished.
-        routers: Routers with a recent report.
-        not_reporting: Routers without one; they may have queued requests.
+        not_reporting: Routers without a recent report; they may have queued requests.
     """
 
     queued: int = 0
-    oldest_queued_s: float = 0.0
     in_flight: int = 0
-    routers: int = 0
     not_reporting: int = 0
 
 
@@ -115,7 +112,6 @@ class Signals:
     """Measurements behind a decision, for the status.
 
     Attributes:
-        queued: Requests queued at the routers.
         kv_usage: Mean KV cache usage, 0 to 1; None without that metric.
         arrivals_per_s: Arrival rate over the last minute; None while unknown.
         by_load: Replicas required by the load, not rounded.
@@ -124,7 +120,6 @@ class Signals:
 
     running: float = 0.0
     waiting: float = 0.0
-    queued: float = 0.0
     missing: int = 0
     kv_usage: float | None = None
     arrivals_per_s: float | None = None

@@ -118,14 +118,10 @@ def total_load(loads: Iterable[RouterLoad | None], name: str) -> TotalLoad:
 
     None stands for a router that does not report; `name` is ``namespace/name``.
     """
-    queued = in_flight = routers = not_reporting = 0
-    oldest_s = 0.0
+    queued = in_flight = not_reporting = 0
     for load in loads:
         if load is None:
             not_reporting += 1
-            continue
-        routers += 1
-        if own := load.deployments.get(name):
+        elif own := load.deployments.get(name):
             queued, in_flight = queued + own.queued, in_flight + own.in_flight
-            oldest_s = max(oldest_s, own.oldest_queued_s)
-    return TotalLoad(queued, oldest_s, in_flight, routers, not_reporting)
+    return TotalLoad(queued, in_flight, not_reporting)

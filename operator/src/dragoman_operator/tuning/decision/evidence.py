@@ -20,7 +20,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Statistics of one window; None: not reported. All except `lost_ratio` are per replica.
+    """Statistics of one window; None: not reported. All are per replica.
 
     Attributes:
         samples: Number of samples with requests in flight.
@@ -30,7 +30,6 @@ class Evidence:
         kv_p95: 95th percentile of KV cache usage, 0 to 1.
         kv_each: Mean KV cache usage per sequence, 0 to 1.
         preemptions: Preemptions per request.
-        lost_ratio: Ratio of requests that failed or were refused, 0 to 1.
         token_s: Time per token of a running sequence in seconds.
         tokens_per_s: Output tokens per second while busy.
         curve: Time per token by number of running sequences, ascending.
@@ -46,7 +45,6 @@ class Evidence:
     kv_p95: float | None
     kv_each: float | None
     preemptions: float | None
-    lost_ratio: float | None
     token_s: float | None
     tokens_per_s: float | None
     curve: tuple[Point, ...]
@@ -57,7 +55,6 @@ def evidence(measured: Measurements, now: float) -> Evidence:
     bins = [one for _, one in sorted(measured.bins.items())]
     in_flight_s, running_s = sum(one.in_flight_s for one in bins), sum(one.running_s for one in bins)
     busy_s, tokens = sum(one.span_s for one in bins if one.rated), sum(one.tokens for one in bins)
-    requests = measured.finished + (measured.lost or 0.0)
     return Evidence(
         window_s=max(0.0, now - measured.started),
         samples=measured.samples,
@@ -71,7 +68,6 @@ def evidence(measured: Measurements, now: float) -> Evidence:
         preemptions=measured.preemptions / measured.finished
         if measured.preemptions is not None and measured.finished
         else None,
-        lost_ratio=measured.lost / requests if measured.lost is not None and requests else None,
         token_s=_token_s(measured.total),
         tokens_per_s=tokens / busy_s if busy_s and tokens else None,
         curve=_curve(bins),
