@@ -1,4 +1,4 @@
-"""A router in the test's own loop, and replicas that do as they are told."""
+"""A router in the test's own loop, and replicas that answer by script."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Exchange:
 
 
 class Upstream:
-    """One replica: keeps what it was asked, and answers by script; without one, with its own name."""
+    """One replica: keeps the requests that it received, and answers by script; without one, with its own name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.asked: list[Exchange] = []
+        self.received: list[Exchange] = []
         self.script: Script | None = None
         self.gone = asyncio.Event()
         self.connections = 0
@@ -75,7 +75,7 @@ class Upstream:
 
     @property
     def translations(self) -> list[Exchange]:
-        return [each for each in self.asked if each.target not in ("/readyz", "/drained")]
+        return [each for each in self.received if each.target not in ("/readyz", "/drained")]
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -94,7 +94,7 @@ class Upstream:
                     0,
                 )
                 exchange = Exchange(head, await reader.readexactly(length), writer)
-                self.asked.append(exchange)
+                self.received.append(exchange)
                 await (self.script or self._default)(exchange)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             self.gone.set()
@@ -128,7 +128,7 @@ class Router:
         self.state.fleet.set_replicas(key, list(replicas))
 
     async def translate(self, source: str = "en", target: str = "de", **options: Any) -> tuple[int, Any, Any]:
-        """Our own dialect; status, body and headers."""
+        """The native API; status, body and headers."""
         body = {"text": options.pop("text", "Hello"), "source_lang": source, "target_lang": target}
         return await self.post(options.pop("path", "/translate"), body, **options)
 

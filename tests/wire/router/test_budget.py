@@ -66,10 +66,10 @@ async def test_a_replica_gets_what_is_left(router: Any, start_upstream: Any) -> 
     assert 20 < lefts[2] <= 30
 
 
-@pytest.mark.parametrize("asked", ["0", "-1", "nan", "soon", ""])
-async def test_a_limit_that_is_none_is_refused(router: Any, start_upstream: Any, asked: str) -> None:
+@pytest.mark.parametrize("limit", ["0", "-1", "nan", "soon", ""])
+async def test_a_limit_that_is_none_is_refused(router: Any, start_upstream: Any, limit: str) -> None:
     router.serve("one", (await start_upstream()).replica())
-    status, answer, _ = await router.translate(headers={"X-Request-Timeout": asked})
+    status, answer, _ = await router.translate(headers={"X-Request-Timeout": limit})
     assert (status, answer["error"]["code"]) == (422, "invalid_field")
 
 
@@ -144,16 +144,16 @@ async def test_overload_is_refused_at_once(start_router: Any, start_upstream: An
     router.serve("one", one.replica(), max_in_flight=2)
     took: list[tuple[int, float]] = []
 
-    async def ask() -> None:
+    async def send() -> None:
         began_s = loop.time()
         status, _, headers = await router.translate()
         assert status == 200 or int(headers["retry-after"]) >= 1
         took.append((status, loop.time() - began_s))
 
     # Twenty a second are answered, fifty arrive.
-    async with asyncio.TaskGroup() as asked:
+    async with asyncio.TaskGroup() as group:
         for _ in range(300):
-            asked.create_task(ask())
+            group.create_task(send())
             await asyncio.sleep(0.02)
 
     refused = sorted(seconds for status, seconds in took if status == 503)

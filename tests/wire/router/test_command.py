@@ -32,7 +32,7 @@ class Process:
         self.process = ForkedProcess(command, self.log)
 
     async def status(self, path: str) -> int:
-        """Of the admin port; 0 where nobody answers."""
+        """Of the admin port; 0 without an answer."""
         try:
             async with (
                 aiohttp.ClientSession() as http,
@@ -87,21 +87,21 @@ async def test_a_drain_finishes_what_is_in_flight(start: Any, start_upstream: An
     url = f"http://127.0.0.1:{router.port}/translate"
     async with aiohttp.ClientSession() as http:
 
-        async def ask() -> tuple[int, str]:
+        async def send() -> tuple[int, str]:
             async with http.post(url, json=BODY) as answer:
                 await answer.read()
                 return answer.status, answer.headers.get("Connection", "")
 
-        before = asyncio.ensure_future(ask())
-        await until(lambda: one.asked)
+        before = asyncio.ensure_future(send())
+        await until(lambda: one.received)
         router.process.send_signal(signal.SIGTERM)
         await router.until("/readyz", 503)
-        during = asyncio.ensure_future(ask())
-        await until(lambda: len(one.asked) == 2)
+        during = asyncio.ensure_future(send())
+        await until(lambda: len(one.received) == 2)
         let_go.set()
         assert (await before)[0] == (await during)[0] == 200
         assert (await during)[1] == "close"
-    # A second signal: nobody else is waited for.
+    # A second signal: no other request is waited for.
     router.process.send_signal(signal.SIGTERM)
     assert await router.ended() == 0
     assert "Traceback" not in router.log.read_text()
@@ -132,7 +132,7 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
                 )
 
         waiting = asyncio.ensure_future(translate())
-        await until(lambda: one.asked)
+        await until(lambda: one.received)
         router.process.send_signal(signal.SIGTERM)
         status, retry_after, connection, body = await waiting
     assert (status, retry_after, connection) == (503, "1", "close")

@@ -1,4 +1,4 @@
-"""Files through routers: whichever is asked, a document is found in the one pod that has it."""
+"""Files through routers: at any of them, a document is found in the one pod that has it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class World:
 
     def __init__(self, routers: list[Any], pods: list[Any]) -> None:
         self.routers, self.pods = routers, pods
-        self.tell()
+        self.report()
 
-    def tell(self, *leaving: Any, without: Any = None) -> None:
+    def report(self, *leaving: Any, without: Any = None) -> None:
         """What both routers know of the pods."""
         replicas = [replica(pod, terminating=pod in leaving) for pod in self.pods if pod is not without]
         for router in self.routers:
@@ -118,7 +118,7 @@ async def test_documents_and_files_by_way_of_either_router(world: World, tmp_pat
 async def test_a_pod_that_leaves_is_asked_for_its_documents_and_waits_for_that(world: World) -> None:
     leaver, stayer = world.pods
     handle = await world.upload(leaver)
-    world.tell(leaver)
+    world.report(leaver)
     leaver.process.send_signal(signal.SIGTERM)
     await asyncio.to_thread(leaver.wait_for, "/readyz", 503)
     later = await world.upload(stayer)
@@ -141,7 +141,7 @@ async def test_a_pod_that_died_has_its_documents_no_more(world: World) -> None:
     ) as lost:
         await world.fetch(1, handle)
     assert lost.value.http_status_code == 502
-    world.tell(without=dead)
+    world.report(without=dead)
     with pytest.raises(deepl.DeepLException, match="Document not found") as gone:
         await world.fetch(1, handle)
     assert gone.value.http_status_code == 404
@@ -254,8 +254,8 @@ async def test_keys_are_asked_for_where_the_apis_ask(
         assert (got.status, list(await got.json())) == (403, ["message"])
     async with router.http.post(f"{document}/result", data={"document_key": "k"}, headers=with_key) as got:
         assert got.status == 200
-    assert one.asked[-1].body == b"document_key=k"
-    assert "x-dragoman-router" not in one.asked[-1].headers, "it would take a confirmed drain back"
+    assert one.received[-1].body == b"document_key=k"
+    assert "x-dragoman-router" not in one.received[-1].headers, "it would take a confirmed drain back"
 
 
 async def test_a_document_of_no_replica_is_not_found(router: Any, start_upstream: Any) -> None:
@@ -270,7 +270,7 @@ async def test_a_document_of_no_replica_is_not_found(router: Any, start_upstream
     assert (status, list(body)) == (404, ["error"])
     status, body, headers = await router.post(f"/d/default/a/v2/document/{known}", {"document_key": "k"})
     assert (status, body, headers["X-Dragoman-Route"]) == (200, {"by": "one"}, "document")
-    assert len(one.asked) == 1
+    assert len(one.received) == 1
 
 
 async def test_a_kept_connection_that_was_closed_costs_no_document(router: Any, start_upstream: Any) -> None:

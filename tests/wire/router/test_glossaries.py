@@ -133,9 +133,9 @@ def test_what_routers_say_to_pods_is_not_for_clients(setting: Setting) -> None:
         assert answer.status_code == 404, prefix
     made = setting.clients[0].create_glossary("Mine", "EN", "DE", {"tac": "Katze"})
     setting.translate(0, made.glossary_id)
-    told = {"x-dragoman-glossaries": f"{uuid.uuid4()}={packed.revision}"}
+    headers = {"x-dragoman-glossaries": f"{uuid.uuid4()}={packed.revision}"}
     body = {"text": ["x"], "source_lang": "EN", "target_lang": "DE"}
-    assert httpx.post(f"{url}/v2/translate", json=body, headers=told).status_code == 200
+    assert httpx.post(f"{url}/v2/translate", json=body, headers=headers).status_code == 200
     setting.clients[0].delete_glossary(made)
 
 
@@ -191,13 +191,13 @@ def test_an_outage_of_redis_leaves_what_was_used(
         refused = setting.translate(1, never_used.glossary_id)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         assert "Redis does not answer" in refused.json()["message"]
-        asked = httpx.get(f"{setting.routers[0].url}/v2/glossaries")
-        assert (asked.status_code, asked.json()["message"]) == (500, "Redis does not answer")
+        request = httpx.get(f"{setting.routers[0].url}/v2/glossaries")
+        assert (request.status_code, request.json()["message"]) == (500, "Redis does not answer")
     finally:
         setting.close()
 
 
-# A router in the test's own loop, and replicas that do as they are told.
+# A router in the test's own loop, and replicas that answer by script.
 
 PACKED = pack("5d2b0f8e-3a5c-4d3e-8c55-0d9b7a1f2e11", b'{"a": 1}')
 BODY = {"text": ["x"], "source_lang": "EN", "target_lang": "DE", "glossary_id": PACKED.glossary_id}
@@ -245,12 +245,12 @@ async def test_a_replica_is_brought_what_it_lacks_and_is_none_the_worse_for_it(
     router.serve("a", one.replica())
     router.state.glossaries = Kept()
     budget = router.state.proxy._budget._balance
-    for asked in (["POST", "PUT", "POST"], ["POST"]):
-        one.asked.clear()
+    for request in (["POST", "PUT", "POST"], ["POST"]):
+        one.received.clear()
         status, body, headers = await router.post("/v2/translate", BODY)
         assert (status, body, headers["X-Dragoman-Route"]) == (200, {"by": "it"}, "pair; least-in-flight")
-        assert [exchange.method for exchange in one.asked] == asked
-        assert {each.body for each in one.asked if each.method == "POST"} == {json.dumps(BODY).encode()}
+        assert [exchange.method for exchange in one.received] == request
+        assert {each.body for each in one.received if each.method == "POST"} == {json.dumps(BODY).encode()}
     (endpoint,) = router.state.fleet.backends["default/a"].endpoints.values()
     assert endpoint.health is HEALTHY
     assert endpoint.in_flight == 0
@@ -267,10 +267,10 @@ async def test_a_replica_that_does_not_hold_what_it_is_brought_is_passed_by(
     router.state.glossaries = Kept()
     backend = router.state.fleet.backends["default/a"]
     async with asyncio.timeout(30):
-        while not bad.asked:
+        while not bad.received:
             status, body, _ = await router.post("/v2/translate", BODY)
             assert (status, body) == (200, {"by": "good"})
-    assert [exchange.method for exchange in bad.asked].count("PUT") == 1
+    assert [exchange.method for exchange in bad.received].count("PUT") == 1
     assert {endpoint.health for endpoint in backend.endpoints.values()} == {HEALTHY}
     assert backend.in_flight == 0
 
@@ -284,7 +284,7 @@ async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ev
     router.state.glossaries = Kept()
     status, body, _ = await router.post("/v2/translate", BODY)
     assert (status, "do not keep the glossary" in body["message"]) == (502, True)
-    assert [exchange.method for exchange in only.asked].count("PUT") == MAX_ATTACHMENTS
+    assert [exchange.method for exchange in only.received].count("PUT") == MAX_ATTACHMENTS
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
 
@@ -298,7 +298,7 @@ async def test_a_glossary_that_cannot_be_had_is_refused_before_any_replica_is_as
     router.state.glossaries = Kept(GlossariesUnavailableError("not now"))
     status, body, headers = await router.post("/v2/translate", BODY)
     assert (status, body, headers["Retry-After"]) == (503, {"message": "not now"}, "1")
-    assert not one.asked
+    assert not one.received
 
 
 async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
@@ -314,7 +314,7 @@ async def test_a_directory_keeps_glossaries_of_routers_without_kubernetes(
     assert status == 201
     body = {**BODY, "glossary_id": glossary["glossary_id"]}
     assert (await routers[1].post("/v2/translate", body))[0] == 200
-    named = one.asked[0].headers["x-dragoman-glossaries"]
+    named = one.received[0].headers["x-dragoman-glossaries"]
     assert named.startswith(f"{glossary['glossary_id']}=")
     status, listed, _ = await routers[1].get("/v2/glossary-language-pairs")
     pairs = [("de", "en"), ("en", "de")]
@@ -337,7 +337,7 @@ async def test_without_shared_state_the_router_keeps_them_itself(router: Any, st
     body = {**BODY, "glossary_id": glossary["glossary_id"]}
     for _ in range(2):
         assert (await router.post("/v2/translate", body))[:2] == (200, {"by": "one"})
-    named = {each.headers["x-dragoman-glossaries"] for each in one.asked}
+    named = {each.headers["x-dragoman-glossaries"] for each in one.received}
     assert [each.partition("=")[0] for each in named] == [glossary["glossary_id"]]
 
 
@@ -358,5 +358,5 @@ async def test_keys_are_asked_for_at_glossaries_too(start_router: Any, tmp_path:
     router.state.glossaries = KeptGlossaries(DirectoryStore(tmp_path / "kept"))
     for headers, status in (({}, 403), ({"Authorization": "DeepL-Auth-Key wrong"}, 403)):
         assert (await router.get("/v2/glossaries", headers=headers))[0] == status
-    told = {"Authorization": "DeepL-Auth-Key secret-key"}
-    assert (await router.get("/v2/glossaries", headers=told))[:2] == (200, {"glossaries": []})
+    headers = {"Authorization": "DeepL-Auth-Key secret-key"}
+    assert (await router.get("/v2/glossaries", headers=headers))[:2] == (200, {"glossaries": []})

@@ -1,4 +1,4 @@
-"""Where keys are asked for, they are checked before anything of a body is read."""
+"""Where keys are required, they are checked before anything of a body is read."""
 
 from __future__ import annotations
 
@@ -105,8 +105,8 @@ async def test_an_api_without_keys_in_bodies_refuses_before_the_body_comes(
 async def test_what_follows_a_refusal_is_thrown_away_and_the_connection_goes_on(keyed: Any) -> None:
     body = b"x" * 500_000
     head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(body)
-    asked = b"GET /v2/usage HTTP/1.1\r\nhost: x\r\nx-api-key: a-secret-of-alice\r\nconnection: close\r\n\r\n"
-    got = await keyed.raw(head, body[:100_000], body[100_000:], asked, deadline_s=30)
+    usage = b"GET /v2/usage HTTP/1.1\r\nhost: x\r\nx-api-key: a-secret-of-alice\r\nconnection: close\r\n\r\n"
+    got = await keyed.raw(head, body[:100_000], body[100_000:], usage, deadline_s=30)
     assert got.startswith(b"HTTP/1.1 401")
     assert b"HTTP/1.1 200" in got
 
@@ -164,4 +164,4 @@ async def test_a_file_is_read_on_once_its_form_has_brought_a_key(
     assert (await answered(router, "/translate_file", pair + key + file + end, MULTIPART))[0] == 200
     status, document = await answered(router, "/translate_file", pair + file + key + end, MULTIPART)
     assert (status, list(document)) == (403, ["error"])
-    assert len(one.asked) == 1
+    assert len(one.received) == 1

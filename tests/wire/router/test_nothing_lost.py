@@ -58,7 +58,7 @@ async def test_a_replica_that_cannot_be_reached_is_left_alone_and_comes_back(
         assert (await router.translate())[1] == {"by": "good"}
     again = await start_upstream("bad", bad.port)
     await until(lambda: backend.open_count == 2)
-    assert [each.target for each in again.asked] == ["/readyz"]
+    assert [each.target for each in again.received] == ["/readyz"]
     # It begins with a small share, so that it takes part where there is enough to do.
     answers = await asyncio.gather(*(router.translate() for _ in range(30)))
     assert {body["by"] for _, body, _ in answers} == {"bad", "good"}
@@ -89,15 +89,15 @@ async def test_the_only_replica_dies_and_its_successor_answers(
         await asyncio.sleep(60)
 
     first.script = never
-    asking = [asyncio.ensure_future(router.translate()) for _ in range(10)]
-    await until(lambda: len(first.asked) == 10)
+    pending = [asyncio.ensure_future(router.translate()) for _ in range(10)]
+    await until(lambda: len(first.received) == 10)
     await first.stop()
     backend = router.state.fleet.backends["default/a"]
     await until(lambda: len(backend.queue) == 10)
     assert backend.load().queued == 10
     second = await start_upstream("second")
     router.state.fleet.set_replicas("default/a", [second.replica()])
-    for status, body, headers in await asyncio.gather(*asking):
+    for status, body, headers in await asyncio.gather(*pending):
         assert (status, body) == (200, {"by": "second"})
         assert "queued=" in headers["X-Dragoman-Route"]
 
@@ -138,12 +138,12 @@ async def test_requests_of_the_only_replica_wait_until_it_responds_again(
     only = await start_upstream("only")
     router.serve("a", only.replica())
     only.script = nothing
-    asked = asyncio.ensure_future(router.translate())
+    request = asyncio.ensure_future(router.translate())
     await until(lambda: len(router.state.fleet.backends["default/a"].queue) == 1)
 
     only.script = None
 
-    assert (await asked)[:2] == (200, {"by": "only"})
+    assert (await request)[:2] == (200, {"by": "only"})
 
 
 @pytest.mark.usefixtures("soon_silent")
@@ -153,12 +153,12 @@ async def test_requests_of_a_silent_replica_that_left_the_deployment_go_to_anoth
     stopped, good = await start_upstream("stopped"), await start_upstream("good")
     router.serve("a", stopped.replica())
     stopped.script = nothing
-    asked = asyncio.ensure_future(router.translate())
+    request = asyncio.ensure_future(router.translate())
     await until(lambda: stopped.translations)
 
     router.serve("a", good.replica())
 
-    assert (await asked)[:2] == (200, {"by": "good"})
+    assert (await request)[:2] == (200, {"by": "good"})
 
 
 @pytest.mark.usefixtures("soon_silent")
@@ -177,12 +177,12 @@ async def test_a_replica_that_answers_its_probe_keeps_its_slow_requests(
             await exchange.answer({}, 503)  # Not ready is an answer.
 
     slow.script = script
-    asked = asyncio.ensure_future(router.translate())
-    await until(lambda: [each.target for each in slow.asked].count("/readyz") >= 3)
+    request = asyncio.ensure_future(router.translate())
+    await until(lambda: [each.target for each in slow.received].count("/readyz") >= 3)
     router.serve("a", slow.replica(), other.replica())
     finish.set()
 
-    assert (await asked)[:2] == (200, {"by": "slow"})
+    assert (await request)[:2] == (200, {"by": "slow"})
     assert len(slow.translations) == 1
 
 
@@ -196,7 +196,7 @@ async def test_an_error_of_the_replica_is_handed_on_and_not_retried(router: Any,
     one.script = two.script = fails
     status, body, _ = await router.translate()
     assert (status, body["error"]["code"]) == (500, "output_empty")
-    assert len(one.asked) + len(two.asked) == 1
+    assert len(one.received) + len(two.received) == 1
 
 
 async def test_a_request_that_breaks_every_replica_does_not_go_through_all(
@@ -208,7 +208,7 @@ async def test_a_request_that_breaks_every_replica_does_not_go_through_all(
         each.script = reset
     status, body, _ = await router.translate()
     assert (status, body["error"]["code"]) == (502, "upstream_failed")
-    counts = [len(each.asked) for each in replicas]
+    counts = [len(each.received) for each in replicas]
     assert sum(counts) == 3
     assert max(counts) == 1, "never twice to the same"
 
@@ -226,38 +226,38 @@ async def test_a_terminating_replica_gets_nothing_new_and_is_told_so(
         await exchange.answer({"by": "old"})
 
     old.script = slow
-    asking = asyncio.ensure_future(router.translate())
-    while not old.asked:
+    pending = asyncio.ensure_future(router.translate())
+    while not old.received:
         await router.translate()
     fleet = router.state.fleet
     fleet.set_replicas("default/a", [old.replica(ready=False, terminating=True), new.replica()])
     for _ in range(10):
         assert (await router.translate())[1] == {"by": "new"}
-    await until(lambda: any(each.target == "/drained" for each in old.asked))
-    told = next(each for each in old.asked if each.target == "/drained")
-    assert (told.method, told.headers["x-dragoman-router"]) == ("POST", "router-1")
+    await until(lambda: any(each.target == "/drained" for each in old.received))
+    confirmation = next(each for each in old.received if each.target == "/drained")
+    assert (confirmation.method, confirmation.headers["x-dragoman-router"]) == ("POST", "router-1")
     answer_now.set()
-    assert (await asking)[0] == 200
+    assert (await pending)[0] == 200
     assert all(each.target == "/translate" for each in old.translations)
 
 
 async def test_requests_wait_for_a_deployment_at_zero(router: Any, start_upstream: Any, until: Any) -> None:
     router.serve("a")
-    asking = asyncio.ensure_future(router.translate())
+    pending = asyncio.ensure_future(router.translate())
     backend = router.state.fleet.backends["default/a"]
     await until(lambda: backend.load().queued == 1)
     one = await start_upstream()
     router.state.fleet.set_replicas("default/a", [one.replica()])
-    assert (await asking)[1] == {"by": "one"}
+    assert (await pending)[1] == {"by": "one"}
     assert backend.load().queued == 0
 
 
 async def test_a_client_that_leaves_the_queue_is_forgotten(router: Any, until: Any) -> None:
     router.serve("a")
     backend = router.state.fleet.backends["default/a"]
-    asking = asyncio.ensure_future(router.translate())
+    pending = asyncio.ensure_future(router.translate())
     await until(lambda: len(backend.queue) == 1)
-    asking.cancel()
+    pending.cancel()
     await until(lambda: len(backend.queue) == 0)
     assert router.state.body_bytes == 0
 
@@ -306,13 +306,13 @@ async def test_the_queue_is_bounded_and_fair(
     router.serve("a", max_in_flight=1)
     backend = router.state.fleet.backends["default/a"]
 
-    def ask(name: str) -> Any:
+    def send(name: str) -> Any:
         return asyncio.ensure_future(router.translate(text=name, headers={"X-API-Key": f"key-of-{name}"}))
 
-    greedy = [ask("greedy") for _ in range(4)]
+    greedy = [send("greedy") for _ in range(4)]
     await until(lambda: len(backend.queue) == 4)
-    assert (await ask("greedy"))[0] == 503
-    modest = ask("modest")
+    assert (await send("greedy"))[0] == 503
+    modest = send("modest")
     await until(lambda: any(each.done() for each in greedy))
     pushed_out = [each for each in greedy if each.done()]
     assert [each.result()[0] for each in pushed_out] == [429]
@@ -334,19 +334,19 @@ async def test_a_request_at_a_replica_that_is_gone_still_has_its_deadline(
         await asyncio.sleep(60)
 
     one.script = never
-    asking = asyncio.ensure_future(router.translate())
-    await until(lambda: one.asked)
-    # Its node was lost: nobody closes the connection.
+    pending = asyncio.ensure_future(router.translate())
+    await until(lambda: one.received)
+    # Its node was lost: the connection is not closed.
     router.state.fleet.set_replicas("default/a", [])
-    status, body, _ = await asking
+    status, body, _ = await pending
     assert (status, body["error"]["code"]) == (504, "timeout")
     await until(lambda: not router.state.fleet.departed)
 
 
 async def test_a_deployment_that_goes_lets_go_of_who_waits_for_it(router: Any, until: Any) -> None:
     router.serve("a")
-    asking = asyncio.ensure_future(router.translate())
+    pending = asyncio.ensure_future(router.translate())
     await until(lambda: len(router.state.fleet.backends["default/a"].queue) == 1)
     router.state.fleet.remove("default/a")
-    status, body, _ = await asking
+    status, body, _ = await pending
     assert (status, body["error"]["code"]) == (404, "unknown_deployment")

@@ -34,13 +34,13 @@ async def test_the_body_and_the_answer_come_through_unchanged(router: Any, start
         assert got.headers["X-Dragoman-Deployment"] == "default/a"
         assert got.headers["X-Dragoman-Endpoint"] == f"one@127.0.0.1:{one.port}"
         assert got.headers["X-Dragoman-Route"] == "pair; least-in-flight"
-    asked = one.asked[0]
-    assert asked.body == body
-    assert asked.target == "/translate?a=b%20c"
-    assert asked.headers["x-mine"] == "kept"
-    assert "x-hop" not in asked.headers
-    assert asked.headers["x-dragoman-router"] == "router-1"
-    assert asked.headers["traceparent"].count("-") == 3
+    request = one.received[0]
+    assert request.body == body
+    assert request.target == "/translate?a=b%20c"
+    assert request.headers["x-mine"] == "kept"
+    assert "x-hop" not in request.headers
+    assert request.headers["x-dragoman-router"] == "router-1"
+    assert request.headers["traceparent"].count("-") == 3
 
 
 async def test_a_chunked_request_arrives_whole_and_with_a_length(router: Any, start_upstream: Any) -> None:
@@ -54,9 +54,9 @@ async def test_a_chunked_request_arrives_whole_and_with_a_length(router: Any, st
 
     async with router.http.post(router.url + "/translate", data=parts()) as got:
         assert got.status == 200
-    assert one.asked[0].body == body
-    assert one.asked[0].headers["content-length"] == str(len(body))
-    assert "transfer-encoding" not in one.asked[0].headers
+    assert one.received[0].body == body
+    assert one.received[0].headers["content-length"] == str(len(body))
+    assert "transfer-encoding" not in one.received[0].headers
 
 
 async def test_the_answer_to_head_has_a_length_and_no_body(router: Any, start_upstream: Any) -> None:
@@ -70,7 +70,7 @@ async def test_the_answer_to_head_has_a_length_and_no_body(router: Any, start_up
     for _ in range(2):
         async with router.http.head(router.url + "/d/default/a/anything") as got:
             assert (got.status, got.headers["Content-Length"]) == (200, "12")
-    assert [asked.method for asked in one.asked] == ["HEAD", "HEAD"]
+    assert [request.method for request in one.received] == ["HEAD", "HEAD"]
 
 
 async def test_events_come_as_they_are_written(router: Any, start_upstream: Any, until: Any) -> None:
@@ -106,9 +106,9 @@ async def test_a_client_that_leaves_ends_the_work_at_once(
         await exchange.writer.wait_closed()
 
     one.script = never
-    asking = asyncio.ensure_future(router.translate())
-    await until(lambda: one.asked)
-    asking.cancel()
+    pending = asyncio.ensure_future(router.translate())
+    await until(lambda: one.received)
+    pending.cancel()
     await until(lambda: not router.state.fleet.backends["default/a"].in_flight)
     assert router.state.active == 0
     assert router.state.body_bytes == 0
@@ -159,7 +159,7 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(
         b'{"text":"x","source_lang":"en","target_lang":"de"}'
     )
     assert got.endswith(b"3\r\nabc\r\n"), "no last chunk, no second answer"
-    assert len(one.asked) + len(two.asked) == 1, "nothing is retried after the first byte"
+    assert len(one.received) + len(two.received) == 1, "nothing is retried after the first byte"
 
 
 async def test_expect_continue_is_answered_by_the_router(router: Any, start_upstream: Any) -> None:
@@ -172,7 +172,7 @@ async def test_expect_continue_is_answered_by_the_router(router: Any, start_upst
         body,
     )
     assert got.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200")
-    assert "expect" not in one.asked[0].headers
+    assert "expect" not in one.received[0].headers
 
 
 async def test_connections_to_replicas_are_kept(router: Any, start_upstream: Any) -> None:
@@ -188,8 +188,8 @@ async def test_a_trace_is_passed_on(router: Any, start_upstream: Any) -> None:
     router.serve("a", one.replica())
     given = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     await router.translate(headers={"traceparent": given, "X-Forwarded-For": "192.0.2.1"})
-    assert one.asked[0].headers["traceparent"] == given
-    assert one.asked[0].headers["x-forwarded-for"] == "192.0.2.1, 127.0.0.1"
+    assert one.received[0].headers["traceparent"] == given
+    assert one.received[0].headers["x-forwarded-for"] == "192.0.2.1, 127.0.0.1"
 
 
 @pytest.mark.parametrize("length", [0, 10, 70_000])

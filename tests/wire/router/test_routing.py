@@ -31,10 +31,10 @@ async def test_explicit_choice(router: Any, start_upstream: Any) -> None:
     assert (await router.translate(headers={"X-Dragoman-Deployment": "default/b"}))[1] == {"by": "two"}
     _, body, headers = await router.translate(path="/d/default/b/translate")
     assert (body, headers["X-Dragoman-Route"]) == ({"by": "two"}, "named; least-in-flight")
-    assert two.asked[-1].target == "/translate"
+    assert two.received[-1].target == "/translate"
     assert (await router.translate(path="/d/default/none/translate"))[0] == 404
     assert (await router.get("/d/default/b/anything/else?x=1"))[1] == {"by": "two"}
-    assert two.asked[-1].target == "/anything/else?x=1"
+    assert two.received[-1].target == "/anything/else?x=1"
 
 
 async def test_the_language_is_detected_where_deployments_differ(router: Any, start_upstream: Any) -> None:
@@ -45,7 +45,7 @@ async def test_the_language_is_detected_where_deployments_differ(router: Any, st
     _, answer, headers = await router.post("/translate", body)
     assert answer == {"by": "french"}
     assert headers["X-Dragoman-Route"] == "pair-detected; least-in-flight; detected=fr"
-    assert json.loads(french.asked[0].body) == body
+    assert json.loads(french.received[0].body) == body
 
 
 async def test_several_targets_go_to_one_deployment(router: Any, start_upstream: Any) -> None:
@@ -63,11 +63,11 @@ async def test_several_targets_go_to_one_deployment(router: Any, start_upstream:
 async def test_models_are_deployments(router: Any, start_upstream: Any) -> None:
     one = await start_upstream("one")
     router.serve("european", one.replica())
-    ask = {"model": "european", "messages": [{"role": "user", "content": "Hi"}]}
-    assert (await router.post("/v1/chat/completions", ask))[1] == {"by": "one"}
+    chat = {"model": "european", "messages": [{"role": "user", "content": "Hi"}]}
+    assert (await router.post("/v1/chat/completions", chat))[1] == {"by": "one"}
     options = {"translation_options": {"source_lang": "en", "target_lang": "fr"}}
-    assert (await router.post("/v1/chat/completions", ask | options))[0] == 400
-    status, body, _ = await router.post("/v1/chat/completions", ask | {"model": "none"})
+    assert (await router.post("/v1/chat/completions", chat | options))[0] == 400
+    status, body, _ = await router.post("/v1/chat/completions", chat | {"model": "none"})
     assert (status, body["error"]["code"]) == (404, "model_not_found")
     assert body["error"]["message"] == "no model 'none' here; there is 'european'"
     listed = (await router.get("/v1/models"))[1]["data"]
@@ -101,7 +101,7 @@ async def test_keys_are_asked_for_and_not_passed_on(
     key = {"Authorization": "DeepL-Auth-Key a-team-secret"}
     deepl = {"text": ["12345"], "source_lang": "EN", "target_lang": "DE"}
     assert (await router.post("/v2/translate", deepl, headers=key))[0] == 200
-    assert "authorization" not in one.asked[0].headers
+    assert "authorization" not in one.received[0].headers
     assert (await router.get("/v2/usage", headers=key))[1] == {"character_count": 5, "character_limit": 12}
     assert (await router.post("/v2/translate", deepl, headers=key))[0] == 200
     assert (await router.post("/v2/translate", deepl, headers=key))[0] == 456
@@ -133,14 +133,14 @@ async def test_the_load_is_told_as_the_contract_has_it(router: Any, start_upstre
         await exchange.answer({})
 
     one.script = wait
-    asking = [asyncio.ensure_future(router.translate()) for _ in range(3)]
+    pending = [asyncio.ensure_future(router.translate()) for _ in range(3)]
     await until(lambda: len(fleet.backends["default/a"].queue) == 2)
     async with asyncio.timeout(10):
         while not (line := await anext(lines)).deployments or line.deployments["default/a"].queued != 2:
             pass
     assert line.deployments["default/a"].in_flight == 1
     let_go.set()
-    await asyncio.gather(*asking)
+    await asyncio.gather(*pending)
     assert load_of(fleet, True).model_dump() == {"deployments": {}, "draining": True}
     await lines.aclose()
 

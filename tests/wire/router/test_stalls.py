@@ -128,7 +128,7 @@ async def test_no_value_of_any_field_stalls_the_loop(
 
         if found := await complaint(stalls, router.port, made):
             wrong[f"{field.api} {field.name}: {kind}"] = found
-        one.asked.clear()
+        one.received.clear()
     assert not wrong, wrong
 
 
