@@ -23,7 +23,7 @@ def test_helm_upgrades_the_crd_and_uninstall_leaves_it(render, chart):
     }
 
 
-def test_crd_goes_with_the_release_only_where_asked(render):
+def test_crd_is_deleted_with_the_release_only_if_configured(render):
     asked = render(crds={"keep": False}).one("CustomResourceDefinition")
     assert "helm.sh/resource-policy" not in asked["metadata"]["annotations"]
 

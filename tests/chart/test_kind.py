@@ -69,7 +69,7 @@ def test_cluster_has_one_name(recipe: str, root: Path) -> None:
     assert set(re.findall(r"--(?:kube-)?context (\S+)", recipe)) == {f"kind-{name}"}
 
 
-def test_it_says_where_the_router_is_reached(recipe: str, installed: Any) -> None:
+def test_it_prints_the_address_of_the_router(recipe: str, installed: Any) -> None:
     ((namespace, service, port),) = re.findall(
         r"--namespace (\S+) port-forward service/(\S+) \d+:(\d+)", recipe
     )

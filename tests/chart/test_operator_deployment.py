@@ -24,9 +24,9 @@ def settings(render, monkeypatch):
 
 def test_default_arguments_are_the_operators_own_defaults(settings, monkeypatch):
     monkeypatch.setenv("DRAGOMAN_OPERATOR_IDENTITY", "me")
-    told = settings().model_dump()
+    found = settings().model_dump()
     unsaid = Settings().model_dump()
-    assert {name for name in told if told[name] != unsaid[name]} == {
+    assert {name for name in found if found[name] != unsaid[name]} == {
         "lease_name",
         "lease_namespace",
         "router_namespace",
@@ -34,7 +34,7 @@ def test_default_arguments_are_the_operators_own_defaults(settings, monkeypatch)
 
 
 def test_every_value_reaches_the_setting_it_names(settings):
-    told = settings(
+    found = settings(
         watchNamespaces=["team-a", "team-b"],
         engineImages={
             "cpu": {"repository": "example.org/engine", "tag": "1-cpu"},
@@ -45,19 +45,19 @@ def test_every_value_reaches_the_setting_it_names(settings):
         logFormat="json",
         extraArgs=["--workers=16"],
     )
-    assert told.namespaces == ("team-a", "team-b")
-    assert told.cpu_image == "example.org/engine:1-cpu"
-    assert told.cuda_image == "example.org/engine:1@sha256:" + "0" * 64
-    assert told.prometheus_url == "http://prom:9090"
-    assert str(told.prometheus_token_file) == "/var/run/prometheus/token"
-    assert told.log_level == "debug"
-    assert told.log_format == "json"
-    assert told.workers == 16
+    assert found.namespaces == ("team-a", "team-b")
+    assert found.cpu_image == "example.org/engine:1-cpu"
+    assert found.cuda_image == "example.org/engine:1@sha256:" + "0" * 64
+    assert found.prometheus_url == "http://prom:9090"
+    assert str(found.prometheus_token_file) == "/var/run/prometheus/token"
+    assert found.log_level == "debug"
+    assert found.log_format == "json"
+    assert found.workers == 16
 
 
 def test_replicas_share_a_lease_of_their_release(settings):
-    told = settings(replicas=2)
-    assert (told.lease_namespace, told.lease_name) == ("dragoman-system", "release-dragoman")
+    found = settings(replicas=2)
+    assert (found.lease_namespace, found.lease_name) == ("dragoman-system", "release-dragoman")
 
 
 def test_choices_of_the_schema_are_the_settings(chart):
@@ -75,7 +75,7 @@ def test_images_are_tagged_with_the_version_of_the_distribution(render, root):
 
 
 def test_pod_runs_restricted(render):
-    """What the Pod Security Standard `restricted` asks, and a root file system that nobody writes to.
+    """What the Pod Security Standard `restricted` requires, and a read-only root file system.
 
     Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
     """
@@ -167,7 +167,7 @@ def test_every_object_is_in_the_releases_namespace_or_cluster_wide(render):
 
 
 def test_notes_name_the_next_commands_for_the_namespace_that_is_watched(notes):
-    told = notes(watchNamespaces=["team-a"])
-    assert "kubectl apply --namespace team-a" in told
-    assert "kubectl get translations --namespace team-a" in told
-    assert "kubectl logs --namespace dragoman-system deployment/release-dragoman" in told
+    printed = notes(watchNamespaces=["team-a"])
+    assert "kubectl apply --namespace team-a" in printed
+    assert "kubectl get translations --namespace team-a" in printed
+    assert "kubectl logs --namespace dragoman-system deployment/release-dragoman" in printed

@@ -150,7 +150,7 @@ def test_every_binding_gives_one_existing_role_to_the_operator_alone(render, wat
 
 
 @pytest.mark.parametrize("values", [{}, {"watchNamespaces": ["a"]}], ids=["cluster", "namespaced"])
-def test_nobody_gets_a_wildcard_a_secret_or_a_shell(render, values):
+def test_no_role_grants_wildcards_secrets_or_exec(render, values):
     rendered = render(**values)
     rules = [
         rule for kind in ("Role", "ClusterRole") for role in rendered.all(kind) for rule in role["rules"]

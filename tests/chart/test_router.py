@@ -65,7 +65,7 @@ def test_default_arguments_are_the_routers_own_defaults(router: Any, monkeypatch
 
 
 def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
-    told = settings(
+    found = settings(
         router(
             {
                 "keysSecret": "keys",
@@ -86,13 +86,13 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
             logLevel="debug",
         )
     )
-    assert told.namespaces == ("a", "b")
-    assert (told.max_queued_requests, told.max_queued_bytes, told.max_queue_s) == (7, 100_000_000, 9)
-    assert (told.max_body_bytes, told.max_memory_bytes, told.request_timeout_s) == (2048, 500_000_000, 11)
-    assert told.max_file_bytes == 4096
-    assert (told.lame_duck_s, told.drain_timeout_s, told.anonymous_requests_per_s) == (3, 4, 5)
-    assert (told.log_level, str(told.keys_dir)) == ("debug", "/etc/dragoman/keys")
-    assert (str(told.tls_cert), str(told.tls_key)) == (
+    assert found.namespaces == ("a", "b")
+    assert (found.max_queued_requests, found.max_queued_bytes, found.max_queue_s) == (7, 100_000_000, 9)
+    assert (found.max_body_bytes, found.max_memory_bytes, found.request_timeout_s) == (2048, 500_000_000, 11)
+    assert found.max_file_bytes == 4096
+    assert (found.lame_duck_s, found.drain_timeout_s, found.anonymous_requests_per_s) == (3, 4, 5)
+    assert (found.log_level, str(found.keys_dir)) == ("debug", "/etc/dragoman/keys")
+    assert (str(found.tls_cert), str(found.tls_key)) == (
         "/etc/dragoman/tls/tls.crt",
         "/etc/dragoman/tls/tls.key",
     )
@@ -107,7 +107,7 @@ def test_values_of_earlier_versions_are_accepted(router: Any) -> None:
     assert pod(objects)["terminationGracePeriodSeconds"] > 110
 
 
-def test_secrets_are_mounted_where_the_arguments_say(router: Any) -> None:
+def test_secrets_are_mounted_at_the_paths_of_the_arguments(router: Any) -> None:
     objects = router({"keysSecret": "keys", "tlsSecret": "tls"})
     volumes = {
         volume["name"]: volume.get("secret", {}).get("secretName") for volume in pod(objects)["volumes"]

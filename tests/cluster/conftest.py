@@ -67,7 +67,7 @@ READY = {"httpGet": {"path": "/unready", "port": "http"}, "periodSeconds": 1}
 
 
 def server(**fields: object) -> Manifest:
-    """A container that serves on port 8000 at once, and is ready unless a file `unready` says otherwise."""
+    """A container that serves on port 8000 at once, and is ready unless a file `unready` exists."""
     ports = [{"name": "http", "containerPort": 8000}]
     command = ["python", "-S", "-c", SERVER]
     return {
@@ -160,7 +160,7 @@ class Workloads:
             raise AssertionError(f"not within {timeout_s:g} s; last seen: {last}") from None
 
     async def until_gone(self, read: Callable[[], Awaitable[object]], timeout_s: float = 30.0) -> None:
-        """Wait until reading says that there is no such object."""
+        """Wait until the object does not exist."""
         async with asyncio.timeout(timeout_s):
             with suppress(NotFoundException):
                 while True:

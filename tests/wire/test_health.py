@@ -57,7 +57,7 @@ def test_a_lame_duck_leaves_when_its_time_is_up(start_scripted: Any) -> None:
 
 
 def in_background(pod: Any) -> socket.socket:
-    """A request that is sent and whose answer nobody waits for, until it is closed."""
+    """A request that is sent without reading the response, until it is closed."""
     body = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
     connection = socket.create_connection(("127.0.0.1", pod.port))
     connection.sendall(

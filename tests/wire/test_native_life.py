@@ -155,7 +155,7 @@ REFUSED_PATHS = {
 }
 
 
-def test_every_dialect_says_that_it_did_not_begin(start_scripted: Any) -> None:
+def test_every_api_reports_that_generation_did_not_start(start_scripted: Any) -> None:
     pod = start_scripted(load_s=60)
     pod.wait_for("/livez")
     for path, body in REFUSED_PATHS.items():

@@ -1,4 +1,4 @@
-"""More than a pod can do: it says so at once, and what it has taken on it does."""
+"""Overload: a pod refuses at once what exceeds its capacity, and finishes what it admitted."""
 
 import asyncio
 import json

@@ -41,14 +41,14 @@ def test_the_engine_s_metrics_and_ours_are_shown_together(demo_pod: DemoPod) -> 
     assert demo_pod.metric("dragoman_requests_total") >= 1
 
 
-def test_an_answer_that_nobody_streams_leaves_the_engine_s_process_whole(demo_pod: DemoPod) -> None:
+def test_output_of_a_request_without_streaming_leaves_the_engine_process_coalesced(demo_pod: DemoPod) -> None:
     written = ("vllm:generation_tokens_total", "vllm:request_generation_tokens_sum")
     before = [demo_pod.metric(name) for name in (*written, "vllm:time_to_first_token_seconds_count")]
     assert demo_pod.translate("The cat sleeps on the sofa.", target="fr").status_code == 200
     after = [demo_pod.metric(name) for name in (*written, "vllm:time_to_first_token_seconds_count")]
-    tokens, told, answers = (now - then for now, then in zip(after, before, strict=True))
-    assert tokens == told > answers >= 1
-    # Told of together, they would count as one step's; vLLM's counts of steps are not shown.
+    tokens, reported, answers = (now - then for now, then in zip(after, before, strict=True))
+    assert tokens == reported > answers >= 1
+    # Tokens reported together would count as one step; vLLM does not export its number of steps.
     assert "vllm:inter_token_latency_seconds" not in demo_pod.client.get("/metrics").text
 
 

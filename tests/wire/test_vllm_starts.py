@@ -54,7 +54,7 @@ def test_a_pod_that_ends_while_it_starts_leaves_no_process(
         (("--kv-cache-memory-bytes", "9000000000000"), {}, 1, "not enough memory: "),
     ],
 )
-def test_a_start_that_fails_says_why(
+def test_a_failed_start_reports_its_reason(
     start_pod: Any,
     checkpoint: Path,
     tmp_path: Path,

@@ -95,7 +95,7 @@ def make_spec(**changes: Any) -> dict[str, Any]:
 
 
 def found_or_none(read: Callable[[], T]) -> T | None:
-    """What `read` finds; None where the API says that there is none."""
+    """What `read` returns; None if the API responds 404."""
     try:
         return read()
     except client.ApiException as error:

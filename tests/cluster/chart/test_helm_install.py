@@ -63,8 +63,8 @@ def test_install_upgrade_uninstall_and_install_again(fresh, until, newer_chart):
     fresh.edit("default", "demo", engine={"maxNumSeqs": 7})
     until(lambda: "7" in engine_arguments(fresh, "demo"), "the new operator acts on what is edited")
 
-    told = fresh.helm("uninstall", "dragoman", *SYSTEM, "--wait")
-    assert CRD in told, "helm says that the CRD was kept"
+    output = fresh.helm("uninstall", "dragoman", *SYSTEM, "--wait")
+    assert CRD in output, "helm says that the CRD was kept"
     until(lambda: not operators(fresh), "the operators left")
     assert fresh.definitions.read_custom_resource_definition(CRD)
     assert fresh.read("default", "demo")["spec"]["engine"]["maxNumSeqs"] == 7

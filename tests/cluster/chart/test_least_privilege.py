@@ -153,7 +153,7 @@ class Gate:
                 self.admit(ask._replace(verb="create", name=""))
             response = web.StreamResponse(status=answer.status)
             response.content_type = answer.content_type
-            with suppress(ConnectionError):  # whoever watches may leave at any time
+            with suppress(ConnectionError):  # a watching client may disconnect at any time
                 await response.prepare(request)
                 async for chunk in answer.content.iter_any():
                     await response.write(chunk)
@@ -231,7 +231,7 @@ def play(fresh: Any, namespace: str, until: Any) -> None:
         return found
 
     until(policies, "the NetworkPolicy is there")
-    # With surge Never, the versions to go back to are looked at.
+    # With surge Never, the versions for a rollback are read.
     fresh.edit(namespace, "demo", networkPolicy={"enabled": False}, rollout={"surge": "Never"})
     until(lambda: not policies(), "the NetworkPolicy is gone")
     for replicas in (1, 0, 1, 0):

@@ -24,13 +24,13 @@ PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-apise
 
 STUBBORN = """
 import os, pathlib, signal, time
-told = []
-signal.signal(signal.SIGTERM, lambda *_: told.append(1))
+signals = []
+signal.signal(signal.SIGTERM, lambda *_: signals.append(1))
 pathlib.Path(os.environ["PLACE"], "up").touch()
-while not told or not pathlib.Path(os.environ["PLACE"], "go").exists():
+while not signals or not pathlib.Path(os.environ["PLACE"], "go").exists():
     time.sleep(0.01)
 """
-"""Ends after SIGTERM, and not before a file says so."""
+"""Ends after SIGTERM, once a file exists."""
 
 
 def server_process(kind, directory):

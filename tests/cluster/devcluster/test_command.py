@@ -28,11 +28,11 @@ def test_up_status_down_leave_nothing_behind(tmp_path, api_kind):
     where = ("--dir", str(place))
     assert "no cluster runs" in local("status", *where, status=1)
     try:
-        told = local("up", "--api", api_kind, *where)
-        assert f"export KUBECONFIG={place}/kubeconfig" in told
+        output = local("up", "--api", api_kind, *where)
+        assert f"export KUBECONFIG={place}/kubeconfig" in output
         supervisor = read_supervisor(place)
         assert supervisor is not None
-        assert re.search(rf"{api_kind} at https://127\.0\.0\.1:\d+", told)
+        assert re.search(rf"{api_kind} at https://127\.0\.0\.1:\d+", output)
         assert "already up" in local("up", *where)
         assert read_supervisor(place) == supervisor
         shown = local("status", *where)

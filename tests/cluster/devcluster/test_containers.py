@@ -71,8 +71,8 @@ async def test_crash_loop_has_its_reason(workloads, cluster):
     await until_status(workloads, "broken", lambda s: s.restart_count >= 3)
     assert (await workloads.pod("broken")).status.phase == "Running"
     assert log_of(cluster, workloads, "broken", suffix=".previous.log") == "no such model\n"
-    told = "Back-off restarting failed container main"
-    await workloads.until(lambda: workloads.events("BackOff"), lambda events: told in events)
+    message = "Back-off restarting failed container main"
+    await workloads.until(lambda: workloads.events("BackOff"), lambda events: message in events)
 
 
 async def test_termination_message_comes_from_its_file(workloads):
@@ -194,16 +194,16 @@ print(json.dumps({**{n: os.environ.get(n) for n in names}, "args": sys.argv[1:],
     pod = await workloads.until(
         lambda: workloads.pod("tell"), lambda found: found.status.phase in ("Succeeded", "Failed")
     )
-    told = json.loads(log_of(cluster, workloads, "tell"))
-    assert told["GREETING"] == "hello tell"
-    assert told["LEVEL"] == "high"
-    assert told["config"] == "content"
-    assert told["IP"] == told["DRAGOMAN_HOST"] == pod.status.pod_ip
-    assert told["KUBECONFIG"] is None
-    assert told["TMPDIR"].endswith("volumes/tmp")
-    assert told["cwd"] == str(claim_directory)
-    assert told["args"][1:] == [f"--cache={claim_directory}/x", told["args"][2], "tell", "$(NAME)"]
-    assert told["example"]
+    reported = json.loads(log_of(cluster, workloads, "tell"))
+    assert reported["GREETING"] == "hello tell"
+    assert reported["LEVEL"] == "high"
+    assert reported["config"] == "content"
+    assert reported["IP"] == reported["DRAGOMAN_HOST"] == pod.status.pod_ip
+    assert reported["KUBECONFIG"] is None
+    assert reported["TMPDIR"].endswith("volumes/tmp")
+    assert reported["cwd"] == str(claim_directory)
+    assert reported["args"][1:] == [f"--cache={claim_directory}/x", reported["args"][2], "tell", "$(NAME)"]
+    assert reported["example"]
     assert (claim_directory / "weights").read_text() == "kept"
     bound = await core.read_namespaced_persistent_volume_claim("data", namespace)
     assert bound.status.phase == "Bound"
@@ -297,8 +297,8 @@ async def test_liveness_failure_restarts(workloads, cluster):
     await workloads.run("sick", script(source, livenessProbe=probe))
     status = await until_status(workloads, "sick", lambda s: s.restart_count >= 1)
     assert status.last_state.terminated.reason in ("Completed", "Error")
-    told = "Container main failed liveness probe, will be restarted"
-    await workloads.until(lambda: workloads.events("Killing"), lambda events: told in events)
+    message = "Container main failed liveness probe, will be restarted"
+    await workloads.until(lambda: workloads.events("Killing"), lambda events: message in events)
 
 
 async def test_startup_probe_holds_the_others_back(workloads, server):

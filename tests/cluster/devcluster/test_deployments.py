@@ -69,7 +69,7 @@ async def test_rolls_back_to_a_former_template(workloads, server):
     assert deployment.metadata.annotations["deployment.kubernetes.io/revision"] == "3"
 
 
-async def test_scales_and_replaces_what_somebody_deletes(workloads, server):
+async def test_scales_and_replaces_deleted_pods(workloads, server):
     await workloads.deploy("web", server(), replicas=1)
     await workloads.all_ready("web")
     await workloads.patch("web", replicas=3)

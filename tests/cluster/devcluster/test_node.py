@@ -178,7 +178,7 @@ except client.ApiException as error:
     await workloads.run("asks", container, serviceAccountName="reader", restartPolicy="Never")
     ended = ("Succeeded", "Failed")
     await workloads.until(lambda: workloads.pod("asks"), lambda found: found.status.phase in ended)
-    told = (cluster.dir / "logs" / namespace / "asks" / "main.log").read_text().split("\n")
-    assert told[0] == "sesame"
+    lines = (cluster.dir / "logs" / namespace / "asks" / "main.log").read_text().split("\n")
+    assert lines[0] == "sesame"
     if cluster.api == "kube-apiserver":
-        assert told[1] == "403"
+        assert lines[1] == "403"

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cluster
 
 
 async def ask(address, path=""):
-    """The answer through a Service; an empty string where nobody takes the connection."""
+    """The response through a Service; an empty string if the connection is refused."""
     try:
         async with aiohttp.ClientSession() as session, session.get(f"http://{address}/{path}") as response:
             return await response.text()
@@ -49,8 +49,8 @@ async def test_no_request_is_lost_while_pods_are_replaced(workloads, server):
     await workloads.patch("web", template={"spec": env})
 
     async def answer():
-        told = await ask(address)
-        assert told, "the Service did not answer"
+        response = await ask(address)
+        assert response, "the Service did not answer"
         return await ask(address, "VERSION")
 
     await workloads.until(answer, lambda version: version == "2")

@@ -246,7 +246,7 @@ class World:
         return await self.kube.get(kind, Key(self.namespace, name)) or {}
 
     async def change(self, kind: Kind, fields: dict[str, Any], name: str = "demo") -> None:
-        """What somebody with kubectl does to a child."""
+        """Change a child as a user of kubectl would."""
         await self.objects.api_client.call_api(
             *await self.objects.api_client.param_serialize(
                 "PATCH",

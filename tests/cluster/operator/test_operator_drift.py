@@ -1,4 +1,4 @@
-"""What others do to the children is undone; what nobody does costs no write."""
+"""Foreign changes of children are reverted; without changes nothing is written."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def test_nothing_is_written_when_nothing_changes(world):
     assert operator.log.read_text().count("applied") == len(CHILDREN)
 
 
-async def test_events_tell_transitions_alone(world):
+async def test_events_report_transitions_alone(world):
     world.operator(**{"resync-s": 0.3})
     await world.create()
     await world.until_complete()

@@ -29,7 +29,7 @@ async def test_killed_in_the_middle_of_a_rollout(world):
         lambda: world.conditions(), lambda conditions: conditions["Progressing"]["reason"] == "Replacing"
     )
     first.kill()
-    # Edited while nobody looks.
+    # Edited while no operator runs.
     await world.edit(engine={"maxNumSeqs": 7})
     await world.remove(SERVICE)
     world.operator("second")
@@ -110,7 +110,7 @@ async def test_frozen_leader_does_not_act_when_it_wakes(world):
     woken = first.log.read_text()
     second.send(signal.SIGCONT)
     await world.until_complete()
-    # Whoever led in the end repaired it, and nothing was written between the waking and the taking of the Lease.
+    # The last leader repaired it; the resumed process wrote nothing before it found the Lease lost.
     assert woken.split("no longer leading")[0].count("applied") == done
 
 

@@ -64,7 +64,7 @@ async def test_without_a_spare_gpu_one_replica_after_the_other_is_replaced(world
     )
 
 
-async def test_with_a_spare_gpu_nobody_goes_before_the_new_pod_serves(world):
+async def test_with_a_spare_gpu_no_pod_terminates_before_the_new_one_is_ready(world):
     world.operator()
     await world.create(replicas=1, **ONE_GPU)
     await world.until_complete()

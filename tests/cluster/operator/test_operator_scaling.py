@@ -1,4 +1,4 @@
-"""Replicas follow the load, and nobody fights over them."""
+"""Replicas follow the load, and each has a single writer."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer((os.environ["DRAGOMAN_HOST"], 9091), Handler).serve_forever()
 """
-"""A stand-in for a router: it holds as many requests as a file says, and says so ten times a second."""
+"""A stand-in for a router: it reports the number of queued requests of a file, ten times a second."""
 
 
 def hold(file: Path, requests: int) -> None:
@@ -158,7 +158,7 @@ def hold(file: Path, requests: int) -> None:
 
 @pytest.fixture
 async def held(world, api, tmp_path: Path) -> Path:
-    """A router pod; the file says how many requests it holds."""
+    """A router pod; the file has the number of its queued requests."""
     file = tmp_path / "held"
     hold(file, 0)
     env = {"HELD": str(file), "KEY": f"{world.namespace}/demo"}
@@ -175,7 +175,7 @@ async def held(world, api, tmp_path: Path) -> Path:
 
 
 def last_rule(status: dict[str, Any]) -> str | None:
-    """The rule behind the last change; the Deployment changes before the status tells of it."""
+    """The rule behind the last change; the Deployment changes before the status does."""
     changes = status["scaling"]["changes"]
     return changes[0]["rule"] if changes else None
 
@@ -209,7 +209,7 @@ async def test_first_held_request_wakes_a_deployment(world, held: Path):
 
 
 async def ticks(world: Any, operator: Any, number: int = 3) -> None:
-    """Wait until the object was looked at so often since, or for as many ticks of the autoscaler."""
+    """Wait for this number of reconciliations, or of ticks of the autoscaler."""
     last = await operator.metric("dragoman_scaling_evaluation_duration_seconds")
     for _ in range(number):
         await world.until(

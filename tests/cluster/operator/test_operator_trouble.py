@@ -58,7 +58,7 @@ async def test_spec_that_only_the_operator_can_judge(world):
     await world.until_complete()
 
 
-async def test_failing_engine_says_why(world):
+async def test_a_failed_engine_reports_its_reason(world):
     world.operator()
     await world.create()
     await world.until_complete()
@@ -102,7 +102,7 @@ async def test_no_node_has_a_gpu(world):
     assert "nvidia.com/gpu" in message
 
 
-async def test_name_of_somebody_else_is_not_taken(world):
+async def test_an_object_of_another_owner_is_not_adopted(world):
     service = {
         "apiVersion": "v1",
         "kind": "Service",

@@ -34,7 +34,7 @@ async def tuning(world: Any) -> dict[str, Any]:
     return found
 
 
-async def test_recommend_says_what_fits_and_changes_nothing(world):
+async def test_recommend_reports_what_fits_and_changes_nothing(world):
     world.operator(**FAST)
     await world.create(engine=engine(2, PACE), tuning={"mode": "Recommend", "window": WINDOW})
     await world.until_complete()
@@ -82,7 +82,7 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
         trial = (await tuning(world))["trial"]
         assert trial["from"] == 2
         assert trial["to"] > 2
-        # One replica more has the new size, the others stay; nobody takes the whole step on trust.
+        # One more replica gets the new size and the others keep theirs: sizes are rolled out stepwise.
         assert await sizes(world) == [2, 2, trial["to"]]
         assert (await world.conditions())["Tuning"]["reason"] == "TrialComparing"
         first.kill()
@@ -155,7 +155,7 @@ async def test_one_replica_is_compared_with_its_own_past(world):
 
 
 async def test_a_size_that_does_not_start_goes_back(world):
-    """The engine refuses more than four sequences; nobody calls that a fault of the spec."""
+    """The engine refuses more than four sequences; that is not reported as a fault of the spec."""
     world.operator(**FAST)
     await world.create(
         engine=engine(2, {**PACE, "most_seqs": 4}), replicas=2, tuning={"mode": "Apply", "window": WINDOW}

@@ -32,7 +32,7 @@ def test_nothing_is_lost(api_kind: str, tmp_path: Path) -> None:
     assert len(phases) == 11
     assert any(phase["phase"].startswith("SIGKILL of the API") for phase in phases)
     assert all(phase["sent"] for phase in phases)
-    # Nobody but the engines has answered.
+    # All responses came from the engines.
     assert found["work"]["texts"] == found["sent"]
     reconnected = {phase["phase"] for phase in phases if phase["reconnected"]}
     # A request that was sent just before a router is killed counts for the phase before.

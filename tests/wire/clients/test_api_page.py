@@ -1,4 +1,4 @@
-"""docs/api.md: each curl is run against a pod with the demo model, and prints what the page says."""
+"""docs/api.md: each curl is run against a pod with the demo model, and prints the documented output."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def test_every_curl_of_the_page_has_its_answer() -> None:
 
 
 def fits(said: Any, found: Any) -> bool:
-    """Whether an answer is what the page says, `…` standing for anything."""
+    """Whether an answer matches the page, `…` standing for anything."""
     if said == ANYTHING:
         return True
     if isinstance(said, dict) and isinstance(found, dict):
@@ -38,7 +38,9 @@ def fits(said: Any, found: Any) -> bool:
 
 
 @pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=ids())
-def test_it_prints_what_the_page_says(command: str, answer: str, demo_pod: Any, tmp_path: Path) -> None:
+def test_each_command_prints_the_documented_output(
+    command: str, answer: str, demo_pod: Any, tmp_path: Path
+) -> None:
     assert ADDRESS in command
     done = subprocess.run(
         ["bash", "-c", command.replace(ADDRESS, f"127.0.0.1:{demo_pod.port}")],

@@ -178,7 +178,7 @@ class TestOlder:
                 assert (refused.value.status_code, refused.value.error.code) == (400, number)
 
 
-def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any, v3: Any) -> None:
+def test_a_request_to_a_loading_pod_is_retried_after_retry_after(start_served: Any, v3: Any) -> None:
     pod = start_served(load_s=2.0)
     pod.wait_for("/livez")
     for package in (v3, None):
@@ -186,7 +186,7 @@ def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any, v3: Any) -
             client.translate(body=["abc"], to_language=["de"], from_language="en")
 
 
-def test_a_pod_that_fails_is_asked_again_and_then_given_up(start_served: Any, v3: Any) -> None:
+def test_a_failing_request_is_retried_and_then_given_up(start_served: Any, v3: Any) -> None:
     pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     for done, (package, code) in enumerate(((v3, 500000), (None, "500000")), start=1):
@@ -208,7 +208,7 @@ def test_a_client_without_patience_leaves(start_served: Any) -> None:
     pod.wait_for_metric("vllm:num_requests_running", 0)
 
 
-def test_detection_and_what_is_told_apart_by_the_version(demo_pod: Any) -> None:
+def test_detection_and_what_the_version_distinguishes(demo_pod: Any) -> None:
     detected = demo_pod.client.post(
         "/detect?api-version=3.0", json=[{"Text": "My parents missed this train last week."}, {"Text": "12"}]
     ).json()

@@ -46,9 +46,7 @@ def test_the_source_language_is_detected(client: deepl.DeepLClient) -> None:
 
 
 @pytest.mark.parametrize("asked", list(deepl.ModelType))
-def test_the_model_type_is_told_where_it_was_asked_for(
-    client: deepl.DeepLClient, asked: deepl.ModelType
-) -> None:
+def test_the_model_type_is_returned_if_requested(client: deepl.DeepLClient, asked: deepl.ModelType) -> None:
     result = client.translate_text("Hello", source_lang="EN", target_lang="DE", model_type=asked)
     assert isinstance(result, deepl.TextResult)
     assert result.model_type_used == str(asked).removeprefix("prefer_")
@@ -73,7 +71,9 @@ def test_all_other_options_are_taken(client: deepl.DeepLClient) -> None:
     assert result.text == "olleH"
 
 
-def test_a_polite_wish_is_no_error_for_a_language_without_formality(client: deepl.DeepLClient) -> None:
+def test_prefer_more_formality_is_accepted_for_a_language_without_formality(
+    client: deepl.DeepLClient,
+) -> None:
     result = client.translate_text("Hallo", source_lang="DE", target_lang="EN-GB", formality="prefer_more")
     assert isinstance(result, deepl.TextResult)
     assert result.text == "ollaH"
@@ -101,7 +101,7 @@ def test_usage_counts_characters(client: deepl.DeepLClient) -> None:
     assert not after.any_limit_reached
 
 
-def test_what_is_not_served_says_so(client: deepl.DeepLClient) -> None:
+def test_an_unserved_language_is_refused_with_a_message(client: deepl.DeepLClient) -> None:
     for call in (
         lambda: client.rephrase_text("Hello", target_lang="EN-GB"),
         client.get_all_style_rules,

@@ -113,7 +113,7 @@ def test_a_document_in_the_works_is_waited_for_by_the_drain(
     assert pod.end() == 0
 
 
-def test_an_engine_that_fails_is_told_in_the_state(start_served: Any) -> None:
+def test_a_failed_engine_is_reported_in_the_document_status(start_served: Any) -> None:
     pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     client = deepl.DeepLClient("any-key", server_url=pod.url)

@@ -105,7 +105,7 @@ def test_a_pod_that_loads_is_waited_for(start_served: Any, client_of: ClientOf) 
     assert pod.metric("dragoman_requests_total") >= 2
 
 
-def test_a_pod_that_is_full_says_too_many_requests(
+def test_a_full_pod_responds_too_many_requests(
     start_scripted: Any, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deepl.http_client, "max_network_retries", 1)
@@ -144,7 +144,7 @@ def test_a_pod_that_never_gets_ready_is_given_up(
     assert pod.metric("dragoman_requests_total") == 2
 
 
-def test_nobody_there_is_a_connection_error(
+def test_a_closed_port_is_a_connection_error(
     start_scripted: Any, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deepl.http_client, "max_network_retries", 1)

@@ -54,7 +54,7 @@ def client(request: pytest.FixtureRequest) -> Iterator[deepl.DeepLClient]:
 
 
 def guard_findings(url: str) -> float:
-    """How often the guard that looks for terms has fired; 0 before it ever did."""
+    """The number of findings of the guard for terms."""
     lines = httpx.get(f"{url}/metrics").text.splitlines()
     found = [
         line for line in lines if line.startswith("dragoman_guard_findings_total{") and '"glossary"' in line
@@ -154,7 +154,7 @@ def test_a_glossary_of_several_pairs_lives_and_ends(client: deepl.DeepLClient) -
     )
     client.update_multilingual_glossary_dictionary_from_csv(made, "EN", "FR", "artist,artiste")
     found = client.get_multilingual_glossary_entries(made, "EN", "DE")
-    # The client leaves the entries as they were sent, for all that its type says.
+    # Contrary to its type, the client returns the entries unparsed.
     assert str(found.dictionaries[0].entries) == "artist\tKünstler\na\tb"
     replaced = client.replace_multilingual_glossary_dictionary(made, Entries("EN", "DE", {"x": "y"}))
     assert (replaced.source_lang, replaced.target_lang, replaced.entry_count) == ("EN", "DE", 1)

@@ -103,13 +103,13 @@ def test_chinese_and_brazilian_by_their_old_names(scripted_pod: Any, client: Any
     assert not {"zh", "zt", "pb"} & listed
 
 
-def test_a_pod_that_is_full_says_slow_down(busy: Any, client: Any) -> None:
+def test_a_full_pod_responds_slow_down(busy: Any, client: Any) -> None:
     with refused(429) as said:
         client(busy.url).translate(ENGLISH, "en", "fr")
     assert said["error"].startswith("Slowdown: ")
 
 
-def test_libretranslatepy_waits_as_long_as_it_is_told(start_served: Callable[..., Any]) -> None:
+def test_libretranslatepy_ends_a_request_at_its_timeout(start_served: Callable[..., Any]) -> None:
     slow = start_served(first_token_s=60)
     slow.wait_for("/readyz")
     with pytest.raises(TimeoutError):

@@ -58,7 +58,7 @@ def test_web_pages_of_any_origin_may_ask(scripted_pod: Any, route: str) -> None:
     assert "Content-Type" in answer.headers["access-control-allow-headers"]
 
 
-def test_the_settings_tell_limits_that_hold(scripted_pod: Any) -> None:
+def test_the_settings_have_the_limits_that_are_enforced(scripted_pod: Any) -> None:
     settings = scripted_pod.client.get("/frontend/settings").json()
     assert settings["keyRequired"] is settings["suggestions"] is False
     assert ".docx" in settings["supportedFilesFormat"]
@@ -110,7 +110,7 @@ def test_suggestions_are_refused(scripted_pod: Any) -> None:
     assert answer.json() == {"error": "Suggestions are disabled on this server."}
 
 
-def test_a_pod_that_loads_says_so(start_scripted: Callable[..., Any]) -> None:
+def test_a_loading_pod_reports_that_it_loads(start_scripted: Callable[..., Any]) -> None:
     pod = start_scripted(load_s=60)
     pod.wait_for("/health", 503)
     refused = ask(pod)
@@ -127,7 +127,7 @@ def test_a_failing_engine_is_500(start_served: Callable[..., Any]) -> None:
     assert (refused.status_code, list(refused.json())) == (500, ["error"])
 
 
-def test_a_file_is_fetched_from_where_the_answer_says(scripted_pod: Any) -> None:
+def test_a_file_is_fetched_from_the_url_of_the_response(scripted_pod: Any) -> None:
     form = {"source": "en", "target": "de"}
     answer = scripted_pod.client.post(
         "/translate_file", data=form, files={"file": ("my file.txt", b"abc\n\ndef\n")}

@@ -118,7 +118,7 @@ def test_refusals(demo_pod: Any, fields: dict[str, Any], error: Any, code: str) 
     assert refused.value.type == "invalid_request_error"
 
 
-def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any) -> None:
+def test_a_request_to_a_loading_pod_is_retried_after_retry_after(start_served: Any) -> None:
     began_s = time.monotonic()
     pod = start_served(load_s=2.0)
     pod.wait_for("/livez")
@@ -127,7 +127,7 @@ def test_a_loading_pod_is_asked_again_when_it_said(start_served: Any) -> None:
     assert time.monotonic() - began_s >= 2
 
 
-def test_a_pod_that_fails_is_asked_twice_more(start_served: Any) -> None:
+def test_a_failing_request_is_retried_twice(start_served: Any) -> None:
     pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     with pytest.raises(openai.InternalServerError) as refused:

@@ -268,8 +268,8 @@ class TestCustomResources:
         )
         wanted = [unchecked if cause == "unchecked" else cause for cause in causes]
         refused = server.refused(422, "POST", widgets, widget(**spec))
-        told = [f"{cause['field']}: {cause['message']}" for cause in refused["details"]["causes"]]
-        assert told == wanted
+        found = [f"{cause['field']}: {cause['message']}" for cause in refused["details"]["causes"]]
+        assert found == wanted
         joined = wanted[0] if len(wanted) == 1 else f"[{', '.join(wanted)}]"
         assert refused["message"] == f'Widget.example.com "w" is invalid: {joined}'
 
@@ -319,14 +319,14 @@ class TestCustomResources:
         assert [row["cells"] for row in table["rows"]] == [["w", 2, "True", "red"]]
 
     @pytest.mark.parametrize(
-        ("rule", "told"),
+        ("rule", "message"),
         [
             ("sef.size > 1", "undeclared reference to 'sef' (in container '')"),
             ("self.size.foo() > 1", "undeclared reference to 'foo' (in container '')"),
             ("self.size >", "Syntax error: "),
         ],
     )
-    def test_rules_that_do_not_compile(self, server: Server, widgets: str, rule: str, told: str) -> None:
+    def test_rules_that_do_not_compile(self, server: Server, widgets: str, rule: str, message: str) -> None:
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         schema = {
             "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations": [
@@ -335,24 +335,24 @@ class TestCustomResources:
         }
         change = [{"op": "replace", "path": path, "value": value} for path, value in schema.items()]
         refused = server.refused(422, "JSON", f"{definitions}/widgets.example.com", change)
-        assert told in refused["message"]
+        assert message in refused["message"]
 
 
 class TestWatches:
     def lines(self, server: Server, path: str, **query: Any) -> list[dict[str, Any]]:
-        """What a watch of a second tells."""
+        """The events of a watch of one second."""
         found = []
         with server.http.stream("GET", path, params={"watch": "1", "timeoutSeconds": 1, **query}) as answer:
             found += [json.loads(line) for line in answer.iter_lines() if line]
         return found
 
-    def told(self, lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    def changes(self, lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
         return [(line["type"], line["object"]["metadata"]["name"]) for line in lines]
 
     def test_it_begins_with_what_is_there(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/configmaps"
         server.call("POST", path, config("a"))
-        assert self.told(self.lines(server, path)) == [("ADDED", "a")]
+        assert self.changes(self.lines(server, path)) == [("ADDED", "a")]
 
     def test_it_resumes_and_follows_its_selector(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/configmaps"
@@ -362,9 +362,9 @@ class TestWatches:
         server.call("MERGE", f"{path}/a", {"data": {"k": "v"}})
         server.call("MERGE", f"{path}/a", {"metadata": {"labels": {"x": None}}})
         server.call("DELETE", f"{path}/a")
-        everything = self.told(self.lines(server, path, resourceVersion=start))
+        everything = self.changes(self.lines(server, path, resourceVersion=start))
         assert [kind for kind, _ in everything] == ["ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED"]
-        selected = self.told(self.lines(server, path, resourceVersion=start, labelSelector="x=y"))
+        selected = self.changes(self.lines(server, path, resourceVersion=start, labelSelector="x=y"))
         assert [kind for kind, _ in selected] == ["ADDED", "MODIFIED", "DELETED"]
 
     def test_initial_events_end_with_a_bookmark(self, server: Server, namespace: str) -> None:
@@ -396,7 +396,7 @@ class TestWatches:
                         if event["type"] == "DELETED":
                             closed = stream.resp.connection.protocol.closed
                             break
-                # TLS says goodbye first, which nobody else waits for, and the loop ends with the test.
+                # Closing TLS takes a round trip, and the event loop ends with the test.
                 await asyncio.wait((closed,))
 
             following = asyncio.create_task(follow())

@@ -72,7 +72,7 @@ def test_it_receives_every_event(server: Server, namespace: str, widgets: str, o
     def color() -> Any:
         return server.answer("GET", f"{children}/w").json().get("data", {}).get("color")
 
-    def told() -> list[str]:
+    def messages() -> list[str]:
         return [
             event["message"]
             for event in server.call("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
@@ -84,7 +84,7 @@ def test_it_receives_every_event(server: Server, namespace: str, widgets: str, o
     assert owner["uid"] == made["metadata"]["uid"]
     server.call("MERGE", f"{widgets}/w", {"spec": {"color": "blue"}})
     until(lambda: color() == "blue")
-    until(lambda: "as blue" in told())
+    until(lambda: "as blue" in messages())
     assert server.call("DELETE", f"{widgets}/w")["metadata"]["finalizers"] == ["example.com/kopf"]
     until(lambda: server.answer("GET", f"{widgets}/w").status_code == 404)
     server.refused(404, "GET", f"{children}/w")

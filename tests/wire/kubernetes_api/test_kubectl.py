@@ -77,9 +77,9 @@ def test_get_prints_tables(kubectl: Any) -> None:
 
 def test_describe(kubectl: Any) -> None:
     kubectl("apply", "-f", "-", text=WEB)
-    told = kubectl("describe", "deploy", "web")
-    assert "Replicas:               2 desired | 0 updated | 0 total | 0 available | 0 unavailable" in told
-    assert "RollingUpdateStrategy:  25% max unavailable, 25% max surge" in told
+    output = kubectl("describe", "deploy", "web")
+    assert "Replicas:               2 desired | 0 updated | 0 total | 0 available | 0 unavailable" in output
+    assert "RollingUpdateStrategy:  25% max unavailable, 25% max surge" in output
     kubectl("run", "one", "--image=i")
     assert "Status:           Pending" in kubectl("describe", "pod", "one")
     assert "Port:                     http  80/TCP" in kubectl("describe", "svc", "web")
@@ -120,10 +120,10 @@ def test_labels_annotations_and_rollout_restart(kubectl: Any) -> None:
 
 def test_edit(server: Server, kubectl: Any, monkeypatch: pytest.MonkeyPatch, namespace: str) -> None:
     kubectl("apply", "-f", "-", text=WEB)
-    told = server.run(
+    output = server.run(
         "env", "KUBE_EDITOR=sed -i s/web:1/web:4/", "kubectl", "-n", namespace, "edit", "deploy/web"
     )
-    assert "deployment.apps/web edited" in told
+    assert "deployment.apps/web edited" in output
     assert fields(kubectl, "{.spec.template.spec.containers[0].image}", "deploy", "web") == "web:4"
 
 
@@ -146,9 +146,9 @@ def test_unknown_fields_are_refused_before_anything_is_written(server: Server, n
 
 
 def test_explain(kubectl: Any) -> None:
-    told = kubectl("explain", "deployment.spec.strategy")
-    assert "rollingUpdate" in told
-    assert "DeploymentStrategy" in told
+    output = kubectl("explain", "deployment.spec.strategy")
+    assert "rollingUpdate" in output
+    assert "DeploymentStrategy" in output
 
 
 def test_events(kubectl: Any, namespace: str) -> None:

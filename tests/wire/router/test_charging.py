@@ -259,7 +259,7 @@ async def test_requests_at_the_same_time_share_a_quota(client: Client) -> None:
     assert await client.used() == 18
 
 
-async def test_a_client_cannot_say_what_its_quota_has_left(client: Client) -> None:
+async def test_a_client_cannot_set_the_rest_of_its_quota(client: Client) -> None:
     async with client.router.http.post(
         client.router.url + "/translate",
         headers=KEY | {"X-Dragoman-Characters-Left": "0"},
@@ -288,7 +288,7 @@ async def test_a_document_that_fails_is_given_back(
     assert await client.used() == 0
 
 
-async def test_the_status_of_a_document_says_what_its_key_was_charged(client: Client) -> None:
+async def test_the_status_of_a_document_has_the_characters_charged_to_its_key(client: Client) -> None:
     _, body, _ = await client.send(**document())
     said = json.loads(body)
     path, form = f"/v2/document/{said['document_id']}", {"document_key": said["document_key"]}

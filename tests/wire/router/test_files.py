@@ -115,7 +115,7 @@ async def test_documents_and_files_by_way_of_either_router(world: World, tmp_pat
 
 
 @pytest.mark.timeout(240)
-async def test_a_pod_that_leaves_is_asked_for_its_documents_and_waits_for_that(world: World) -> None:
+async def test_a_terminating_pod_waits_until_its_documents_are_fetched(world: World) -> None:
     leaver, stayer = world.pods
     handle = await world.upload(leaver)
     world.report(leaver)
@@ -157,9 +157,7 @@ def form(*, api_key: str | None = None, **fields: str) -> aiohttp.FormData:
     return made
 
 
-async def test_each_replica_is_told_its_own_tag_and_gets_the_same_bytes(
-    router: Any, start_upstream: Any
-) -> None:
+async def test_each_replica_gets_its_own_tag_and_the_same_bytes(router: Any, start_upstream: Any) -> None:
     one, two = await start_upstream("one"), await start_upstream("two")
     router.serve("a", one.replica(), two.replica())
 
@@ -231,7 +229,7 @@ async def test_a_file_has_a_bound_of_its_own(start_router: Any, start_upstream: 
     await until(lambda: router.state.body_bytes == 0)
 
 
-async def test_keys_are_asked_for_where_the_apis_ask(
+async def test_keys_are_required_where_the_apis_require_them(
     start_router: Any, start_upstream: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "alice").write_text("alice-key-1")

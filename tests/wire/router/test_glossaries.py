@@ -125,7 +125,7 @@ def test_what_a_pod_would_refuse_is_refused_in_its_words(setting: Setting) -> No
         assert (refused.status_code, words in refused.json()["message"]) == (400, True), refused.text
 
 
-def test_what_routers_say_to_pods_is_not_for_clients(setting: Setting) -> None:
+def test_paths_and_headers_between_routers_and_pods_are_refused_to_clients(setting: Setting) -> None:
     packed = pack(str(uuid.uuid4()), b"{}")
     url = setting.routers[0].url
     for prefix in ("", "/d/default/any", "/d/default/any/x/.."):
@@ -139,7 +139,7 @@ def test_what_routers_say_to_pods_is_not_for_clients(setting: Setting) -> None:
     setting.clients[0].delete_glossary(made)
 
 
-def test_a_pod_takes_only_what_its_name_says(setting: Setting) -> None:
+def test_a_pod_accepts_a_glossary_only_under_its_revision(setting: Setting) -> None:
     pod = setting.pods[0]
     packed = pack(str(uuid.uuid4()), b'{"glossary_id": "x"}')
     for revision, content, status in (
@@ -275,7 +275,7 @@ async def test_a_replica_that_does_not_hold_what_it_is_brought_is_passed_by(
     assert backend.in_flight == 0
 
 
-async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ever(
+async def test_retries_end_for_a_replica_that_never_keeps_a_glossary(
     router: Any, start_upstream: Any
 ) -> None:
     only = await start_upstream()
@@ -288,7 +288,7 @@ async def test_a_replica_that_never_holds_what_it_is_brought_is_not_asked_for_ev
     assert router.state.fleet.backends["default/a"].in_flight == 0
 
 
-async def test_a_glossary_that_cannot_be_had_is_refused_before_any_replica_is_asked(
+async def test_an_unavailable_glossary_is_refused_before_any_replica_gets_the_request(
     router: Any, start_upstream: Any
 ) -> None:
     one = await start_upstream()
@@ -341,7 +341,7 @@ async def test_without_shared_state_the_router_keeps_them_itself(router: Any, st
     assert [each.partition("=")[0] for each in named] == [glossary["glossary_id"]]
 
 
-async def test_a_router_that_keeps_none_says_what_they_need(start_router: Any) -> None:
+async def test_a_router_without_a_glossary_store_names_the_required_option(start_router: Any) -> None:
     router = await start_router(keep_glossaries=False)
     router.serve("a")
     made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
@@ -351,7 +351,7 @@ async def test_a_router_that_keeps_none_says_what_they_need(start_router: Any) -
     assert (await router.post("/v2/translate", BODY))[0] == 404
 
 
-async def test_keys_are_asked_for_at_glossaries_too(start_router: Any, tmp_path: Path) -> None:
+async def test_glossaries_require_keys_too(start_router: Any, tmp_path: Path) -> None:
     (tmp_path / "keys").mkdir()
     (tmp_path / "keys" / "one").write_text("secret-key")
     router = await start_router(keys_dir=tmp_path / "keys")

@@ -213,7 +213,7 @@ async def test_a_request_that_breaks_every_replica_does_not_go_through_all(
     assert max(counts) == 1, "never twice to the same"
 
 
-async def test_a_terminating_replica_gets_nothing_new_and_is_told_so(
+async def test_a_terminating_replica_is_notified_and_gets_no_new_requests(
     router: Any, start_upstream: Any, until: Any
 ) -> None:
     old, new = await start_upstream("old"), await start_upstream("new")
@@ -284,7 +284,7 @@ async def test_gauges_show_what_requests_hold(router: Any, until: Any) -> None:
         ("/v1/chat/completions", {"model": "a", "messages": []}, "error.type"),
     ],
 )
-async def test_who_waits_too_long_is_told_in_their_own_words(
+async def test_a_queue_timeout_is_reported_in_the_error_format_of_the_api(
     start_router: Any, path: str, body: object, shape: str
 ) -> None:
     router = await start_router(max_queue_s=0.05)

@@ -1,4 +1,4 @@
-"""Who answers: by pair, name, language of the text, and share; and what the router says of it."""
+"""Routing by pair, name, language of the text and share; and what the router reports about it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_canary_gets_its_share_and_yields_it_when_it_is_down(
     assert {(await router.translate())[1]["by"] for _ in range(20)} == {"stable"}
 
 
-async def test_keys_are_asked_for_and_not_passed_on(
+async def test_keys_are_required_and_not_passed_on(
     start_router: Any, start_upstream: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "team").write_text('{"key": "a-team-secret", "characterLimit": 12}')
@@ -120,7 +120,9 @@ async def test_one_address_may_be_limited_without_keys(start_router: Any, start_
     assert statuses[-1] == 429
 
 
-async def test_the_load_is_told_as_the_contract_has_it(router: Any, start_upstream: Any, until: Any) -> None:
+async def test_the_load_is_reported_in_the_format_of_the_contract(
+    router: Any, start_upstream: Any, until: Any
+) -> None:
     one = await start_upstream()
     router.serve("a", one.replica(), max_in_flight=1)
     fleet = router.state.fleet

@@ -29,7 +29,7 @@ COUNT = int(os.environ.get("HOSTILE_VALUES", "600"))
 """Requests to each of three routers."""
 SIZE = 128 * 1024
 NOTED_S = 0.02
-"""From here on, growth is looked at."""
+"""Growth is measured from here on."""
 LONGEST_S = 0.1
 """The aim is 0.01; this is for machines that are slow and busy."""
 QUADRATIC_RATIO = 3.0

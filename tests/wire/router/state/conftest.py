@@ -29,7 +29,7 @@ class Member:
         return int(status)
 
     async def used(self) -> int:
-        """What `/v2/usage` says."""
+        """The response of `/v2/usage`."""
         return int((await self.router.get("/v2/usage", headers=KEY))[1]["character_count"])
 
     async def until_used(self, characters: int) -> None:

@@ -157,7 +157,7 @@ async def test_a_policy_that_evicts_is_logged(redis_server: Any, caplog: pytest.
     assert "maxmemory-policy is allkeys-lru" in caplog.text
 
 
-async def test_nothing_is_asked_of_a_server_that_does_not_answer() -> None:
+async def test_an_unreachable_server_is_reported_without_its_password() -> None:
     client = StateClient("redis://user:secret@127.0.0.1:1/3", "test:", 0.1, StateMetrics())
     with pytest.raises(StateError, match=r"^redis://127.0.0.1:1/3 does not answer$"):
         await client.call("ping", client.redis.ping)
