@@ -13,6 +13,7 @@ LANGUAGES = [
 ]
 
 
+@pytest.mark.slow
 def test_most_short_texts_are_recognised() -> None:
     right = sum(detect(text).tag == tag for tag, text in LANGUAGES)
 

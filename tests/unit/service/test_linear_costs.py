@@ -121,6 +121,7 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COSTS)
 def test_time_grows_with_the_size_and_no_faster(name: str) -> None:
     size, make = COSTS[name]

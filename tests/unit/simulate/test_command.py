@@ -117,6 +117,7 @@ def test_noise_on_steady_load_changes_little(build, per_s):
     assert outcome.over_target_share < 1e-6
 
 
+@pytest.mark.slow
 def test_a_thousand_requests_a_second_on_five_hundred_replicas(build):
     """A day of it in under a minute of one core means an hour in 2.5 s; measured: all five policies in 0.4 s."""
     limits = build.limits(maximum=1000, start_up_s=60.0, target_wait_s=10.0)

@@ -10,6 +10,7 @@ from dragoman_operator.autoscaling.decision.history import History, Peak
 from dragoman_operator.autoscaling.decision.policy import Policy
 
 
+@pytest.mark.slow
 def test_a_day_of_ticks_stays_small(build):
     clock = build.clock(4, max_replicas=40)
     for tick in range(1500):

@@ -223,6 +223,7 @@ RUNS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(RUNS)
 def test_untranslated_every_paragraph_has_the_same_text_and_style(runs: list[tuple[str, bool, str]]) -> None:
     document = docx.Document()

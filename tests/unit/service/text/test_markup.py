@@ -123,6 +123,7 @@ def test_long_runs_are_cut_without_breaking_pairs() -> None:
     assert document.rejoin(restored) == source.replace("three", "drei")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [
@@ -148,4 +149,5 @@ def test_time_grows_linearly(unit: str) -> None:
         assert document.rejoin([segment.source for segment in document.segments]) == source
         return time.process_time() - before
 
-    assert cpu_s(20_000) < 8 * cpu_s(5_000) + 0.1  # 16 times as long if it were quadratic
+    # 16 times as long if it were quadratic; the least of two, as a collection of garbage may come in between.
+    assert min(cpu_s(20_000), cpu_s(20_000)) < 8 * min(cpu_s(5_000), cpu_s(5_000)) + 0.1

@@ -88,6 +88,7 @@ def test_atoms_are_never_cut() -> None:
     assert [text for text in segments.texts if "<" in text] == ["<x1/>", "<x22/>"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lang", "unit"),
     [
@@ -107,7 +108,8 @@ def test_time_grows_linearly(lang: str, unit: str) -> None:
         assert joined(split(text, 400, characters, lang=lang)) == text
         return time.process_time() - before
 
-    assert cpu_s(100_000) < 8 * cpu_s(25_000) + 0.5  # 16 times as long if it were quadratic
+    # 16 times as long if it were quadratic; the least of two, as a collection of garbage may come in between.
+    assert min(cpu_s(100_000), cpu_s(100_000)) < 8 * min(cpu_s(25_000), cpu_s(25_000)) + 0.5
 
 
 def test_sentences_keep_a_lone_surrogate() -> None:
