@@ -293,6 +293,24 @@ def _google() -> Iterator[Field]:
     )
 
 
+def _browser_extensions() -> Iterator[Field]:
+    api = "browser-extensions"
+    text: Body = {"text": "a", "source_lang": "en", "target_lang": "de"}
+    fields: Body = {name: text | {name: HERE} for name in (*text, "tag_handling")} | {
+        "text in html": text | {"text": HERE, "tag_handling": "html"},
+        "text detected": {"text": HERE, "target_lang": "de"},
+        "key": text | {HERE: 1},
+    }
+    yield from _json_fields(api, "POST", "/deeplx", fields)
+    texts: Body = {"source_lang": "en", "target_lang": "de", "text_list": ["a"]}
+    fields = {name: texts | {name: HERE} for name in texts} | {
+        "text_list[0]": texts | {"text_list": [HERE]},
+        "text_list[0] with markup": texts | {"text_list": [HERE, "<b0>a</b0>"]},
+        "key": texts | {HERE: 1},
+    }
+    yield from _json_fields(api, "POST", "/imme", fields)
+
+
 def _azure() -> Iterator[Field]:
     api = "azure"
     v3, v2026 = f"/translate?{urlencode(AZURE_3)}", "/translate?api-version=2026-06-06"
@@ -371,7 +389,9 @@ def _http() -> Iterator[Field]:
 
 
 FIELDS: tuple[Field, ...] = tuple(
-    field for made in (_native, _libretranslate, _deepl, _openai, _google, _azure, _http) for field in made()
+    field
+    for made in (_native, _libretranslate, _deepl, _openai, _google, _azure, _browser_extensions, _http)
+    for field in made()
 )
 """Every field of every API."""
 

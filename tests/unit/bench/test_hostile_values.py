@@ -6,6 +6,7 @@ import pytest
 
 from dragoman_bench.hostile_fields import FIELDS, draws
 from dragoman_bench.hostile_values import KINDS
+from dragoman_protocols.routes import ENDPOINTS
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -31,6 +32,10 @@ def test_every_field_takes_every_value() -> None:
             assert int(length.split()[1]) == len(body), (field, kind)
             target = head.split(b"\r\n")[0].split(b" ")
             assert len(target) == 3, (field, kind)
+
+
+def test_every_api_has_fields() -> None:
+    assert {field.api for field in FIELDS} == {endpoint.api.name for endpoint in ENDPOINTS} | {"http"}
 
 
 def test_a_value_stands_in_json_as_it_is() -> None:

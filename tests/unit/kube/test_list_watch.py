@@ -151,6 +151,7 @@ async def test_a_silent_connection_is_noticed(
         assert cache.replaced == 1
 
 
+@pytest.mark.slow
 async def test_everything_is_listed_again_after_the_resync_time(
     api: Any, kube: KubeClient, until: Any
 ) -> None:

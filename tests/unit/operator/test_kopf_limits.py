@@ -290,6 +290,7 @@ async def test_endless_backoffs_survive_an_api_server_that_fails(api: Api, statu
         assert not running.done()
 
 
+@pytest.mark.slow
 async def test_error_in_a_watch_ends_kopf(api: Api) -> None:
     """Any but 410; the process then exits and is started again."""
     seen = Seen(api.port)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
+from dragoman_contract.routing import LAME_DUCK_S
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import ENGINE_CONTAINER, labels
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
@@ -21,9 +22,9 @@ START_PERIOD_S = 2
 STOP_MARGIN_S = 15
 """Time between the end of the drain and SIGKILL, in which the engine frees its GPU."""
 GLOSSARY_VOLUME = "glossary"
-LAME_DUCK_S = 5
-"""Time for which a terminating pod keeps serving, until every node's proxy has removed it. An exec hook, because
-Kubernetes has the hook `sleep` only from 1.30."""
+PRE_STOP_S = 5
+"""Time before SIGTERM, in which every node's proxy removes the pod. An exec hook, because Kubernetes has the hook
+`sleep` only from 1.30."""
 
 
 def start_attempts(td: TranslationDeployment) -> int:
@@ -74,8 +75,8 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
 
 def _grace_s(td: TranslationDeployment) -> int:
     rollout = td.spec.rollout
-    lame_duck_s = LAME_DUCK_S if rollout.lame_duck is None else seconds(rollout.lame_duck)
-    return LAME_DUCK_S + lame_duck_s + seconds(rollout.drain_timeout) + STOP_MARGIN_S
+    lame_duck_s = int(LAME_DUCK_S) if rollout.lame_duck is None else seconds(rollout.lame_duck)
+    return PRE_STOP_S + lame_duck_s + seconds(rollout.drain_timeout) + STOP_MARGIN_S
 
 
 def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
@@ -93,7 +94,7 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "readinessProbe": _probe(READY_PATH, periodSeconds=5, timeoutSeconds=3, failureThreshold=2),
         # A minute: a long prefill must not fail the probe.
         "livenessProbe": _probe(LIVE_PATH, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
-        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(LAME_DUCK_S)]}}},
+        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(PRE_STOP_S)]}}},
         "terminationMessagePath": TERMINATION_LOG,
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": {

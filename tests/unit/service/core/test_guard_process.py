@@ -14,6 +14,8 @@ from dragoman_service.core.evaluate import Evaluator
 from dragoman_service.core.guard_process import GuardProcess, GuardProcessError
 from dragoman_service.text.guards import Expectation, Guard, check
 
+pytestmark = pytest.mark.slow
+
 START_S = 60
 EXPECTED = Expectation("en", "de", "stop", markers=True)
 SOURCE = "The report of 14 May lists 3 faults in the pumps of the northern plant."
