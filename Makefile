@@ -33,7 +33,7 @@ check: $(VENV)/.check  ## lint, types and the fast tests
 	@$(MAKE) --no-print-directory --jobs=2 check-types check-tests
 
 check-types: $(VENV)/.check
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 
 check-tests: $(VENV)/.check
 	$(BIN)/ruff check .
@@ -66,7 +66,7 @@ lint: $(VENV)/.check  ## layers, style, types
 	$(BIN)/lint-imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy --num-workers 2
+	$(BIN)/mypy
 
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix-only .

@@ -12,7 +12,7 @@ import yaml
 from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_operator.api.crd import structural
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
-from dragoman_operator.resources.pod import engine_arguments
+from dragoman_operator.resources.pod import command_line
 
 prompts = pytest.importorskip("dragoman_service.prompts")
 settings = pytest.importorskip("dragoman_service.settings")
@@ -62,10 +62,10 @@ SETTINGS: list[tuple[dict[str, Any], str, object]] = [
 def test_engine_takes_each_value_as_it_is_meant(
     groups: dict[str, Any], setting: str, value: object, make_td: Callable[..., TranslationDeployment]
 ) -> None:
-    read = settings.read_settings(engine_arguments(make_td(**groups))[1:])
+    read = settings.read_settings(command_line(make_td(**groups))[1:])
     assert getattr(read, setting) == value
     # What is left out stays the engine's own default.
-    assert setting not in settings.read_settings(engine_arguments(make_td())[1:]).model_fields_set
+    assert setting not in settings.read_settings(command_line(make_td())[1:]).model_fields_set
 
 
 @pytest.mark.parametrize(

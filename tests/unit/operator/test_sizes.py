@@ -11,7 +11,7 @@ import pytest
 from dragoman_kube.kinds import DEPLOYMENT, HPA
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.scaling import MAX_WINDOW
+from dragoman_operator.api.scaling import MAX_TUNING_WINDOW
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
@@ -63,7 +63,7 @@ def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, images
     # The API server refuses a deadline that is not longer.
     assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + PAUSE_S
     # The longest comparison ends before it: nothing goes on by itself.
-    assert MAX_WINDOWS * seconds(MAX_WINDOW) < PAUSE_S
+    assert MAX_WINDOWS * seconds(MAX_TUNING_WINDOW) < PAUSE_S
     alone = desired_children(
         make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False))
     )[DEPLOYMENT]

@@ -104,7 +104,7 @@ class Autoscaling(SpecModel):
     )
 
 
-MAX_WINDOW = "2h"
+MAX_TUNING_WINDOW = "2h"
 
 
 class Tuning(SpecModel):
@@ -121,4 +121,4 @@ class Tuning(SpecModel):
         description="Measurement time before a recommendation, and for comparing a trial.",
     )
 
-    RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_WINDOW),)
+    RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)

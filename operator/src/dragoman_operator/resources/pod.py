@@ -85,7 +85,7 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "image": image,
         "imagePullPolicy": td.spec.image_pull_policy,
         "command": ["dragoman"],
-        "args": engine_arguments(td),
+        "args": command_line(td),
         "env": _environment(td),
         "ports": [{"name": ENGINE_PORT_NAME, "containerPort": ENGINE_PORT, "protocol": "TCP"}],
         "startupProbe": _probe(
@@ -180,7 +180,7 @@ _SPLITS = {"Lines": "lines", "Sentences": "sentences", "NoNewlines": "no-lines",
 """Values of the spec, and of the pod's option."""
 
 
-def engine_arguments(td: TranslationDeployment) -> list[str]:
+def command_line(td: TranslationDeployment) -> list[str]:
     """Arguments of the command `dragoman`; fields that are not set are left out, so that the engine's defaults apply.
 
     Returns:

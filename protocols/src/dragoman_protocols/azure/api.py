@@ -50,7 +50,7 @@ ERRORS: ErrorTable[int] = ErrorTable(
 Source: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/status-response-codes
 """
 
-STATUSES = {
+DESCRIPTIONS = {
     400: "400000 a field, 400019 a language, 400021 api-version, 400023 the pair, 400035 from, 400036 to, "
     "400050 a text too long, 400071 textType, 400072 too many texts, 400074 no JSON, 400077 too many characters",
     401: "401000 an API key is required, or it is unknown",
@@ -69,7 +69,7 @@ class Azure(Api):
 
     name = "azure"
     error_type = types.AzureErrorResponse
-    statuses = STATUSES
+    statuses = DESCRIPTIONS
     key_headers = (KEY_HEADER,)
     key_parameters = ("subscription-key",)
 

@@ -46,7 +46,7 @@ ERRORS = ErrorTable(
 )
 """Status of each class; DeepL has no 405."""
 
-STATUSES = {
+DESCRIPTIONS = {
     400: "a field is missing or not supported",
     403: "an API key is required, or is unknown",
     404: "there is no such glossary, document, deployment or path",
@@ -67,7 +67,7 @@ class DeepL(Api):
 
     name = "deepl"
     error_type = DeepLError
-    statuses = STATUSES
+    statuses = DESCRIPTIONS
     key_parameters = ("auth_key",)
     key_field = "auth_key"
 

@@ -66,7 +66,7 @@ ERRORS: ErrorTable[tuple[int, str, str]] = ErrorTable(
 )
 """Status, Google's name for it, and a reason."""
 
-STATUSES = {
+DESCRIPTIONS = {
     400: "a field, a language or the pair is wrong; nothing to translate; too much of it",
     401: "an API key is required",
     403: "the API key is unknown",
@@ -98,7 +98,7 @@ class Google(Api):
 
     name = "google"
     error_type = types.GoogleErrorResponse
-    statuses = STATUSES
+    statuses = DESCRIPTIONS
     key_headers = (b"x-goog-api-key",)
     key_parameters = ("key",)
 

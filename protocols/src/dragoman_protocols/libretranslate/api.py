@@ -56,7 +56,7 @@ ERRORS = ErrorTable(
 )
 """Statuses. LibreTranslate has no 503: here it says that another replica, or this one later, can answer."""
 
-STATUSES = {
+DESCRIPTIONS = {
     400: "the request is wrong, too long, or of a pair that is not served",
     403: "an API key is required, or it is unknown, or its quota is used up",
     404: "no such deployment",
@@ -89,7 +89,7 @@ class LibreTranslate(Api):
 
     name = "libretranslate"
     error_type = types.LibreTranslateError
-    statuses = STATUSES
+    statuses = DESCRIPTIONS
     key_parameters = ("api_key",)
     key_field = "api_key"
     cors = True

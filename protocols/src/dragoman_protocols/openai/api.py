@@ -40,7 +40,7 @@ from dragoman_protocols.translation import TranslationRequest
 
 MAX_LISTED = 12
 
-STATUSES = {
+DESCRIPTIONS = {
     400: "a field or a language is wrong, or the texts are too long (context_length_exceeded)",
     401: "an API key is required, or the one sent is unknown",
     404: "model_not_found",
@@ -77,7 +77,7 @@ class OpenAI(Api):
 
     name = "openai"
     error_type = types.OpenAIErrorResponse
-    statuses = STATUSES
+    statuses = DESCRIPTIONS
     key_headers = (b"api-key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
