@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -23,6 +24,9 @@ from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.observed.engine_pods import EnginePod
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+NET = f"127.{64 + os.getpid() % 128}"
+"""Pods and routers have fixed ports: each process of tests has addresses of its own."""
 
 PAGE = (
     'vllm:num_requests_running{{model_name="demo"}} {0}\nvllm:num_requests_waiting{{model_name="demo"}} {1}\n'
@@ -71,9 +75,9 @@ def pod(name: str, address: str, ready: bool = True) -> EnginePod:
 
 async def test_only_ready_pods_are_scraped(http: aiohttp.ClientSession) -> None:
     metrics = PodMetrics(http, 2.0)
-    async with engine("127.77.0.1", answering(3, 4)):
+    async with engine(f"{NET}.0.1", answering(3, 4)):
         result = await metrics.read(
-            [pod("a", "127.77.0.1"), pod("b", "127.77.0.2", ready=False), pod("c", "127.77.0.3")]
+            [pod("a", f"{NET}.0.1"), pod("b", f"{NET}.0.2", ready=False), pod("c", f"{NET}.0.3")]
         )
     sample = result.samples["uid-a"]
     assert (sample.running, sample.waiting) == (3, 4)
@@ -84,14 +88,14 @@ async def test_only_ready_pods_are_scraped(http: aiohttp.ClientSession) -> None:
 async def test_unresponsive_pod_keeps_its_last_sample_with_its_time(http: aiohttp.ClientSession) -> None:
     now = [100.0]
     metrics = PodMetrics(http, 2.0, lambda: now[0])
-    async with engine("127.77.0.1", answering(3, 4)):
-        await metrics.read([pod("a", "127.77.0.1")])
+    async with engine(f"{NET}.0.1", answering(3, 4)):
+        await metrics.read([pod("a", f"{NET}.0.1")])
     now[0] = 105.0
-    result = await metrics.read([pod("a", "127.77.0.1")])
+    result = await metrics.read([pod("a", f"{NET}.0.1")])
     assert result.samples["uid-a"].at == 100.0
     assert result.problems.keys() == {"a"}
     metrics.keep(set())
-    assert (await metrics.read([pod("a", "127.77.0.1")])).samples == {}
+    assert (await metrics.read([pod("a", f"{NET}.0.1")])).samples == {}
 
 
 @pytest.mark.parametrize(
@@ -110,8 +114,8 @@ async def test_bad_responses_are_problems(
     async def bad(_: web.Request) -> web.Response:
         return web.Response(status=status, text=text)
 
-    async with engine("127.77.0.1", bad):
-        result = await PodMetrics(http, 5.0).read([pod("a", "127.77.0.1")])
+    async with engine(f"{NET}.0.1", bad):
+        result = await PodMetrics(http, 5.0).read([pod("a", f"{NET}.0.1")])
     assert problem in result.problems["a"]
     assert result.samples == {}
 
@@ -132,15 +136,15 @@ async def test_slow_pods_do_not_delay_others(
         return await answering(2, 0)(request)
 
     metrics = PodMetrics(http, 10.0)
-    slow = [pod(f"slow-{number}", f"127.77.1.{number}") for number in range(1, 101)]
+    slow = [pod(f"slow-{number}", f"{NET}.1.{number}") for number in range(1, 101)]
     async with AsyncExitStack() as stack:
         for each in slow:
             await stack.enter_async_context(engine(each.address, fails_then_waits))
-        await stack.enter_async_context(engine("127.77.0.1", answering(1, 1)))
+        await stack.enter_async_context(engine(f"{NET}.0.1", answering(1, 1)))
         assert (await metrics.read(slow)).problems.keys() == {each.name for each in slow}
         reading = asyncio.create_task(metrics.read(slow))
         await asyncio.sleep(0)
-        result = await metrics.read([pod("a", "127.77.0.1")])
+        result = await metrics.read([pod("a", f"{NET}.0.1")])
         assert result.samples["uid-a"].running == 1
         assert not reading.done()
         answered.set()
@@ -152,7 +156,7 @@ async def test_more_unresponsive_pods_than_slots_are_reported_separately(
 ) -> None:
     monkeypatch.setattr(pods_module, "MAX_CONCURRENT", 4)
     metrics = PodMetrics(http, 0.3)
-    slow = [pod(f"slow-{number}", f"127.77.1.{number}") for number in range(1, 21)]
+    slow = [pod(f"slow-{number}", f"{NET}.1.{number}") for number in range(1, 21)]
     async with AsyncExitStack() as stack:
         for each in slow:
             await stack.enter_async_context(engine(each.address, never))
@@ -172,12 +176,12 @@ def matrix(*series: tuple[str, str, float, float]) -> dict[str, Any]:
     return {"status": "success", "data": {"resultType": "matrix", "result": result}}
 
 
-PROMETHEUS = "http://user:secret@127.77.2.1:9090/prom/"
+PROMETHEUS = f"http://user:secret@{NET}.2.1:9090/prom/"
 RESPONSE = matrix(("vllm:num_requests_running", "a", 50.0, 2), ("vllm:num_requests_waiting", "a", 50.0, 9))
 
 
 def prometheus(handler: Handler) -> Any:
-    return served("127.77.2.1", 9090, "/prom/api/v1/query", handler)
+    return served(f"{NET}.2.1", 9090, "/prom/api/v1/query", handler)
 
 
 async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -> None:
@@ -190,7 +194,7 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
     source = Prometheus(http, PROMETHEUS.replace("user:secret@", ""), "token", 2.0)
     async with prometheus(answer):
         namespaces = frozenset({"default", "other"})
-        pods = [pod("a", "127.77.0.1"), pod("b", "127.77.0.2")]
+        pods = [pod("a", f"{NET}.0.1"), pod("b", f"{NET}.0.2")]
         first, _ = await asyncio.gather(source.read(pods, namespaces), source.read(pods, namespaces))
     ((query, authorization),) = queries
     assert 'namespace=~"default|other"' in query
@@ -220,10 +224,10 @@ async def test_wrong_prometheus_is_named_and_its_page_not_repeated(
 
     async with prometheus(answer):
         result = await Prometheus(http, PROMETHEUS, None, 2.0).read(
-            [pod("a", "127.77.0.1")], frozenset({"default"})
+            [pod("a", f"{NET}.0.1")], frozenset({"default"})
         )
     assert result.failure is not None
-    assert result.failure.startswith("http://127.77.2.1:9090/prom: ")
+    assert result.failure.startswith(f"http://{NET}.2.1:9090/prom: ")
     assert problem in result.failure
     assert "secret" not in result.failure
 
@@ -235,12 +239,12 @@ async def test_unreachable_prometheus_keeps_the_last_samples(http: aiohttp.Clien
         return web.json_response(RESPONSE)
 
     source = Prometheus(http, PROMETHEUS, None, 2.0, lambda: now[0])
-    pods, namespaces = [pod("a", "127.77.0.1")], frozenset({"default"})
+    pods, namespaces = [pod("a", f"{NET}.0.1")], frozenset({"default"})
     async with prometheus(answer):
         await source.read(pods, namespaces)
     now[0] += 5
     result = await source.read(pods, namespaces)
-    assert result.failure == "http://127.77.2.1:9090/prom: cannot be reached: Connection refused"
+    assert result.failure == f"http://{NET}.2.1:9090/prom: cannot be reached: Connection refused"
     assert result.samples["uid-a"].at == 50.0
 
 
@@ -306,15 +310,15 @@ async def followed(
 async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[Key]]) -> None:
     routers, held = followed
     first, second = Router(), Router()
-    async with router("127.77.3.1", first.serve), router("127.77.3.2", second.serve):
-        routers.follow({"1": "127.77.3.1", "2": "127.77.3.2"})
+    async with router(f"{NET}.3.1", first.serve), router(f"{NET}.3.2", second.serve):
+        routers.follow({"1": f"{NET}.3.1", "2": f"{NET}.3.2"})
         await until(lambda: routers.load(DEMO) == TotalLoad())
         assert held == []
         first.report(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
         second.report(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
         await until(lambda: routers.load(DEMO) == TotalLoad(3, 5))
         assert set(held) == {DEMO}
-        routers.follow({"1": "127.77.3.1"})
+        routers.follow({"1": f"{NET}.3.1"})
         assert routers.load(DEMO) == TotalLoad(2, 4)
 
 
@@ -325,10 +329,10 @@ async def test_router_that_changes_its_address_is_followed_there(
     one, two = Router(), Router()
     one.report(demo={"queued": 2})
     two.report(demo={"queued": 3})
-    async with router("127.77.3.1", one.serve), router("127.77.3.2", two.serve):
-        routers.follow({"1": "127.77.3.1"})
+    async with router(f"{NET}.3.1", one.serve), router(f"{NET}.3.2", two.serve):
+        routers.follow({"1": f"{NET}.3.1"})
         await until(lambda: routers.load(DEMO).queued == 2)
-        routers.follow({"1": "127.77.3.2"})
+        routers.follow({"1": f"{NET}.3.2"})
         await until(lambda: routers.load(DEMO).queued == 3)
         assert routers.load(DEMO) == TotalLoad(3)
 
@@ -336,8 +340,8 @@ async def test_router_that_changes_its_address_is_followed_there(
 async def test_router_without_reports_does_not_count_as_idle(followed: tuple[Routers, list[Key]]) -> None:
     routers, _ = followed
     standin = Router()
-    async with router("127.77.3.1", standin.serve):
-        routers.follow({"1": "127.77.3.1"})
+    async with router(f"{NET}.3.1", standin.serve):
+        routers.follow({"1": f"{NET}.3.1"})
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
         standin.report(demo={"queued": 2})
         await until(lambda: routers.load(DEMO).queued == 2)
@@ -349,11 +353,11 @@ async def test_router_without_reports_does_not_count_as_idle(followed: tuple[Rou
 
 async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers, list[Key]]) -> None:
     routers, _ = followed
-    routers.follow({"1": "127.77.3.1"})
+    routers.follow({"1": f"{NET}.3.1"})
     for held in (1, 2):
         standin = Router()
         standin.report(demo={"queued": held})
-        async with router("127.77.3.1", standin.serve):
+        async with router(f"{NET}.3.1", standin.serve):
             await until(lambda held=held: routers.load(DEMO).queued == held, 10.0)  # type: ignore[misc]
 
 
@@ -364,8 +368,8 @@ async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key
     routers, held = followed
     standin = Router()
     standin.line = line
-    async with router("127.77.3.1", standin.serve):
-        routers.follow({"1": "127.77.3.1"})
+    async with router(f"{NET}.3.1", standin.serve):
+        routers.follow({"1": f"{NET}.3.1"})
         await until(lambda: standin.connections >= 3)
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
     assert held == []
