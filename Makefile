@@ -40,7 +40,7 @@ check-tests: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
-	    --cpu-limit-s=3 tests/unit
+	    --cpu-limit-s=10 tests/unit
 
 test: $(VENV)/.test  ## all tests but those of the images, test-vllm and soak; most of them wait, so WORKERS=3 run at a time
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not vllm_start and not soak' --ignore=tests/images
