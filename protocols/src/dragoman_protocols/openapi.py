@@ -36,7 +36,9 @@ class Operation:
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a GET without a body.
         query_beside_body: Whether a request with a body has the query too.
+        body_required: Whether there has to be a body.
         streams: Whether the answer can be a stream of events.
+        status: Of the answer.
         errors: Statuses of errors; None: all that the API has.
     """
 
@@ -121,7 +123,7 @@ def _events(operation: Operation) -> Node:
 
 
 def schema_of(shape: Any) -> Node:
-    """A type's JSON schema with its definitions written where they are used: none of ours refers to itself."""
+    """A type's JSON schema with definitions written where they are used: no type of the APIs refers to itself."""
     (schema,), definitions = msgspec.json.schema_components(
         [shape], ref_template="#/components/schemas/{name}"
     )

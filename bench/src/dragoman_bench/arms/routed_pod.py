@@ -57,7 +57,7 @@ def fleet_of(pod_port: int) -> str:
 
 
 def router_command(port: int, fleet: str) -> list[str]:
-    """The router as it comes, but that it waits longer than the pod may take, and ends at once on SIGTERM."""
+    """A router with its defaults, except that its timeout is longer than the pod's and SIGTERM ends it at once."""
     return [
         *(sys.executable, "-m", "dragoman", "router", "--host", "127.0.0.1", "--port", str(port)),
         *("--admin-port", "0", "--static", fleet, "--log-level", "warning"),

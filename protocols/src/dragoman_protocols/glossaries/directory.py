@@ -69,7 +69,7 @@ class DirectoryStore:
         return await asyncio.to_thread(self._packed, self._path(glossary_id))
 
     async def all(self) -> Sequence[Outline]:
-        """See `GlossaryStore.all`; a file that is none of ours, or damaged, is ignored and logged."""
+        """See `GlossaryStore.all`; a file of another program, or a damaged one, is ignored and logged."""
         return await asyncio.to_thread(self._all)
 
     async def change(self, glossary_id: str, change: Change) -> StoredGlossary:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dragoman_contract.languages import ANY, Languages
+from dragoman_contract.languages import ANY, MAX_TAG_CHARS, Languages
 from dragoman_protocols.api import Need, Peek
 from dragoman_protocols.errors import UnknownDeploymentError, UnknownLanguageError, UnsupportedPairError
 from dragoman_protocols.languages import canonical, listing
@@ -26,7 +26,6 @@ CACHED_MATCHES = 4096
 """Requests use few pairs, and hostile ones must not fill memory."""
 CACHED_TARGETS = 4
 """Maximum number of targets of a cached match: most requests have one, and two hundred would take 20 KB each."""
-MAX_TAG_CHARS = 35
 MAX_SUBTAGS = 8
 
 DOCUMENT = "document"
