@@ -5,14 +5,13 @@ from __future__ import annotations
 import difflib
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_settings import BaseSettings
 from pydantic_settings import SettingsError as PydanticSettingsError
-
-from dragoman_contract.tracebacks import SparseTracebacks
 
 Read = TypeVar("Read", bound=BaseSettings)
 
@@ -109,3 +108,33 @@ def _invalid(item: dict[str, Any]) -> str:
     if item["type"] == "missing":
         return f"{name} is required"
     return f"{name}: {message[:1].lower()}{message[1:]}"
+
+
+EVERY_S = 1.0
+
+
+class SparseTracebacks(logging.Filter):
+    """Lets one record with a traceback pass in `EVERY_S` seconds, with the number of those left out before it.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._next_s = float("-inf")
+        self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """See `logging.Filter.filter`."""
+        if not record.exc_info:
+            return True
+        now_s = self._clock()
+        if now_s < self._next_s:
+            self._left_out += 1
+            return False
+        if self._left_out:
+            record.msg = f"{record.msg} ({self._left_out} like it were left out before)"
+        self._next_s, self._left_out = now_s + EVERY_S, 0
+        return True

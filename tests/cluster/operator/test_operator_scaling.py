@@ -15,7 +15,7 @@ import pytest
 from kubernetes.aio.client import ApiextensionsV1Api, CoreV1Api
 
 from dragoman_kube.kinds import DEPLOYMENT, HPA, POD, SCALED_OBJECT
-from dragoman_operator.autoscaling.deletion_cost import DELETION_COST
+from dragoman_operator.autoscaling.writes import DELETION_COST
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_operator.observed.engine_pods import size_of
+from dragoman_operator.observed.snapshot import size_of
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

@@ -2,7 +2,7 @@
 
 import logging
 
-from dragoman_contract.tracebacks import EVERY_S, SparseTracebacks
+from dragoman_contract.command_line import EVERY_S, SparseTracebacks
 
 
 def record(*, traceback: bool) -> logging.LogRecord:

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.deletion_cost import DELETION_COST, MAX_COST, DeletionCosts
+from dragoman_operator.autoscaling.writes import DELETION_COST, MAX_COST, DeletionCosts
 
 SEEN_S = 0.1
 

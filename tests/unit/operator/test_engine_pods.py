@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
-from dragoman_operator.autoscaling.deletion_cost import MAX_COST, deletion_cost
 from dragoman_operator.autoscaling.starts import Starts, samples_of
-from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
-from dragoman_operator.observed.snapshot import own_pods, own_replica_sets
+from dragoman_operator.autoscaling.writes import MAX_COST, deletion_cost
+from dragoman_operator.observed.snapshot import EnginePod, engine_pods, own_pods, own_replica_sets
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "demo-1", "uid": "rs", "controller": True}
 

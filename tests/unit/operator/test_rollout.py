@@ -11,20 +11,21 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.observed.engine_pods import TEMPLATE_HASH
-from dragoman_operator.observed.snapshot import Observed
+from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import plan
 from dragoman_operator.resources.pod import pod_template
-from dragoman_operator.rollout.rollback import STUCK_AFTER_S, digest, version_to_keep
-from dragoman_operator.rollout.strategy import (
+from dragoman_operator.rollout import (
     REPLACE,
+    STUCK_AFTER_S,
     SURGE,
     UNSCHEDULABLE_TIMEOUT_S,
+    digest,
     strategy,
     unschedulable_time_left_s,
+    version_to_keep,
 )
-from dragoman_operator.status.status import status_of
+from dragoman_operator.status import status_of
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

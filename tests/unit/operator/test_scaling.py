@@ -18,7 +18,7 @@ from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.autoscaling.status import ScalingView, decode, encode, status_fields, worth_publishing
 from dragoman_operator.controller.ticker import Ticker
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 DEMO = Key("default", "demo")
 T0 = 1_767_323_045.0

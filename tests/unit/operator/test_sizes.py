@@ -16,16 +16,15 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
-from dragoman_operator.observed.engine_pods import TEMPLATE_HASH, size_of
-from dragoman_operator.observed.snapshot import Observed
+from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed, size_of
 from dragoman_operator.resources.children import PAUSE_S, Images
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
-from dragoman_operator.status.status import status_of, transitions
+from dragoman_operator.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
 from dragoman_operator.tuning.decision.step import MAX_WINDOWS
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.sizes import TuningView, facts, sized, target_follows, version
+from dragoman_operator.tuning.view import TuningView, facts, sized, target_follows, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

@@ -21,7 +21,7 @@ from dragoman_operator.autoscaling.sources import routers as routers_module
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus
 from dragoman_operator.autoscaling.sources.routers import Routers
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -22,7 +22,7 @@ from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import desired_children
-from dragoman_operator.tuning.sizes import facts
+from dragoman_operator.tuning.view import facts
 
 BASE: dict[str, Any] = {
     "model": {

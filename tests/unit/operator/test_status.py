@@ -15,7 +15,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Plan, plan
-from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions
+from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]

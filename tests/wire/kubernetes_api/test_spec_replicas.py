@@ -10,7 +10,7 @@ import yaml
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
+from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
 
 from .conftest import Server, until

@@ -9,13 +9,21 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dragoman_contract.languages import Languages
-from dragoman_operator.api.engine import Engine, Resources, typed_again
+from dragoman_operator.api.engine import Engine, Model, Resources, typed_again
 from dragoman_operator.api.fields import Rule, SpecModel
-from dragoman_operator.api.model import Model
-from dragoman_operator.api.pods import LocalObjectReference, NetworkPolicy, PodTemplate, Rollout, Service
+from dragoman_operator.api.pods import (
+    Admission,
+    Glossary,
+    LocalObjectReference,
+    NetworkPolicy,
+    PodTemplate,
+    Rollout,
+    Service,
+    Tracing,
+    Translation,
+)
 from dragoman_operator.api.renamed import current_spec
 from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling, Tuning
-from dragoman_operator.api.serving import Admission, Glossary, Tracing, Translation
 from dragoman_operator.errors import SpecError
 
 GPU_PREFIX = "nvidia.com/"

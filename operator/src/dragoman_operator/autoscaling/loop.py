@@ -17,10 +17,8 @@ from typing import Any
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
-from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.request import request
+from dragoman_operator.autoscaling.decision.recommend import recommend, request
 from dragoman_operator.autoscaling.decision.samples import TotalLoad
-from dragoman_operator.autoscaling.replicas import mode_of, resumed
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.sources.routers import Routers
@@ -30,11 +28,12 @@ from dragoman_operator.autoscaling.status import (
     decode,
     max_start_s,
     metrics_state,
+    mode_of,
     policy_of,
+    resumed,
     worth_publishing,
 )
-from dragoman_operator.observed.engine_pods import EnginePod, engine_pods
-from dragoman_operator.observed.snapshot import Manifest, own_pods
+from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods, own_pods
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Samples, TotalLoad
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 MAX_STARTS = 5
 """Number of startup times of which the median is used, so that one slow download has no effect."""

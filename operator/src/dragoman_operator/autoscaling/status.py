@@ -1,8 +1,9 @@
-"""State of the autoscaler for one deployment, in the status and in metrics."""
+"""State of the autoscaler for one deployment: its decision, and the fields and conditions of the status."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,18 +12,26 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dragoman_kube.kinds import HPA, SCALED_OBJECT
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME
-from dragoman_operator.api.status import ConditionValue, Scaling, ScalingChange, decode_state, encode_state
+from dragoman_operator.api.status import (
+    REASON_PATTERN,
+    ConditionValue,
+    Scaling,
+    ScalingChange,
+    decode_state,
+    encode_state,
+)
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
 from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.samples import Decision, Proposal, Rule, Signals, TotalLoad
 from dragoman_operator.autoscaling.starts import Starts
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
 
 CLOCKS_DIFFER_S = 60.0
 """Maximum by which the previous operator's clock may be ahead."""
@@ -214,3 +223,92 @@ def decode(word: Any, now: float) -> tuple[History, Any]:
     if history.begins_after(now + CLOCKS_DIFFER_S):
         history = History()
     return history, fields.get("starts") if isinstance(fields, Mapping) else None
+
+
+REASON = re.compile(f"(?=.{{1,256}}$){REASON_PATTERN}")
+
+_scaling_active = partial(ConditionValue, "ScalingActive")
+
+
+def scaling_active(
+    spec: TranslationDeploymentSpec, observed: Observed, scaled: ScalingView | None
+) -> list[ConditionValue]:
+    """ScalingActive, if the spec has autoscaling."""
+    mode = "Off" if spec.autoscaling is None else spec.autoscaling.mode
+    match mode:
+        case "Internal":
+            reason = scaled.reason if scaled else "waiting for the first evaluation"
+            return [_scaling_active(True, mode, reason)]
+        case "External":
+            return [_scaling_active(True, mode, "spec.replicas is set by another controller or user")]
+        case "HPA":
+            return [_delegated(mode, observed.children.get(HPA), "ScalingActive")]
+        case "KEDA" if not observed.keda:
+            problem = (
+                "the cluster has no ScaledObject kind, or the operator has no permission for it: install KEDA, "
+                "and the chart with keda.enabled=true, or choose another mode"
+            )
+            return [_scaling_active(False, "KEDANotInstalled", problem)]
+        case "KEDA" if SCALED_OBJECT not in observed.children:
+            problem = (
+                "the ScaledObject is being created; it needs autoscaling.prometheus.url, or the operator's own "
+                "Prometheus (--prometheus-url)"
+            )
+            return [_scaling_active(False, "ScaledObjectPending", problem)]
+        case "KEDA":
+            return [_delegated(mode, observed.children[SCALED_OBJECT], "Ready")]
+    return []
+
+
+def _delegated(mode: str, autoscaler: Manifest | None, condition: str) -> ConditionValue:
+    """ScalingActive from the condition of another autoscaler."""
+    status = (autoscaler or {}).get("status") or {}
+    for found in status.get("conditions") or ():
+        if isinstance(found, Mapping) and found.get("type") == condition:
+            reason = f"{mode}{found.get('reason') or ''}"
+            if not REASON.fullmatch(reason):
+                reason = f"{mode}NotReported"
+            return _scaling_active(found.get("status") == "True", reason, found.get("message") or "")
+    return _scaling_active(False, f"{mode}Pending", f"the {mode} has not reported yet")
+
+
+def mode_of(spec: TranslationDeploymentSpec) -> str:
+    """The mode of `spec.autoscaling`; Off without it."""
+    return "Off" if spec.autoscaling is None else spec.autoscaling.mode
+
+
+def sizing(spec: TranslationDeploymentSpec, scaled: ScalingView | None) -> Proposal:
+    """The autoscaler's decision in mode Internal, else `spec.replicas`.
+
+    In every mode `spec.replicas` is the number of engine pods. In modes External, HPA and KEDA another controller
+    writes it through the scale subresource, in mode Internal the operator: there a decision is ahead of it until it
+    is written.
+    """
+    mode = mode_of(spec)
+    if mode == "Internal":
+        if scaled is not None:
+            return Proposal(scaled.replicas, scaled.rule, scaled.reason)
+        return _between(spec)
+    writer = "spec.replicas" if spec.autoscaling is None else f"spec.replicas (autoscaling {mode})"
+    return Proposal(spec.replicas, Rule.SPEC, f"{writer} is {spec.replicas}")
+
+
+def resumed(
+    spec: TranslationDeploymentSpec, status: Mapping[str, Any], deployment: Manifest | None
+) -> Proposal:
+    """Initial number of replicas: of the last decision, else of the Deployment, else of the spec."""
+    scaling = status.get("scaling") or {}
+    last = status.get("desiredReplicas") if scaling.get("mode") == "Internal" else None
+    if last is None and deployment is not None:
+        last = deployment["spec"].get("replicas")
+    if last is None or spec.autoscaling is None:
+        return _between(spec)
+    replicas = min(max(int(last), spec.autoscaling.min_replicas), spec.autoscaling.max_replicas)
+    return Proposal(replicas, Rule.RESUMED, f"{replicas} replicas, as before the restart")
+
+
+def _between(spec: TranslationDeploymentSpec) -> Proposal:
+    scaling = spec.autoscaling
+    low, high = (scaling.min_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
+    replicas = min(max(spec.replicas, low), high)
+    return Proposal(replicas, Rule.RESUMED, f"spec.replicas {spec.replicas} limited to {low}–{high}")

@@ -17,7 +17,7 @@ from dragoman_kube.objects import Key, is_deleting
 from dragoman_operator.api.renamed import current_status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
+from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.diagnosis import is_waiting_for_volumes, mount_failures
@@ -33,10 +33,10 @@ from dragoman_operator.observed.snapshot import (
 )
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
-from dragoman_operator.rollout.strategy import unschedulable_time_left_s
-from dragoman_operator.status.status import status_of, status_of_bad_spec, transitions
+from dragoman_operator.rollout import unschedulable_time_left_s
+from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.sizes import in_force
+from dragoman_operator.tuning.view import in_force
 
 log = logging.getLogger(__name__)
 

@@ -23,12 +23,11 @@ from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
 from dragoman_operator.api.labels import MANAGED_BY
-from dragoman_operator.autoscaling.deletion_cost import DeletionCosts
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
 from dragoman_operator.autoscaling.sources.routers import Routers
-from dragoman_operator.autoscaling.spec_replicas import SpecReplicas
+from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
 from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.preflight import readable

@@ -25,8 +25,7 @@ from dragoman_operator.autoscaling.manifests import (
     scaled_object,
     trigger_authentication,
 )
-from dragoman_operator.autoscaling.replicas import sizing
-from dragoman_operator.autoscaling.status import ScalingView
+from dragoman_operator.autoscaling.status import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed, is_child
 from dragoman_operator.resources.children import (
@@ -38,9 +37,8 @@ from dragoman_operator.resources.children import (
     service_account,
 )
 from dragoman_operator.resources.pod import pod_template
-from dragoman_operator.rollout.rollback import Kept, version_to_keep
-from dragoman_operator.rollout.strategy import strategy
-from dragoman_operator.tuning.sizes import TuningView, for_pods, in_force
+from dragoman_operator.rollout import Kept, strategy, version_to_keep
+from dragoman_operator.tuning.view import TuningView, for_pods, in_force
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ def desired_children(
 def kept_version(
     td: TranslationDeployment, images: Images, observed: Observed, decisions: Decisions
 ) -> Kept | None:
-    """The former version if it is kept; see `rollback.version_to_keep`."""
+    """The former version if it is kept; see `rollout.version_to_keep`."""
     pods = for_pods(td, decisions.tuned)
     return version_to_keep(pod_template(pods, images.of(pods)), observed, observed.status)
 

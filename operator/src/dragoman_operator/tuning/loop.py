@@ -21,12 +21,11 @@ from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, E
 from dragoman_operator.autoscaling.sources.pods import PodPages
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.diagnosis import Finding
-from dragoman_operator.observed.engine_pods import EnginePod, engine_pods, size_of
-from dragoman_operator.observed.snapshot import Manifest, Observed, own_pods
-from dragoman_operator.rollout.rollback import permanent_failure
+from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed, engine_pods, own_pods, size_of
+from dragoman_operator.rollout import permanent_failure
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
 from dragoman_operator.tuning.decision.step import Observation, next_step, observe
-from dragoman_operator.tuning.sizes import (
+from dragoman_operator.tuning.view import (
     TuningView,
     facts,
     version,

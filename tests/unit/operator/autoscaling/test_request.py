@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.request import request
+from dragoman_operator.autoscaling.decision.recommend import request
 
 
 def observed(clock: Any, ticks: int, **load: Any) -> Any:

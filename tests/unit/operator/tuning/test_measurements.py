@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, EngineMetrics, read_page
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.tuning.decision.evidence import evidence
-from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
+from dragoman_operator.tuning.decision.measurements import LADDER, Measurements, evidence
 
 PAGE = """
 # TYPE vllm:num_requests_running gauge

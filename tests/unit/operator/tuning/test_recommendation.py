@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.support.exact_fleet import ExactFleet
 
 from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
-from dragoman_operator.tuning.decision.evidence import Evidence, Point, evidence
-from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
+from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, Point, evidence
 from dragoman_operator.tuning.decision.recommendation import (
     HEADROOM,
     Bounds,

@@ -18,7 +18,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.pods import PodMetrics, SamplesResult
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus, redacted
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 TOKEN_MAX_AGE_S = 60.0
 """Maximum age of a cached token."""

@@ -20,7 +20,7 @@ from dragoman_operator.autoscaling.sources.engine_metrics import (
     replica_sample,
 )
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 T = TypeVar("T")
 

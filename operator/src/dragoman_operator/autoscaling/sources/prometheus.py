@@ -23,7 +23,7 @@ from dragoman_operator.autoscaling.sources.engine_metrics import (
 )
 from dragoman_operator.autoscaling.sources.pods import SamplesResult, describe_error, read_body
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.observed.engine_pods import EnginePod
+from dragoman_operator.observed.snapshot import EnginePod
 
 MAX_RESPONSE_BYTES = 64 << 20
 

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dragoman_operator.tuning.decision.evidence import evidence
-from dragoman_operator.tuning.decision.measurements import Bin, Measurements
+from dragoman_operator.tuning.decision.measurements import Bin, Measurements, evidence
 
 MARGIN = 0.03
 """Minimum significant difference in throughput."""

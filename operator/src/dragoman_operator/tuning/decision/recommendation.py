@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dragoman_operator.tuning.decision.evidence import Evidence, Point
-from dragoman_operator.tuning.decision.measurements import LADDER
+from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Point
 
 MIN_REQUESTS = 100
 """Minimum number of requests for a recommendation."""

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from dragoman_operator.api.status import decode_state, encode_state
-from dragoman_operator.tuning.decision.evidence import Evidence
-from dragoman_operator.tuning.decision.measurements import LADDER, Measurements
+from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements
 from dragoman_operator.tuning.decision.recommendation import Recommendation
 
 NONE = Measurements()

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.comparison import Outcome, compare
-from dragoman_operator.tuning.decision.evidence import Evidence, evidence
-from dragoman_operator.tuning.decision.measurements import Measurements
+from dragoman_operator.tuning.decision.measurements import Evidence, Measurements, evidence
 from dragoman_operator.tuning.decision.recommendation import Bounds, Recommendation, recommend_max_num_seqs
 from dragoman_operator.tuning.decision.state import MAX_TRIALS, Ended, State, Trial
 

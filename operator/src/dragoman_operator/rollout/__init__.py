@@ -1,1 +1,0 @@
-"""Rolling updates: strategy and rollback."""
