@@ -21,7 +21,7 @@ from dragoman_bench.stalls import Stalls
 
 BENCH = Path(__file__).parents[2] / "bench" / "hostile"
 ROUNDS = int(os.environ.get("HOSTILE_ROUNDS", "1"))
-"""Kinds of values that each field gets; 250 is all of them."""
+"""Kinds of values that each field gets; 200 is all of them."""
 
 CHARS = 32_000
 
@@ -54,7 +54,7 @@ class WatchedPod:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         end_s = time.monotonic() + 60
-        while self.status_of(Request("GET", b"/readyz")) != 200:
+        while self.status_of(Request("GET", "/readyz")) != 200:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < end_s, self.log.read_text()
             time.sleep(0.05)
@@ -89,7 +89,7 @@ def pod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedPod]:
     pod.process.wait(30)
 
 
-def complaint(pod: WatchedPod, field: Field, kind: str) -> str:
+def problem(pod: WatchedPod, field: Field, kind: str) -> str:
     """What is wrong with a field's cost for a kind of value; empty where nothing is."""
 
     def costs(size: int) -> list[Cost]:
@@ -123,30 +123,30 @@ def test_no_value_of_any_field_stops_the_event_loop(pod: WatchedPod) -> None:
         chance.shuffle(kinds)
         pairs += [(field, kinds[(at + number) % len(kinds)]) for at, field in enumerate(FIELDS)]
 
-    complaints = [said for field, kind in dict.fromkeys(pairs) if (said := complaint(pod, field, kind))]
+    problems = [found for field, kind in dict.fromkeys(pairs) if (found := problem(pod, field, kind))]
 
-    assert not complaints, "\n".join(complaints)
+    assert not problems, "\n".join(problems)
     assert pod.process.poll() is None
 
 
 KNOWN = (
-    ("google", "/language/translate/v2 q", "repeated comments"),
-    ("google", "/language/translate/v2 form", "same fields"),
+    ("google", "/language/translate/v2 q", "(<!--)*"),
+    ("google", "/language/translate/v2 form", "q=(&q=)*"),
     ("native", "/translate terms matched", "json many terms of every length"),
-    ("native", "/translate target_lang", "tag en"),
-    ("native", "/translate text", "repeated numbers"),
-    ("libretranslate", "/translate target", "tag en"),
-    ("deepl", "/v2/translate target_lang", "tag variants"),
-    ("deepl", "/v2/translate source_lang", "tag variants"),
-    ("openai", "/v1/chat/completions translation_options.target_lang", "repeated letters"),
-    ("openai", "/v1/chat/completions translation_options.target_lang", "tag name spaces"),
-    ("openai", "/v1/chat/completions translation_options.tm_list", "json many numbers"),
-    ("azure", "/languages accept-language", "tag en"),
-    ("azure", "/translate query from", "tag en"),
-    ("libretranslate", "/translate_file file: subtitles text", "dots after a word"),
-    ("libretranslate", "/translate_file file: word runs", "repeated letters"),
-    ("native", "/translate text in html", "tag of attributes"),
-    ("native", "/translate text in html", "tag without end"),
+    ("native", "/translate target_lang", "en(-en)*"),
+    ("native", "/translate text", "(1 2.)*"),
+    ("libretranslate", "/translate target", "en(-en)*"),
+    ("deepl", "/v2/translate target_lang", "en(-abcde)*"),
+    ("deepl", "/v2/translate source_lang", "en(-abcde)*"),
+    ("openai", "/v1/chat/completions translation_options.target_lang", "(a)*"),
+    ("openai", "/v1/chat/completions translation_options.target_lang", "German( )*x"),
+    ("openai", "/v1/chat/completions translation_options.tm_list", "json [(1,)*1]"),
+    ("azure", "/languages accept-language", "en(-en)*"),
+    ("azure", "/translate query from", "en(-en)*"),
+    ("libretranslate", "/translate_file file: subtitles text", "a(.)*"),
+    ("libretranslate", "/translate_file file: word runs", "(a)*"),
+    ("native", "/translate text in html", "<a( a=b)*"),
+    ("native", "/translate text in html", "<(a)*"),
 )
 """What once did."""
 
@@ -157,12 +157,12 @@ def test_what_once_stopped_the_event_loop_does_no_more(
 ) -> None:
     field = next(field for field in FIELDS if (field.api, field.name) == (api, name))
 
-    assert complaint(pod, field, kind) == ""
+    assert problem(pod, field, kind) == ""
 
 
 LARGE = (
-    ("libretranslate", "/translate_file file: word paragraphs", "repeated hyphens"),
-    ("native", "/translate text by sentences", "repeated sentences"),
+    ("libretranslate", "/translate_file file: word paragraphs", "(-)*"),
+    ("native", "/translate text by sentences", "(It is. )*"),
 )
 """Requests of thousands of texts or segments."""
 
@@ -179,9 +179,9 @@ def test_the_largest_requests_leave_the_event_loop_to_others(
     assert min(pod.cost(request).loop_s for _ in range(2)) <= LOOP_S
 
 
-def test_values_that_are_too_long_are_refused_in_the_words_of_the_api(pod: WatchedPod) -> None:
+def test_values_that_are_too_long_are_refused_in_the_format_of_the_api(pod: WatchedPod) -> None:
     fields = {(field.api, field.name): field for field in FIELDS}
-    value = KINDS["tag en"](2000)
+    value = KINDS["en(-en)*"](2000)
     for place, status in {
         ("native", "/translate target_lang"): 422,
         ("libretranslate", "/translate target"): 400,

@@ -1,6 +1,7 @@
 """Every field of every API, each with a function that makes an HTTP request with a given value in it; pure.
 
-For pods and routers alike: what is sent is what a client sends. `hostile_values` has the values.
+For pods and routers alike: what is sent is what a client sends. `hostile_values` has the values, `hostile_files` the
+files that they are put into.
 """
 
 from __future__ import annotations
@@ -15,37 +16,35 @@ from urllib.parse import urlencode
 
 from dragoman_bench.hostile_files import FILES
 from dragoman_bench.hostile_requests import (
+    FORM,
     HERE,
+    JSON,
+    MULTIPART,
+    Parts,
     Request,
     as_body,
-    as_file_name,
-    as_part_name,
-    as_parts,
-    as_query,
-    as_upload,
-    in_file,
     in_form,
     in_header,
     in_json,
-    in_path,
-    in_query,
-    in_upload,
+    in_parts,
+    in_target,
+    part,
+    quoted,
 )
 from dragoman_bench.hostile_values import KINDS, Value
 
 Body = dict[str, Any]
-
-GLOSSARY_ID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+Variants = dict[str, Body]
 
 
 @dataclass(frozen=True)
 class Field:
-    """A place for a value.
+    """A position for a value.
 
     Args:
-        api: Whose it is.
-        name: Path, and where the value stands there.
-        request: The request with the value there; all else in it is right.
+        api: The API that has it; `http` for headers and paths, which all have.
+        name: Path, and the position in its request.
+        request: The request with the value there; everything else in it is right.
     """
 
     api: str
@@ -53,314 +52,263 @@ class Field:
     request: Callable[[Value], Request]
 
 
-NATIVE: Body = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
-LIBRETRANSLATE: Body = {"q": "Hello", "source": "en", "target": "de"}
-DEEPL: Body = {"text": ["Hello"], "source_lang": "EN", "target_lang": "DE"}
-DICTIONARY: Body = {"source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
-CHAT: Body = {"model": "org/model", "messages": [{"role": "user", "content": "Hello"}]}
-QWEN: Body = CHAT | {"translation_options": {"target_lang": "German", "source_lang": "English"}}
-GOOGLE: Body = {"q": "Hello", "source": "en", "target": "de"}
-AZURE_ITEM: Body = {"text": "Hello", "language": "en", "targets": [{"language": "de"}]}
-AZURE_3: dict[str, str] = {"api-version": "3.0", "from": "en", "to": "de"}
+def _positions(example: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Everything in an example, by its path: the example with `HERE` in its place, or as one more key."""
+    if name:
+        yield name, HERE
+    if isinstance(example, dict):
+        children = {f"{name}.{key}" if name else key: (key, child) for key, child in example.items()}
+        yield f"{name}.key" if name else "key", example | {HERE: 1}
+        for path, (key, child) in children.items():
+            yield from ((at, example | {key: found}) for at, found in _positions(child, path))
+    elif isinstance(example, list):
+        yield from ((at, [found]) for at, found in _positions(example[0], f"{name}[0]"))
 
 
-def _json_fields(api: str, method: str, path: str, templates: Mapping[str, Any]) -> Iterator[Field]:
+def _json(
+    api: str,
+    method: str,
+    path: str,
+    example: Any,
+    optional: str = "",
+    variants: Variants | None = None,
+) -> Iterator[Field]:
+    """Everything in a body of JSON, and the body itself.
+
+    Args:
+        api: See `Field`.
+        method: Of the request.
+        path: Its target.
+        example: The smallest body that is right.
+        optional: Names of fields that it can have beside.
+        variants: By name, what is added to the example; None removes a field.
+    """
+    templates = dict(_positions(example))
+    templates |= {name: example | {name: HERE} for name in optional.split()}
+    for name, added in (variants or {}).items():
+        templates[name] = {key: value for key, value in (example | added).items() if value is not None}
     for name, template in templates.items():
         yield Field(api, f"{path} {name}", partial(in_json, method, path, template))
-    yield Field(api, f"{path} body", partial(as_body, method, path, b"application/json"))
+    yield Field(api, f"{path} body", partial(as_body, method, path, JSON))
+
+
+def _form(api: str, path: str, example: Mapping[str, str], optional: str = "") -> Iterator[Field]:
+    for name in [*example, *optional.split()]:
+        yield Field(api, f"{path} form {name}", partial(in_form, path, example, name))
+    yield Field(api, f"{path} form", partial(as_body, "POST", path, FORM))
+
+
+def _query(
+    api: str, method: str, path: str, example: Mapping[str, str], optional: str = "", body: bytes = b""
+) -> Iterator[Field]:
+    for name in [*example, *optional.split()]:
+        others = {key: value for key, value in example.items() if key != name}
+        before = f"{path}?{urlencode({**others, name: ''})}"
+        yield Field(api, f"{path} query {name}", partial(in_target, method, before, body=body))
+    # At the end of the query, with everything that an address may have.
+    any_character = "=&%+;,:/?@!$'()*-._~[]{}|^`"
+    end = partial(in_target, method, f"{path}?{urlencode(example)}&", body=body, safe=any_character)
+    yield Field(api, f"{path} query", end)
+
+
+def _upload(api: str, path: str, example: Mapping[str, str]) -> Iterator[Field]:
+    hello = part(b"file", b"Hello", b"a.txt")
+
+    def in_file(filename: str, wrap: Callable[[bytes], bytes], value: Value) -> list[bytes]:
+        return [part(b"file", wrap(value.bytes), filename.encode())]
+
+    def in_field(name: str, value: Value) -> list[bytes]:
+        return [hello, part(name.encode(), value.bytes)]
+
+    def many(value: Value) -> list[bytes]:
+        """Parts of four bytes each, which take about as much as the value."""
+        content = value.bytes
+        return [part(b"f%d" % at, content[4 * at : 4 * at + 4]) for at in range(len(content) // 60)]
+
+    positions: dict[str, Parts] = {
+        **{f"file: {name}": partial(in_file, *file) for name, file in FILES.items()},
+        "name of the file": lambda value: [part(b"file", b"Hello", quoted(value) + b".txt")],
+        "name of a part": lambda value: [part(quoted(value), b"x"), hello],
+        "parts": lambda value: [*many(value), hello],
+    }
+    for name, parts in positions.items():
+        yield Field(api, f"{path} {name}", partial(in_parts, path, example, parts))
+    for name in (*example, "filename", "output_format", "glossary_id", "formality"):
+        others = {key: value for key, value in example.items() if key != name}
+        yield Field(api, f"{path} {name}", partial(in_parts, path, others, partial(in_field, name)))
+    yield Field(api, f"{path} multipart body", partial(as_body, "POST", path, MULTIPART))
+    boundary = Request("POST", path, (), b"--b0\r\n\r\n")
+    yield Field(api, f"{path} content-type", partial(in_header, boundary, b"content-type"))
 
 
 def _native() -> Iterator[Field]:
+    example = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
+    optional = "format terms formality context instructions alternatives ignore_tags split on_finding"
+    optional += " timeout_s details stream"
     term = {"source": "a", "target": "b"}
-    texts = {
-        "text": NATIVE | {"text": HERE},
-        "text in html": NATIVE | {"text": HERE, "format": "html"},
-        "text in xml": NATIVE | {"text": HERE, "format": "xml"},
-        "text detected": {"text": HERE, "target_lang": "de"},
-        "text streamed": NATIVE | {"text": HERE, "stream": True},
-        "text by sentences": NATIVE | {"text": HERE, "split": "sentences"},
-        "text unsplit": NATIVE | {"text": HERE, "split": "none"},
-        "text with terms": NATIVE | {"text": HERE, "terms": [term, {"source": "<!--", "target": "c"}]},
-        "text failing": NATIVE | {"text": HERE, "on_finding": "fail"},
-        "text in a list": NATIVE | {"text": [HERE, "b"]},
-        "text with tags ignored": NATIVE | {"text": HERE, "format": "html", "ignore_tags": ["a", "script"]},
+    variants: Variants = {
+        "text in html": {"text": HERE, "format": "html"},
+        "text in xml": {"text": HERE, "format": "xml"},
+        "text detected": {"text": HERE, "source_lang": None},
+        "text streamed": {"text": HERE, "stream": True},
+        "text by sentences": {"text": HERE, "split": "sentences"},
+        "text unsplit": {"text": HERE, "split": "none"},
+        "text with terms": {"text": HERE, "terms": [term, {"source": "<!--", "target": "c"}]},
+        "text failing": {"text": HERE, "on_finding": "fail"},
+        "text in a list": {"text": [HERE, "b"]},
+        "text with tags ignored": {"text": HERE, "format": "html", "ignore_tags": ["a", "script"]},
+        "terms[0].source": {"terms": [term | {"source": HERE}]},
+        "terms[0].target": {"terms": [term | {"target": HERE}]},
+        "terms matched": {"text": "a" * 1999, "terms": HERE},
+        "terms matched in words": {"text": "w1 w2 aaaa " * 180, "terms": HERE},
+        "instructions[0]": {"instructions": [HERE]},
+        "ignore_tags[0]": {"ignore_tags": [HERE], "format": "html", "text": "<a>b</a>" * 100},
     }
-    names: tuple[str, ...] = (
-        "source_lang",
-        "target_lang",
-        "format",
-        "terms",
-        "formality",
-        "context",
-        "instructions",
-    )
-    names += ("alternatives", "ignore_tags", "split", "on_finding", "timeout_s", "details", "stream")
-    others = {name: NATIVE | {name: HERE} for name in names} | {
-        "terms[0].source": NATIVE | {"terms": [term | {"source": HERE}]},
-        "terms[0].target": NATIVE | {"terms": [term | {"target": HERE}]},
-        "terms matched": NATIVE | {"text": "a" * 1999, "terms": HERE},
-        "terms matched in words": NATIVE | {"text": "w1 w2 aaaa " * 180, "terms": HERE},
-        "instructions[0]": NATIVE | {"instructions": [HERE]},
-        "ignore_tags[0]": NATIVE | {"ignore_tags": [HERE], "format": "html", "text": "<a>b</a>" * 100},
-        "key": NATIVE | {HERE: 1},
-    }
-    yield from _json_fields("native", "POST", "/translate", texts | others)
+    yield from _json("native", "POST", "/translate", example, optional, variants)
 
 
 def _libretranslate() -> Iterator[Field]:
-    api, path, upload = "libretranslate", "/translate", {"source": "en", "target": "de"}
-    fields: Body = {
-        name: LIBRETRANSLATE | {name: HERE} for name in ("q", "source", "target", "format", "alternatives")
+    api, path = "libretranslate", "/translate"
+    example = {"q": "Hello", "source": "en", "target": "de"}
+    variants: Variants = {
+        "q in html": {"q": HERE, "format": "html"},
+        "q detected": {"q": HERE, "source": "auto"},
+        "q in a list": {"q": [HERE, "b"]},
     }
-    fields |= {
-        "q in html": LIBRETRANSLATE | {"q": HERE, "format": "html"},
-        "q detected": LIBRETRANSLATE | {"q": HERE, "source": "auto"},
-        "q in a list": LIBRETRANSLATE | {"q": [HERE, "b"]},
-        "api_key": LIBRETRANSLATE | {"api_key": HERE},
-        "key": LIBRETRANSLATE | {HERE: 1},
-    }
-    yield from _json_fields(api, "POST", path, fields)
-    yield from _json_fields(api, "POST", "/detect", {"q": {"q": HERE}})
-    for name in (*LIBRETRANSLATE, "format", "alternatives"):
-        yield Field(api, f"{path} form {name}", partial(in_form, "POST", path, LIBRETRANSLATE, name))
-        yield Field(api, f"{path} query {name}", partial(in_query, "POST", path, LIBRETRANSLATE, name, b""))
-    yield Field(api, "/detect form q", partial(in_form, "POST", "/detect", {}, "q"))
-    yield Field(
-        api,
-        f"{path} form",
-        partial(as_body, "POST", path, b"application/x-www-form-urlencoded"),
-    )
-    yield Field(api, f"{path} query", partial(as_query, "POST", path, urlencode(LIBRETRANSLATE), b""))
-    yield from _uploads(api, "/translate_file", upload)
-    for name in ("q", "source", "target"):
-        yield Field(api, f"{path} multipart {name}", partial(in_upload, path, LIBRETRANSLATE, name))
-    yield Field(api, "/download_file key", partial(in_path, "GET", "/download_file/", ""))
-
-
-def _uploads(api: str, path: str, fields: Mapping[str, str]) -> Iterator[Field]:
-    for name, (filename, wrap) in FILES.items():
-        yield Field(api, f"{path} file: {name}", partial(in_file, path, fields, filename, wrap))
-    for name in (*fields, "filename", "output_format", "glossary_id", "formality"):
-        yield Field(api, f"{path} {name}", partial(in_upload, path, fields, name))
-    yield Field(api, f"{path} name of the file", partial(as_file_name, path, fields))
-    yield Field(api, f"{path} name of a part", partial(as_part_name, path, fields))
-    yield Field(api, f"{path} parts", partial(as_parts, path, fields))
-    yield Field(api, f"{path} multipart body", partial(as_upload, path))
-    boundary = Request("POST", path.encode(), ((b"content-type", b"x"),), b"--b0\r\n\r\n")
-    yield Field(api, f"{path} content-type", partial(in_header, boundary, b"content-type"))
+    yield from _json(api, "POST", path, example, "format alternatives api_key", variants)
+    yield from _form(api, path, example, "format alternatives")
+    yield from _query(api, "POST", path, example, "format alternatives")
+    for name in example:
+        others = {key: value for key, value in example.items() if key != name}
+        parts = partial(lambda name, value: [part(name.encode(), value.bytes)], name)
+        yield Field(api, f"{path} multipart {name}", partial(in_parts, path, others, parts))
+    yield from _json(api, "POST", "/detect", {"q": "Hello"})
+    yield from _form(api, "/detect", {"q": "Hello"})
+    yield from _upload(api, "/translate_file", {"source": "en", "target": "de"})
+    yield Field(api, "/download_file key", partial(in_target, "GET", "/download_file/"))
 
 
 def _deepl() -> Iterator[Field]:
     api, path = "deepl", "/v2/translate"
-    choices: tuple[str, ...] = (
-        "text",
-        "source_lang",
-        "target_lang",
-        "context",
-        "split_sentences",
-        "preserve_formatting",
+    pair = {"source_lang": "EN", "target_lang": "DE"}
+    optional = "context split_sentences preserve_formatting formality glossary_id glossary_ids tag_handling"
+    optional += " tag_handling_version outline_detection ignore_tags splitting_tags non_splitting_tags"
+    optional += " model_type custom_instructions show_billed_characters style_id"
+    variants: Variants = {
+        "text[0] in html": {"text": [HERE], "tag_handling": "html"},
+        "text[0] in xml": {"text": [HERE], "tag_handling": "xml"},
+        "text[0] detected": {"text": [HERE], "source_lang": None},
+        "text[0] without newlines": {"text": [HERE], "split_sentences": "nonewlines"},
+        "ignore_tags in xml": {"text": ["<a>b</a>" * 50], "tag_handling": "xml", "ignore_tags": HERE},
+        "custom_instructions[0]": {"custom_instructions": [HERE]},
+    }
+    yield from _json(api, "POST", path, {"text": ["Hello"], **pair}, optional, variants)
+    yield from _form(api, path, {"text": "Hello", **pair}, optional)
+    yield from _query(api, "GET", "/v2/languages", {"type": "source"})
+    yield from _upload(api, "/v2/document", pair)
+    yield Field(api, "/v2/document id", partial(in_target, "POST", "/v2/document/", after="/result"))
+    yield from _json(api, "POST", f"/v2/document/{'A' * 32}", {"document_key": "A" * 64})
+    yield from _deepl_glossaries(api)
+
+
+def _deepl_glossaries(api: str) -> Iterator[Field]:
+    pair = {"source_lang": "en", "target_lang": "de"}
+    dictionary = {**pair, "entries": "a\tb", "entries_format": "tsv"}
+    path, identity = "/v2/glossaries", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    csv = {"entries in csv": {"entries_format": "csv", "entries": HERE}}
+    yield from _json(api, "POST", path, {"name": "a", **dictionary}, variants=csv)
+    yield from _form(api, path, {"name": "a", **dictionary})
+    yield Field(api, f"{path} id", partial(in_target, "GET", f"{path}/", after="/entries"))
+    entries = Request("GET", f"{path}/{identity}/entries")
+    yield Field(api, f"{path} accept", partial(in_header, entries, b"accept"))
+    body = json.dumps({"text": ["Hello"], **pair, "glossary_id": identity}).encode()
+    attached = Request("POST", "/v2/translate", ((b"content-type", JSON),), body)
+    yield Field(
+        api, "/v2/translate glossaries header", partial(in_header, attached, b"x-dragoman-glossaries")
     )
-    choices += ("formality", "glossary_id", "glossary_ids", "tag_handling", "tag_handling_version")
-    choices += ("outline_detection", "ignore_tags", "splitting_tags", "non_splitting_tags", "model_type")
-    choices += ("custom_instructions", "show_billed_characters", "style_id")
-    fields = {name: DEEPL | {name: HERE} for name in choices} | {
-        "text[0]": DEEPL | {"text": [HERE]},
-        "text[0] in html": DEEPL | {"text": [HERE], "tag_handling": "html"},
-        "text[0] in xml": DEEPL | {"text": [HERE], "tag_handling": "xml"},
-        "text[0] detected": {"text": [HERE], "target_lang": "DE"},
-        "text[0] without newlines": DEEPL | {"text": [HERE], "split_sentences": "nonewlines"},
-        "ignore_tags in xml": DEEPL | {"text": ["<a>b</a>" * 50], "tag_handling": "xml", "ignore_tags": HERE},
-        "custom_instructions[0]": DEEPL | {"custom_instructions": [HERE]},
-        "key": DEEPL | {HERE: 1},
-    }
-    yield from _json_fields(api, "POST", path, fields)
-    form = {"text": "Hello", "source_lang": "EN", "target_lang": "DE"}
-    for name in choices:
-        yield Field(api, f"{path} form {name}", partial(in_form, "POST", path, form, name))
-    yield Field(api, f"{path} form", partial(as_body, "POST", path, b"application/x-www-form-urlencoded"))
-    yield Field(api, "/v2/languages type", partial(in_query, "GET", "/v2/languages", {}, "type", b""))
-    yield Field(api, "/v2/languages query", partial(as_query, "GET", "/v2/languages", "type=source", b""))
-    yield from _uploads(api, "/v2/document", {"source_lang": "EN", "target_lang": "DE"})
-    yield Field(api, "/v2/document id", partial(in_path, "POST", "/v2/document/", "/result"))
-    document = f"/v2/document/{'A' * 32}"
-    yield from _json_fields(api, "POST", document, {"document_key": {"document_key": HERE}})
-    yield from _glossaries(api)
-
-
-def _glossaries(api: str) -> Iterator[Field]:
-    named = {"name": "a"} | DICTIONARY
-    two = {name: named | {name: HERE} for name in named} | {
-        "entries in csv": named | {"entries_format": "csv", "entries": HERE}
-    }
-    yield from _json_fields(api, "POST", "/v2/glossaries", two)
-    for name in named:
-        made = partial(in_form, "POST", "/v2/glossaries", named, name)
-        yield Field(api, f"/v2/glossaries form {name}", made)
-    yield Field(api, "/v2/glossaries id", partial(in_path, "GET", "/v2/glossaries/", "/entries"))
-    accepted = Request("GET", f"/v2/glossaries/{GLOSSARY_ID}/entries".encode())
-    yield Field(api, "/v2/glossaries accept", partial(in_header, accepted, b"accept"))
-    three = {
-        f"dictionaries[0].{name}": {"name": "a", "dictionaries": [DICTIONARY | {name: HERE}]}
-        for name in DICTIONARY
-    }
-    three |= {
-        "name": {"name": HERE, "dictionaries": [DICTIONARY]},
-        "dictionaries": {"name": "a", "dictionaries": HERE},
-    }
-    yield from _json_fields(api, "POST", "/v3/glossaries", three)
-    one = f"/v3/glossaries/{GLOSSARY_ID}"
-    yield from _json_fields(api, "PATCH", one, three)
-    entries = {name: DICTIONARY | {name: HERE} for name in DICTIONARY}
-    yield from _json_fields(api, "PUT", f"{one}/dictionaries", entries)
-    for name in ("source_lang", "target_lang"):
-        made = partial(
-            in_query, "GET", f"{one}/entries", {"source_lang": "en", "target_lang": "de"}, name, b""
-        )
-        yield Field(api, f"/v3/glossaries entries {name}", made)
-    yield Field(api, "/v3/glossaries id", partial(in_path, "GET", "/v3/glossaries/", ""))
-    held = json.dumps(DEEPL | {"glossary_id": GLOSSARY_ID}).encode()
-    request = Request("POST", b"/v2/translate", ((b"content-type", b"application/json"),), held)
-    yield Field(api, "/v2/translate glossaries header", partial(in_header, request, b"x-dragoman-glossaries"))
+    path = "/v3/glossaries"
+    several = {"name": "a", "dictionaries": [dictionary]}
+    yield from _json(api, "POST", path, several)
+    yield from _json(api, "PATCH", f"{path}/{identity}", several)
+    yield from _json(api, "PUT", f"{path}/{identity}/dictionaries", dictionary)
+    yield from _query(api, "GET", f"{path}/{identity}/entries", pair)
+    yield Field(api, f"{path} id", partial(in_target, "GET", f"{path}/"))
 
 
 def _openai() -> Iterator[Field]:
-    names: tuple[str, ...] = (
-        "model",
-        "messages",
-        "temperature",
-        "top_p",
-        "max_tokens",
-        "max_completion_tokens",
-        "stop",
-        "seed",
-    )
-    names += (
-        "presence_penalty",
-        "frequency_penalty",
-        "n",
-        "logprobs",
-        "tools",
-        "functions",
-        "response_format",
-    )
-    names += ("stream", "stream_options", "translation_options", "user", "logit_bias")
-    options = QWEN["translation_options"]
-    fields = {name: CHAT | {name: HERE} for name in names} | {
-        f"translation_options.{name}": QWEN | {"translation_options": options | {name: HERE}}
-        for name in ("source_lang", "target_lang", "terms", "tm_list", "domains")
-    }
-    message = {"role": "user", "content": HERE}
-    fields |= {
-        "content": CHAT | {"messages": [message]},
-        "content translated": QWEN | {"messages": [message]},
-        "content streamed": CHAT | {"messages": [message], "stream": True},
-        "content parts": CHAT | {"messages": [message | {"content": [{"type": "text", "text": HERE}]}]},
-        "role": CHAT | {"messages": [{"role": HERE, "content": "a"}]},
-        "system": CHAT
-        | {"messages": [{"role": "system", "content": HERE}, {"role": "user", "content": "a"}]},
-        "stop[0]": CHAT | {"stop": [HERE]},
-        "terms matched": QWEN
-        | {
-            "messages": [{"role": "user", "content": "a" * 1999}],
-            "translation_options": options | {"terms": HERE},
+    api, path = "openai", "/v1/chat/completions"
+    message: Body = {"role": "user", "content": "Hello"}
+    example = {"model": "org/model", "messages": [message]}
+    optional = "temperature top_p max_tokens max_completion_tokens stop seed presence_penalty"
+    optional += " frequency_penalty n logprobs tools functions response_format stream stream_options"
+    optional += " translation_options user logit_bias"
+    here, pair = message | {"content": HERE}, {"target_lang": "German", "source_lang": "English"}
+    variants: Variants = {
+        "content translated": {"messages": [here], "translation_options": pair},
+        "content streamed": {"messages": [here], "stream": True},
+        "content parts": {"messages": [message | {"content": [{"type": "text", "text": HERE}]}]},
+        "system": {"messages": [{"role": "system", "content": HERE}, message]},
+        "stop[0]": {"stop": [HERE]},
+        "terms matched": {
+            "messages": [message | {"content": "a" * 1999}],
+            "translation_options": pair | {"terms": HERE},
         },
-        "key": CHAT | {HERE: 1},
     }
-    yield from _json_fields("openai", "POST", "/v1/chat/completions", fields)
-    yield Field("openai", "/v1/models name", partial(in_path, "GET", "/v1/models/", ""))
+    for name in ("source_lang", "target_lang", "terms", "tm_list", "domains"):
+        variants[f"translation_options.{name}"] = {"translation_options": pair | {name: HERE}}
+    yield from _json(api, "POST", path, example, optional, variants)
+    yield Field(api, "/v1/models name", partial(in_target, "GET", "/v1/models/"))
 
 
 def _google() -> Iterator[Field]:
     api, path = "google", "/language/translate/v2"
-    names: tuple[str, ...] = ("q", "source", "target", "format", "model")
-    fields = {name: GOOGLE | {name: HERE} for name in names} | {
-        "q in a list": GOOGLE | {"q": [HERE]},
-        "q as text": GOOGLE | {"q": HERE, "format": "text"},
-        "q detected": {"q": HERE, "target": "de"},
-        "key": GOOGLE | {HERE: 1},
+    example = {"q": "Hello", "source": "en", "target": "de"}
+    variants: Variants = {
+        "q in a list": {"q": [HERE]},
+        "q as text": {"q": HERE, "format": "text"},
+        "q detected": {"q": HERE, "source": None},
     }
-    yield from _json_fields(api, "POST", path, fields)
-    yield from _json_fields(api, "POST", f"{path}/detect", {"q": {"q": HERE}, "q in a list": {"q": [HERE]}})
-    for name in names:
-        yield Field(api, f"{path} form {name}", partial(in_form, "POST", path, GOOGLE, name))
-        yield Field(api, f"{path} query {name}", partial(in_query, "GET", path, GOOGLE, name, b""))
-    yield Field(api, f"{path} form", partial(as_body, "POST", path, b"application/x-www-form-urlencoded"))
-    yield Field(api, f"{path} query", partial(as_query, "GET", path, urlencode(GOOGLE), b""))
-    yield Field(
-        api,
-        f"{path}/languages target",
-        partial(in_query, "GET", f"{path}/languages", {}, "target", b""),
-    )
+    yield from _json(api, "POST", path, example, "format model", variants)
+    yield from _form(api, path, example, "format model")
+    yield from _query(api, "GET", path, example, "format model")
+    yield from _json(api, "POST", f"{path}/detect", {"q": "Hello"}, variants={"q in a list": {"q": [HERE]}})
+    yield from _query(api, "GET", f"{path}/languages", {"target": "de"})
 
 
 def _browser_extensions() -> Iterator[Field]:
-    api = "browser-extensions"
-    text: Body = {"text": "a", "source_lang": "en", "target_lang": "de"}
-    fields: Body = {name: text | {name: HERE} for name in (*text, "tag_handling")} | {
-        "text in html": text | {"text": HERE, "tag_handling": "html"},
-        "text detected": {"text": HERE, "target_lang": "de"},
-        "key": text | {HERE: 1},
+    api, pair = "browser-extensions", {"source_lang": "en", "target_lang": "de"}
+    variants: Variants = {
+        "text in html": {"text": HERE, "tag_handling": "html"},
+        "text detected": {"text": HERE, "source_lang": None},
     }
-    yield from _json_fields(api, "POST", "/deeplx", fields)
-    texts: Body = {"source_lang": "en", "target_lang": "de", "text_list": ["a"]}
-    fields = {name: texts | {name: HERE} for name in texts} | {
-        "text_list[0]": texts | {"text_list": [HERE]},
-        "text_list[0] with markup": texts | {"text_list": [HERE, "<b0>a</b0>"]},
-        "key": texts | {HERE: 1},
-    }
-    yield from _json_fields(api, "POST", "/imme", fields)
+    yield from _json(api, "POST", "/deeplx", {"text": "a", **pair}, "tag_handling", variants)
+    markup = {"text_list[0] with markup": {"text_list": [HERE, "<b0>a</b0>"]}}
+    yield from _json(api, "POST", "/imme", {**pair, "text_list": ["a"]}, variants=markup)
 
 
 def _azure() -> Iterator[Field]:
-    api = "azure"
-    v3, v2026 = f"/translate?{urlencode(AZURE_3)}", "/translate?api-version=2026-06-06"
-    html = f"{v3}&textType=html"
-    items: Body = {"Text": [{"Text": HERE}], "body list": HERE, "key": [{HERE: "a"}]}
-    yield from _json_fields(api, "POST", v3, items)
-    yield from _json_fields(api, "POST", html, {"Text": [{"Text": HERE}]})
+    api, version = "azure", {"api-version": "3.0"}
+    query, texts = version | {"from": "en", "to": "de"}, [{"Text": "Hello"}]
+    path = f"/translate?{urlencode(query)}"
+    yield from _json(api, "POST", path, texts)
+    yield from _json(api, "POST", f"{path}&textType=html", texts)
+    yield from _json(api, "POST", "/detect?api-version=3.0", texts)
     target = {"language": "de"}
-    names: tuple[str, ...] = (
-        "language",
-        "script",
-        "tone",
-        "gender",
-        "profanityAction",
-        "profanityMarker",
-        "deploymentName",
-    )
-    fields: Body = {
-        f"targets[0].{name}": {"inputs": [AZURE_ITEM | {"targets": [target | {name: HERE}]}]}
-        for name in names
+    item: Body = {"text": "Hello", "language": "en", "targets": [target]}
+    variants: Variants = {
+        f"inputs[0].{name}": {"inputs": [item | {name: HERE}]} for name in ("script", "textType")
     }
-    fields |= {
-        name: {"inputs": [AZURE_ITEM | {name: HERE}]}
-        for name in ("text", "language", "script", "textType", "targets")
-    }
-    fields |= {"inputs": {"inputs": HERE}, "key": {HERE: 1}}
-    yield from _json_fields(api, "POST", v2026, fields)
-    body = json.dumps([{"Text": "Hello"}]).encode()
-    for name in (
-        "api-version",
-        "from",
-        "to",
-        "textType",
-        "fromScript",
-        "toScript",
-        "profanityAction",
-        "category",
-    ):
-        made = partial(in_query, "POST", "/translate", AZURE_3, name, body)
-        yield Field(api, f"/translate query {name}", made)
-    yield Field(api, "/translate query", partial(as_query, "POST", "/translate", urlencode(AZURE_3), body))
-    texts: Body = {"Text": [{"Text": HERE}], "body list": HERE}
-    yield from _json_fields(api, "POST", "/detect?api-version=3.0", texts)
-    listed = Request("GET", b"/languages?api-version=3.0")
-    yield Field(api, "/languages accept-language", partial(in_header, listed, b"accept-language"))
-    yield Field(api, "/languages x-requestid", partial(in_header, listed, b"x-requestid"))
-    yield Field(api, "/languages x-clienttraceid", partial(in_header, listed, b"x-clienttraceid"))
-    yield Field(api, "/languages if-none-match", partial(in_header, listed, b"if-none-match"))
-    scoped = partial(in_query, "GET", "/languages", {"api-version": "3.0"}, "scope", b"")
-    yield Field(api, "/languages scope", scoped)
+    for name in ("script", "tone", "gender", "profanityAction", "profanityMarker", "deploymentName"):
+        changed = item | {"targets": [target | {name: HERE}]}
+        variants[f"inputs[0].targets[0].{name}"] = {"inputs": [changed]}
+    newest = "/translate?api-version=2026-06-06"
+    yield from _json(api, "POST", newest, {"inputs": [item]}, variants=variants)
+    optional = "textType fromScript toScript profanityAction category"
+    yield from _query(api, "POST", "/translate", query, optional, json.dumps(texts).encode())
+    yield from _query(api, "GET", "/languages", version, "scope")
+    listed = Request("GET", "/languages?api-version=3.0")
+    for header in ("accept-language", "x-requestid", "x-clienttraceid", "if-none-match"):
+        yield Field(api, f"/languages {header}", partial(in_header, listed, header.encode()))
 
 
 HEADERS = (
@@ -375,33 +323,35 @@ HEADERS = (
 
 def _http() -> Iterator[Field]:
     """What all APIs have in common: headers and paths."""
-    body = json.dumps(NATIVE).encode()
-    request = Request("POST", b"/translate", ((b"content-type", b"application/json"),), body)
+    body = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
+    request = Request("POST", "/translate", ((b"content-type", JSON),), body)
     for name in HEADERS:
         yield Field("http", f"header {name}", partial(in_header, request, name.encode()))
-    upload = in_upload("/translate_file", {"source": "en"}, "target", Value("", "de"))
+    file = [part(b"file", b"Hello", b"a.txt")]
+    pair = {"source": "en", "target": "de"}
+    upload = in_parts("/translate_file", pair, lambda _: file, Value("", ""))
     for name in ("x-forwarded-host", "x-forwarded-prefix", "x-dragoman-replica"):
-        made = partial(in_header, upload, name.encode())
-        yield Field("http", f"upload header {name}", made)
-    yield Field("http", "path", partial(in_path, "GET", "/", ""))
-    yield Field("http", "path of a version", partial(in_path, "POST", "/v2/", ""))
-    yield Field("http", "path of a deployment", partial(in_path, "POST", "/d/default/", "/translate"))
+        yield Field("http", f"upload header {name}", partial(in_header, upload, name.encode()))
+    yield Field("http", "path", partial(in_target, "GET", "/"))
+    yield Field("http", "path of a version", partial(in_target, "POST", "/v2/"))
+    path = partial(in_target, "POST", "/d/default/", after="/translate")
+    yield Field("http", "path of a deployment", path)
 
 
 FIELDS: tuple[Field, ...] = tuple(
     field
-    for made in (_native, _libretranslate, _deepl, _openai, _google, _azure, _browser_extensions, _http)
-    for field in made()
+    for fields in (_native, _libretranslate, _deepl, _openai, _google, _azure, _browser_extensions, _http)
+    for field in fields()
 )
 """Every field of every API."""
 
 
-def draws(chance: random.Random, most_chars: int) -> Iterator[tuple[Field, Value]]:
+def draws(chance: random.Random, max_chars: int) -> Iterator[tuple[Field, Value]]:
     """Fields and values without end: every API as often as the others, sizes evenly by their order of magnitude.
 
     Args:
         chance: Decides; the same one gives the same draws.
-        most_chars: Largest size of a value.
+        max_chars: Maximum size of a value.
     """
     by_api: dict[str, list[Field]] = {}
     for field in FIELDS:
@@ -409,4 +359,4 @@ def draws(chance: random.Random, most_chars: int) -> Iterator[tuple[Field, Value
     apis, kinds = list(by_api), list(KINDS)
     while True:
         field = chance.choice(by_api[chance.choice(apis)])
-        yield field, KINDS[chance.choice(kinds)](round(most_chars ** chance.random()))
+        yield field, KINDS[chance.choice(kinds)](round(max_chars ** chance.random()))

@@ -88,7 +88,7 @@ async def cost_of(stalls: Stalls, port: int, data: bytes) -> tuple[float, bytes]
     return stalls.longest_s, answer
 
 
-async def complaint(stalls: Stalls, port: int, made: Callable[[int], bytes], size: int = SIZE) -> str:
+async def problem(stalls: Stalls, port: int, made: Callable[[int], bytes], size: int = SIZE) -> str:
     """What is wrong with the cost of a request of some size; empty where nothing is."""
     cost_s, _ = await cost_of(stalls, port, made(size))
     if cost_s < NOTED_S:
@@ -126,7 +126,7 @@ async def test_no_value_of_any_field_stalls_the_loop(
         def made(size: int, field: Field = field, kind: str = kind) -> bytes:
             return wired(field, kind, size, KEY if keys == "sent" else None)
 
-        if found := await complaint(stalls, router.port, made):
+        if found := await problem(stalls, router.port, made):
             wrong[f"{field.api} {field.name}: {kind}"] = found
         one.received.clear()
     assert not wrong, wrong
@@ -152,7 +152,7 @@ async def test_the_name_of_a_language_costs_no_more_than_its_length(
         )
 
     router.serve("a")
-    assert await complaint(stalls, router.port, made, 32 * 1024) == ""
+    assert await problem(stalls, router.port, made, 32 * 1024) == ""
 
 
 PACKED = {
