@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
 
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
-from dragoman_protocols.errors import InvalidFieldError, RequestError, closes, headers_of
+from dragoman_protocols.errors import InvalidFieldError, RequestError, causes, closes, headers_of
 from dragoman_protocols.forms import FORM_TYPE, MAX_FIELDS, MAX_QUERY_FIELDS, FieldValues, fields_of
 from dragoman_protocols.multipart import MULTIPART, Upload, read_form
 from dragoman_protocols.offer import Offer
@@ -357,10 +357,8 @@ class Api(ABC):
 
     name: ClassVar[str]
     """A label of metrics."""
-    error_type: ClassVar[type]
-    """Type of the errors' bodies."""
-    statuses: ClassVar[Mapping[int, str]]
-    """What each status of an error means."""
+    error_type: ClassVar[type | None] = None
+    """Type of the errors' bodies, for the OpenAPI document; None: the API's publisher documents them."""
     key_headers: ClassVar[tuple[bytes, ...]] = ()
     """Headers in which its clients send the API key, beside `Authorization`."""
     key_parameters: ClassVar[tuple[str, ...]] = ()
@@ -378,6 +376,14 @@ class Api(ABC):
     @abstractmethod
     def error(self, error: RequestError, request: Request) -> Answer:
         """An error in the API's status and shape."""
+
+    def causes(self) -> dict[int, str]:
+        """The codes of errors that each status stands for."""
+        found: dict[int, set[str]] = {}
+        for cause in causes():
+            status = self.error(cause(""), Request("POST", "/", b"", [])).status
+            found.setdefault(status, set()).add(cause.code)
+        return {status: ", ".join(sorted(found[status])) for status in sorted(found)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -80,18 +80,6 @@ class DeepLXRequest(Struct):
     tag_handling: Literal["", "html", "xml"] = ""
 
 
-class DeepLXResponse(Struct):
-    """Its answer."""
-
-    code: Literal[200]
-    id: Annotated[int, Meta(description="Unix milliseconds")]
-    data: Annotated[str, Meta(description="the translation")]
-    alternatives: list[str]
-    source_lang: Annotated[str, Meta(description="DeepL code, as given or as detected")]
-    target_lang: Annotated[str, Meta(description="as in the request")]
-    method: Literal["Free"]
-
-
 class ImmersiveRequest(Struct):
     """The body of `POST /imme`."""
 
@@ -100,26 +88,6 @@ class ImmersiveRequest(Struct):
     ]
     target_lang: Annotated[str, Meta(description="code of the translations")]
     text_list: Annotated[list[str], Meta(description="texts, each translated by itself")]
-
-
-class ImmersiveTranslation(Struct):
-    """One text's translation."""
-
-    detected_source_lang: Annotated[str, Meta(description="as given or as detected")]
-    text: str
-
-
-class ImmersiveResponse(Struct):
-    """Its answer."""
-
-    translations: list[ImmersiveTranslation]
-
-
-class ExtensionError(Struct):
-    """Every answer that is no success."""
-
-    code: Annotated[int, Meta(description="the status")]
-    message: str
 
 
 _DEEPLX = msgspec.json.Decoder(DeepLXRequest)
@@ -134,18 +102,6 @@ class BrowserExtensions(Api):
     """Both."""
 
     name = "browser-extensions"
-    error_type = ExtensionError
-    statuses: ClassVar = {
-        400: "a field, a language or the pair is wrong",
-        401: "an API key is required, or it is unknown",
-        404: "nothing to translate; no such deployment",
-        413: "the body is too large",
-        429: "overloaded, or the key's rate or quota is used up; Retry-After where sending it again helps",
-        500: "the model did not translate",
-        502: "the replicas failed",
-        503: "loading or draining; with Retry-After",
-        504: "not finished in time",
-    }
     key_parameters = ("token",)
     cors = True
 
@@ -260,7 +216,7 @@ ENDPOINTS = (
             _POST,
             peek=peek_deeplx,
             read=read_deeplx,
-            operation=Operation("Translate a text.", DeepLXResponse, {JSON_TYPE: DeepLXRequest}),
+            operation=Operation("Translate a text.", {JSON_TYPE: DeepLXRequest}),
         )
         # Some clients add `/translate` to the address that they are given.
         for path in ("/deeplx", "/deeplx/translate")
@@ -272,6 +228,6 @@ ENDPOINTS = (
         _POST,
         peek=peek_immersive,
         read=read_immersive,
-        operation=Operation("Translate texts.", ImmersiveResponse, {JSON_TYPE: ImmersiveRequest}),
+        operation=Operation("Translate texts.", {JSON_TYPE: ImmersiveRequest}),
     ),
 )

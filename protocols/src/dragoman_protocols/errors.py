@@ -311,6 +311,13 @@ class EngineDeadError(EngineError):
     code = "engine_dead"
 
 
+def causes() -> tuple[type[RequestError], ...]:
+    """All classes of this module."""
+    return tuple(
+        each for each in globals().values() if isinstance(each, type) and issubclass(each, RequestError)
+    )
+
+
 class ErrorTable(Generic[Row]):
     """What an API answers for each class of errors: the row of the class, or of the nearest class above it.
 

@@ -156,24 +156,11 @@ _TRANSLATION = msgspec.json.Decoder(TranslateRequest)
 _PEEK = msgspec.json.Decoder(derived_peek(TranslateRequest, "text", "source_lang", "target_lang"))
 
 
-def _codes_by_status() -> dict[int, str]:
-    """For each status of an error, the codes that come with it."""
-
-    def below(root: type[RequestError]) -> list[type[RequestError]]:
-        return [root, *(each for child in root.__subclasses__() for each in below(child))]
-
-    codes: dict[int, set[str]] = {}
-    for cause in below(RequestError):
-        codes.setdefault(ERRORS.of(cause), set()).add(cause.code)
-    return {status: ", ".join(sorted(codes[status])) for status in sorted(codes)}
-
-
 class Native(Api):
     """The API."""
 
     name = "native"
     error_type = ErrorResponse
-    statuses = _codes_by_status()
     key_headers = (b"x-api-key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
@@ -361,8 +348,8 @@ ENDPOINTS = (
         operation=Operation(
             "Translate one text or several; `stream` gives `delta` events with `{index, text}`, then a `result` "
             "event with what the JSON answer would have been, or an `error` event.",
-            TranslateResponse,
             {JSON_TYPE: TranslateRequest},
+            answer=TranslateResponse,
             streams=True,
         ),
     ),

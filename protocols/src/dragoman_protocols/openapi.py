@@ -1,5 +1,8 @@
 """The OpenAPI document, from the endpoints' operations.
 
+It describes the requests of all APIs, and the answers of Dragoman's own: those of the others are documented by their
+publishers, and held by the tests with their clients.
+
 OpenAPI has one operation for a path and a method: those of all APIs that share one are put together, each parameter
 optional, each body and answer one of several.
 """
@@ -32,25 +35,21 @@ class Operation:
 
     Args:
         summary: One sentence.
-        answer: Type of the answer's body; None: no JSON.
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a GET without a body.
         query_beside_body: Whether a request with a body has the query too.
         body_required: Whether there has to be a body.
+        answer: Type of the answer's body; None: it is not described, or is no JSON.
         streams: Whether the answer can be a stream of events.
-        status: Of the answer.
-        errors: Statuses of errors; None: all that the API has.
     """
 
     summary: str
-    answer: Any
     bodies: Mapping[str, Any] = field(default_factory=dict)
     query: type | None = None
     query_beside_body: bool = False
     body_required: bool = True
+    answer: Any = None
     streams: bool = False
-    status: int = 200
-    errors: frozenset[int] | None = None
 
 
 def json_or_form(shape: Any) -> Mapping[str, Any]:
@@ -77,14 +76,10 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
         "description": operation.summary,
         "operationId": f"{endpoint.api.name}{endpoint.path}_{method}".replace("/", "_").lower(),
         "responses": {
-            str(operation.status): {
-                "description": "OK",
-                "content": _content(operation.answer) | _events(operation),
-            },
+            "2XX": {"description": "OK", "content": _content(operation.answer) | _events(operation)},
             **{
-                str(status): {"description": said, "content": _content(endpoint.api.error_type)}
-                for status, said in endpoint.api.statuses.items()
-                if operation.errors is None or status in operation.errors
+                str(status): {"description": causes, "content": _content(endpoint.api.error_type)}
+                for status, causes in endpoint.api.causes().items()
             },
         },
     }

@@ -50,26 +50,11 @@ ERRORS: ErrorTable[int] = ErrorTable(
 Source: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/status-response-codes
 """
 
-DESCRIPTIONS = {
-    400: "400000 a field, 400019 a language, 400021 api-version, 400023 the pair, 400035 from, 400036 to, "
-    "400050 a text too long, 400071 textType, 400072 too many texts, 400074 no JSON, 400077 too many characters",
-    401: "401000 an API key is required, or it is unknown",
-    403: "403001 the key's quota is used up",
-    404: "404001 no such deployment",
-    429: "429000 the key's rate is exceeded",
-    500: "500000 the model did not translate",
-    502: "502000 the replicas failed",
-    503: "503000 loading, draining or overloaded; with Retry-After",
-    504: "504000 not finished in time",
-}
-
 
 class Azure(Api):
     """The API."""
 
     name = "azure"
-    error_type = types.AzureErrorResponse
-    statuses = DESCRIPTIONS
     key_headers = (KEY_HEADER,)
     key_parameters = ("subscription-key",)
 
@@ -99,7 +84,6 @@ ENDPOINTS = (
         read=read,
         operation=Operation(
             "Translate texts into several languages.",
-            list[types.TranslatedItem] | types.TranslatedItems,
             {JSON_TYPE: types.Items | types.Inputs},
             types.TranslateQuery,
             query_beside_body=True,
@@ -113,7 +97,6 @@ ENDPOINTS = (
         read=read_detection,
         operation=Operation(
             "Detect the languages of texts.",
-            list[types.DetectedItem],
             {JSON_TYPE: types.Items},
             types.VersionQuery,
             query_beside_body=True,
@@ -125,10 +108,6 @@ ENDPOINTS = (
         "/languages",
         frozenset({"GET"}),
         respond=respond_languages,
-        operation=Operation(
-            "List the languages.",
-            types.LanguagesAnswer,
-            query=types.LanguagesQuery,
-        ),
+        operation=Operation("List the languages.", query=types.LanguagesQuery),
     ),
 )

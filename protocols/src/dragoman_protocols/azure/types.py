@@ -1,4 +1,4 @@
-"""What Azure's API reads and answers, in versions 3.0 and 2026-06-06.
+"""What Azure's API reads, in versions 3.0 and 2026-06-06.
 
 Sources: https://learn.microsoft.com/azure/ai-services/translator/text-translation/reference/v3/translate and
 the client azure-ai-translation-text, 1.0.1 and 2.0.0.
@@ -7,7 +7,7 @@ the client azure-ai-translation-text, 1.0.1 and 2.0.0.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -122,74 +122,3 @@ class Inputs(Struct):
     """The body of version 2026-06-06."""
 
     inputs: Annotated[list[Input], Meta(min_length=1)]
-
-
-class DetectedLanguage(Struct):
-    """What a source language was taken for."""
-
-    language: str
-    score: Annotated[float, Meta(ge=0, le=1)]
-
-
-class TranslatedText(Struct):
-    """One translation, with `to` in version 3.0 and `language` in 2026-06-06."""
-
-    text: str
-    to: str | UnsetType = UNSET
-    language: str | UnsetType = UNSET
-    sourceCharacters: int | UnsetType = UNSET
-    instructionTokens: int | UnsetType = UNSET
-    responseTokens: int | UnsetType = UNSET
-
-
-class TranslatedItem(Struct):
-    """One text's translations."""
-
-    translations: list[TranslatedText]
-    detectedLanguage: DetectedLanguage | UnsetType = UNSET
-
-
-class TranslatedItems(Struct):
-    """The answer of version 2026-06-06."""
-
-    value: list[TranslatedItem]
-
-
-class DetectedItem(DetectedLanguage):
-    """One text's language."""
-
-    isTranslationSupported: bool
-    isTransliterationSupported: bool
-
-
-class LanguageItem(Struct):
-    """One language, and in version 2026-06-06 the models that translate it."""
-
-    name: str
-    nativeName: str
-    dir: str
-    models: list[str] | UnsetType = UNSET
-
-
-class LanguagesAnswer(Struct):
-    """The languages, for each requested scope."""
-
-    translation: dict[str, LanguageItem] | UnsetType = UNSET
-    transliteration: dict[str, Any] | UnsetType = UNSET
-    dictionary: dict[str, Any] | UnsetType = UNSET
-    models: list[str] | UnsetType = UNSET
-
-
-class AzureErrorBody(Struct):
-    """What went wrong."""
-
-    code: Annotated[
-        int | str, Meta(description="six digits: a number in version 3.0, a string in 2026-06-06")
-    ]
-    message: str
-
-
-class AzureErrorResponse(Struct):
-    """Every answer that is no success."""
-
-    error: AzureErrorBody

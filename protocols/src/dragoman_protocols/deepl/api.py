@@ -6,7 +6,7 @@ Source: https://github.com/DeepLcom/openapi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from dragoman_protocols.api import Answer, Endpoint, Handler, Kind, Request, Site, json_answer
 from dragoman_protocols.deepl import codes, documents, glossary_handlers, translate, types
@@ -57,17 +57,9 @@ def _information(
     return Endpoint(API, Kind.RESPOND, path, methods, respond=respond, operation=operation)
 
 
-def _document(path: str, handle: Handler, summary: str, answer: Any) -> Endpoint:
-    operation = Operation(summary, answer, json_or_form(types.DocumentKeyShape))
-    return Endpoint(
-        API,
-        Kind.DOCUMENT,
-        path,
-        _POST,
-        handle=handle,
-        in_background=True,
-        operation=operation,
-    )
+def _document(path: str, handle: Handler, summary: str) -> Endpoint:
+    operation = Operation(summary, json_or_form(types.DocumentKeyShape))
+    return Endpoint(API, Kind.DOCUMENT, path, _POST, handle=handle, in_background=True, operation=operation)
 
 
 ENDPOINTS = (
@@ -79,29 +71,25 @@ ENDPOINTS = (
         peek=translate.peek,
         read=translate.read,
         max_body_bytes=MAX_BODY_BYTES,
-        operation=Operation("Translate texts.", types.DeepLTranslations, json_or_form(types.TranslateShape)),
+        operation=Operation("Translate texts.", json_or_form(types.TranslateShape)),
     ),
     _information(
         "/v2/languages",
         _BOTH,
         respond_languages,
-        Operation(
-            "List the source or the target languages.",
-            list[types.DeepLLanguage],
-            query=types.LanguagesShape,
-        ),
+        Operation("List the source or the target languages.", query=types.LanguagesShape),
     ),
     _information(
         "/v2/usage",
         _BOTH,
         respond_usage,
-        Operation("Count the characters that were translated.", types.UsageShape),
+        Operation("Count the characters that were translated."),
     ),
     _information(
         "/v2/glossary-language-pairs",
         _GET,
         respond_glossary_pairs,
-        Operation("List the pairs that glossaries can be created for.", types.GlossaryPairs),
+        Operation("List the pairs that glossaries can be created for."),
     ),
     *glossary_handlers.ENDPOINTS,
     Endpoint(
@@ -112,21 +100,11 @@ ENDPOINTS = (
         peek=documents.peek,
         read=documents.read,
         in_background=True,
-        operation=Operation(
-            "Translate a document.", types.UploadedShape, {MULTIPART.decode(): types.DocumentShape}
-        ),
+        operation=Operation("Translate a document.", {MULTIPART.decode(): types.DocumentShape}),
     ),
+    _document("/v2/document/{document_id}", documents.handle_state, "Describe a document's state."),
     _document(
-        "/v2/document/{document_id}",
-        documents.handle_state,
-        "Describe a document's state.",
-        types.DocumentStateShape,
-    ),
-    _document(
-        "/v2/document/{document_id}/result",
-        documents.handle_result,
-        "Fetch a translated document, once.",
-        None,
+        "/v2/document/{document_id}/result", documents.handle_result, "Fetch a translated document, once."
     ),
     *(
         Endpoint(API, Kind.RESPOND, path, _ANY, respond=refuse, needs_key=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dragoman_protocols import errors
 from dragoman_protocols.api import Answer, Api, Request, error_answer
-from dragoman_protocols.deepl.types import DeepLError
 from dragoman_protocols.errors import CallerError, ErrorTable, InvalidFieldError, NotReadyError, RequestError
 
 
@@ -46,28 +45,11 @@ ERRORS = ErrorTable(
 )
 """Status of each class; DeepL has no 405."""
 
-DESCRIPTIONS = {
-    400: "a field is missing or not supported",
-    403: "an API key is required, or is unknown",
-    404: "there is no such glossary, document, deployment or path",
-    413: "the body, or a text, is too long",
-    414: "the query is too long",
-    415: "glossaries are written as tab-separated text only",
-    429: "overloaded; with Retry-After",
-    456: "a quota is used up",
-    500: "the engine failed",
-    502: "the replicas failed",
-    503: "loading or draining, or a document is not done; with Retry-After",
-    504: "not finished in time",
-}
-
 
 class DeepL(Api):
     """The API."""
 
     name = "deepl"
-    error_type = DeepLError
-    statuses = DESCRIPTIONS
     key_parameters = ("auth_key",)
     key_field = "auth_key"
 

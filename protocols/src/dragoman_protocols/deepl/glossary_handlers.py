@@ -107,9 +107,7 @@ def _endpoint(
     path: str,
     read: Callable[[Fields], Value],
     act: Callable[[GlossaryStore, Request, Value], Awaitable[Answer]],
-    answer: type | None,
     shape: type | None = None,
-    status: int = 200,
 ) -> Endpoint:
     """One row of the table.
 
@@ -118,9 +116,7 @@ def _endpoint(
         path: See `Endpoint`.
         read: Reads the fields, which takes long where they have many entries.
         act: Answers over a store.
-        answer: Type of the answer.
         shape: Type of the body, or of the query where there is none.
-        status: Of the answer.
     """
 
     def handle(request: Request) -> Callable[[GlossaryStore], Awaitable[Answer]]:
@@ -130,48 +126,30 @@ def _endpoint(
     has_body = method in ("POST", "PUT", "PATCH")
     operation = Operation(
         (act.__doc__ or "").partition("\n")[0],
-        answer,
-        {JSON_TYPE: shape} if has_body and shape is not None else {},
+        {JSON_TYPE: shape} if has_body else {},
         None if has_body else shape,
-        status=status,
     )
-    return Endpoint(
-        API,
-        Kind.GLOSSARIES,
-        path,
-        frozenset({method}),
-        handle=handle,
-        operation=operation,
-    )
+    return Endpoint(API, Kind.GLOSSARIES, path, frozenset({method}), handle=handle, operation=operation)
 
 
 def _endpoints() -> Iterator[Endpoint]:
-    v2, v3 = types.GlossaryOutlineShape, types.MultilingualOutlineShape
     all_of_v2, one_of_v2 = "/v2/glossaries", "/v2/glossaries/{glossary_id}"
     all_of_v3, one_of_v3 = "/v3/glossaries", "/v3/glossaries/{glossary_id}"
     dictionaries = f"{one_of_v3}/dictionaries"
-    new_v2, new_v3 = glossaries.read_monolingual, glossaries.read_multilingual
     pair, dictionary = glossaries.read_pair, glossaries.read_dictionary
-    yield _endpoint("POST", all_of_v2, new_v2, create_v2, v2, types.GlossaryShape, 201)
-    yield _endpoint("GET", all_of_v2, _nothing, list_v2, types.GlossaryOutlinesShape)
-    yield _endpoint("GET", one_of_v2, _nothing, describe_v2, v2)
-    yield _endpoint("GET", f"{one_of_v2}/entries", _nothing, entries_v2, None)
-    yield _endpoint("DELETE", one_of_v2, _nothing, delete, None, status=204)
-    yield _endpoint("POST", all_of_v3, new_v3, create_v3, v3, types.MultilingualShape, 201)
-    yield _endpoint("GET", all_of_v3, _nothing, list_v3, types.MultilingualOutlinesShape)
-    yield _endpoint("GET", one_of_v3, _nothing, describe_v3, v3)
-    yield _endpoint("PATCH", one_of_v3, glossaries.read_change, change_v3, v3, types.ChangeShape)
-    yield _endpoint("DELETE", one_of_v3, _nothing, delete, None, status=204)
-    yield _endpoint("GET", f"{one_of_v3}/entries", pair, entries_v3, types.DictionariesShape, types.PairShape)
-    yield _endpoint(
-        "PUT",
-        dictionaries,
-        dictionary,
-        replace_dictionary,
-        types.DictionaryOutlineShape,
-        types.DictionaryShape,
-    )
-    yield _endpoint("DELETE", dictionaries, pair, delete_dictionary, None, types.PairShape, 204)
+    yield _endpoint("POST", all_of_v2, glossaries.read_monolingual, create_v2, types.GlossaryShape)
+    yield _endpoint("GET", all_of_v2, _nothing, list_v2)
+    yield _endpoint("GET", one_of_v2, _nothing, describe_v2)
+    yield _endpoint("GET", f"{one_of_v2}/entries", _nothing, entries_v2)
+    yield _endpoint("DELETE", one_of_v2, _nothing, delete)
+    yield _endpoint("POST", all_of_v3, glossaries.read_multilingual, create_v3, types.MultilingualShape)
+    yield _endpoint("GET", all_of_v3, _nothing, list_v3)
+    yield _endpoint("GET", one_of_v3, _nothing, describe_v3)
+    yield _endpoint("PATCH", one_of_v3, glossaries.read_change, change_v3, types.ChangeShape)
+    yield _endpoint("DELETE", one_of_v3, _nothing, delete)
+    yield _endpoint("GET", f"{one_of_v3}/entries", pair, entries_v3, types.PairShape)
+    yield _endpoint("PUT", dictionaries, dictionary, replace_dictionary, types.DictionaryShape)
+    yield _endpoint("DELETE", dictionaries, pair, delete_dictionary, types.PairShape)
 
 
 ENDPOINTS = tuple(_endpoints())

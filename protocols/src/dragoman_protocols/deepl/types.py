@@ -1,4 +1,4 @@
-"""Bodies, queries and answers of DeepL's API, for the OpenAPI document; requests are read with `Fields`."""
+"""Bodies and queries of DeepL's API, for the OpenAPI document; requests are read with `Fields`."""
 
 from __future__ import annotations
 
@@ -44,56 +44,12 @@ class TranslateShape(Struct):
     ] = None
 
 
-class DeepLTranslation(Struct):
-    """One text's translation."""
-
-    detected_source_language: str
-    text: str
-    billed_characters: int
-    model_type_used: Annotated[str, Meta(description="where model_type was given")] = ""
-    tag_handling_version: Annotated[str, Meta(description="where tag_handling was given")] = ""
-
-
-class DeepLTranslations(Struct):
-    """The answer of a translation."""
-
-    translations: list[DeepLTranslation]
-
-
 class LanguagesShape(Struct):
     """The query of `/v2/languages`."""
 
     type: Annotated[
         Literal["source", "target"] | None, Meta(description="which languages are listed; default: source")
     ] = None
-
-
-class DeepLLanguage(Struct):
-    """One language."""
-
-    language: str
-    name: str
-    supports_formality: Annotated[bool, Meta(description="of targets")] = False
-
-
-class UsageShape(Struct):
-    """The answer of `/v2/usage`."""
-
-    character_count: int
-    character_limit: int
-
-
-class GlossaryPair(Struct):
-    """A pair that glossaries can be created for."""
-
-    source_lang: str
-    target_lang: str
-
-
-class GlossaryPairs(Struct):
-    """The answer of `/v2/glossary-language-pairs`."""
-
-    supported_languages: list[GlossaryPair]
 
 
 class PairShape(Struct):
@@ -110,12 +66,6 @@ class DictionaryShape(Struct):
     target_lang: str
     entries: Annotated[str, Meta(description="one entry a line, source and target")]
     entries_format: Literal["tsv", "csv"]
-
-
-class DictionariesShape(Struct):
-    """The answer with a dictionary's entries."""
-
-    dictionaries: list[DictionaryShape]
 
 
 class GlossaryShape(DictionaryShape):
@@ -138,44 +88,6 @@ class ChangeShape(Struct):
     dictionaries: Annotated[list[DictionaryShape], Meta(max_length=1)] | None = None
 
 
-class DictionaryOutlineShape(Struct):
-    """A dictionary without its entries."""
-
-    source_lang: str
-    target_lang: str
-    entry_count: int
-
-
-class GlossaryOutlineShape(DictionaryOutlineShape):
-    """A glossary of v2."""
-
-    glossary_id: str
-    name: str
-    ready: bool
-    creation_time: str
-
-
-class GlossaryOutlinesShape(Struct):
-    """All glossaries of v2."""
-
-    glossaries: list[GlossaryOutlineShape]
-
-
-class MultilingualOutlineShape(Struct):
-    """A glossary of v3."""
-
-    glossary_id: str
-    name: str
-    dictionaries: list[DictionaryOutlineShape]
-    creation_time: str
-
-
-class MultilingualOutlinesShape(Struct):
-    """All glossaries of v3."""
-
-    glossaries: list[MultilingualOutlineShape]
-
-
 class DocumentShape(Struct):
     """The form of `POST /v2/document`; options of `/v2/translate` are fields of it too."""
 
@@ -192,31 +104,7 @@ class DocumentShape(Struct):
     glossary_id: str | None = None
 
 
-class UploadedShape(Struct):
-    """The answer of an upload."""
-
-    document_id: str
-    document_key: str
-
-
 class DocumentKeyShape(Struct):
     """The body of `POST /v2/document/{document_id}` and of its result."""
 
     document_key: Annotated[str, Meta(description="from the answer of the upload")]
-
-
-class DocumentStateShape(Struct):
-    """The state of a document."""
-
-    document_id: str
-    status: Literal["translating", "done", "error"]
-    billed_characters: Annotated[int, Meta(description="once it is done")] = 0
-    message: Annotated[str, Meta(description="of an error")] = ""
-    error_message: Annotated[str, Meta(description="of an error")] = ""
-
-
-class DeepLError(Struct):
-    """Every answer that is no success."""
-
-    message: str
-    detail: str | None = None

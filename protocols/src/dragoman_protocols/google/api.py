@@ -66,19 +66,6 @@ ERRORS: ErrorTable[tuple[int, str, str]] = ErrorTable(
 )
 """Status, Google's name for it, and a reason."""
 
-DESCRIPTIONS = {
-    400: "a field, a language or the pair is wrong; nothing to translate; too much of it",
-    401: "an API key is required",
-    403: "the API key is unknown",
-    404: "no such deployment",
-    413: "the body is too large",
-    429: "the key's quota is used up, or its rate exceeded",
-    500: "the model did not translate",
-    502: "the replicas failed",
-    503: "loading, draining or overloaded; with Retry-After",
-    504: "not finished in time",
-}
-
 CODES = Codes(
     {"zh": "zh-Hans", "zh-cn": "zh-Hans", "zh-tw": "zh-Hant", "iw": "he", "jw": "jv", "no": "nb"},
     {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "he": "iw", "nb": "no", "fil": "tl"},
@@ -97,8 +84,6 @@ class Google(Api):
     """The API."""
 
     name = "google"
-    error_type = types.GoogleErrorResponse
-    statuses = DESCRIPTIONS
     key_headers = (b"x-goog-api-key",)
     key_parameters = ("key",)
 
@@ -216,7 +201,6 @@ ENDPOINTS = (
         read=read,
         operation=Operation(
             "Translate up to 128 texts.",
-            types.TranslationAnswer,
             json_or_form(Translation),
             Translation,
             body_required=False,
@@ -230,7 +214,6 @@ ENDPOINTS = (
         read=read_detection,
         operation=Operation(
             "Detect the languages of up to 128 texts.",
-            types.DetectionAnswer,
             json_or_form(types.Detection),
             types.Detection,
             body_required=False,
@@ -244,7 +227,6 @@ ENDPOINTS = (
         respond=respond_languages,
         operation=Operation(
             "List the languages, with their names in the language of `target`.",
-            types.LanguagesAnswer,
             json_or_form(types.LanguagesQuery),
             types.LanguagesQuery,
             body_required=False,

@@ -56,16 +56,6 @@ ERRORS = ErrorTable(
 )
 """Statuses. LibreTranslate has no 503: here it says that another replica, or this one later, can answer."""
 
-DESCRIPTIONS = {
-    400: "the request is wrong, too long, or of a pair that is not served",
-    403: "an API key is required, or it is unknown, or its quota is used up",
-    404: "no such deployment",
-    429: "overloaded, or the key's rate exceeded; with Retry-After",
-    500: "the model did not translate, or not in time",
-    502: "the replicas failed",
-    503: "loading or draining; with Retry-After",
-}
-
 FORMATS = {"": Format.PLAIN, "text": Format.PLAIN, "html": Format.HTML}
 
 MAX_ALTERNATIVES = 9
@@ -88,8 +78,6 @@ class LibreTranslate(Api):
     """The API."""
 
     name = "libretranslate"
-    error_type = types.LibreTranslateError
-    statuses = DESCRIPTIONS
     key_parameters = ("api_key",)
     key_field = "api_key"
     cors = True
@@ -270,7 +258,6 @@ ENDPOINTS = (
         read=read,
         operation=Operation(
             "Translate one text or several of the field `q`.",
-            types.LibreTranslateResponse,
             json_or_form(types.LibreTranslateRequest),
             body_required=False,
         ),
@@ -283,7 +270,6 @@ ENDPOINTS = (
         read=read_detection,
         operation=Operation(
             "Detect the language of a text.",
-            list[types.Detected],
             json_or_form(types.DetectRequest),
             body_required=False,
         ),
@@ -295,7 +281,7 @@ ENDPOINTS = (
         # argostranslate sends POST.
         _GET | _POST,
         respond=respond_languages,
-        operation=Operation("List the languages with their targets.", list[types.ListedLanguage]),
+        operation=Operation("List the languages with their targets."),
     ),
     Endpoint(
         API,
@@ -303,7 +289,7 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
-        operation=Operation("Limits, and whether a key is required.", types.Settings),
+        operation=Operation("Limits, and whether a key is required."),
     ),
     Endpoint(
         API,
@@ -312,7 +298,7 @@ ENDPOINTS = (
         _GET,
         respond=respond_health,
         needs_key=False,
-        operation=Operation("Whether requests are taken.", types.Health),
+        operation=Operation("Whether requests are taken."),
     ),
     Endpoint(
         API,
@@ -321,7 +307,7 @@ ENDPOINTS = (
         _POST,
         respond=respond_suggestion,
         needs_key=False,
-        operation=Operation("Refused: suggestions are disabled.", None),
+        operation=Operation("Refused: suggestions are disabled."),
     ),
     Endpoint(
         API,
@@ -332,7 +318,6 @@ ENDPOINTS = (
         read=read_file,
         operation=Operation(
             "Translate a file; the answer has the URL of the translation.",
-            types.TranslatedFile,
             {MULTIPART.decode(): types.FileForm},
             body_required=False,
         ),
@@ -345,6 +330,6 @@ ENDPOINTS = (
         handle=handle_download,
         # The key is a secret itself.
         needs_key=False,
-        operation=Operation("Fetch a translated file, while it is kept.", None),
+        operation=Operation("Fetch a translated file, while it is kept."),
     ),
 )

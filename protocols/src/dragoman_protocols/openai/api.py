@@ -32,25 +32,12 @@ from dragoman_protocols.errors import EmptyTextError, InvalidFieldError, ModelNo
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import AUTO, Codes
 from dragoman_protocols.offer import Offer
-from dragoman_protocols.openai import types
 from dragoman_protocols.openai.completion import ERRORS, Completion, TranslationChunks, end_of, error_body
 from dragoman_protocols.openai.types import MAX_STOPS, ChatRequest, Role, TermPair, TranslationOptions
 from dragoman_protocols.openapi import Operation
 from dragoman_protocols.translation import TranslationRequest
 
 MAX_LISTED = 12
-
-DESCRIPTIONS = {
-    400: "a field or a language is wrong, or the texts are too long (context_length_exceeded)",
-    401: "an API key is required, or the one sent is unknown",
-    404: "model_not_found",
-    413: "body_too_large",
-    429: "the key's quota is used up, or its rate exceeded",
-    500: "the model did not answer",
-    502: "the replicas failed",
-    503: "loading, draining or overloaded; with Retry-After",
-    504: "not finished in time",
-}
 
 USER = Role.USER.value
 """Compared for each message; an Enum's member takes longer to look up."""
@@ -76,8 +63,6 @@ class OpenAI(Api):
     """The API."""
 
     name = "openai"
-    error_type = types.OpenAIErrorResponse
-    statuses = DESCRIPTIONS
     key_headers = (b"api-key",)
 
     def error(self, error: RequestError, _: Request) -> Answer:
@@ -232,12 +217,7 @@ ENDPOINTS = (
         frozenset({"POST"}),
         peek=peek,
         read=read,
-        operation=Operation(
-            "Translate the last message, or chat.",
-            types.ChatAnswer,
-            {JSON_TYPE: ChatRequest},
-            streams=True,
-        ),
+        operation=Operation("Translate the last message, or chat.", {JSON_TYPE: ChatRequest}, streams=True),
     ),
     Endpoint(
         API,
@@ -245,7 +225,7 @@ ENDPOINTS = (
         _MODELS,
         frozenset({"GET"}),
         respond=respond_models,
-        operation=Operation("List the models.", types.Models, errors=frozenset()),
+        operation=Operation("List the models."),
     ),
     Endpoint(
         API,
@@ -253,6 +233,6 @@ ENDPOINTS = (
         f"{_MODELS}/{{name}}",
         frozenset({"GET"}),
         respond=respond_model,
-        operation=Operation("One model by its name.", types.Model, errors=frozenset({404})),
+        operation=Operation("One model by its name."),
     ),
 )

@@ -1,4 +1,4 @@
-"""What OpenAI's chat API reads and answers, as far as it is served here.
+"""What OpenAI's chat API reads, as far as it is served here.
 
 Sources: https://platform.openai.com/docs/api-reference/chat/create, and for `translation_options`
 https://www.alibabacloud.com/help/en/model-studio/machine-translation (Qwen-MT).
@@ -105,70 +105,3 @@ class ChatRequest(Struct):
     def includes_usage(self) -> bool:
         """Whether a stream ends with a count of tokens."""
         return self.stream_options is not None and self.stream_options.include_usage
-
-
-class AnswerMessage(Struct):
-    """The generated message."""
-
-    role: Literal["assistant"]
-    content: str
-    refusal: None = None
-
-
-class Choice(Struct):
-    """The one answer."""
-
-    index: Literal[0]
-    message: AnswerMessage
-    finish_reason: Literal["stop", "length"]
-    logprobs: None = None
-
-
-class TokenUsage(Struct):
-    """Tokens that the model read and generated."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-class ChatAnswer(Struct):
-    """The answer of a request without `stream`."""
-
-    id: str
-    object: Literal["chat.completion"]
-    created: Annotated[int, Meta(description="Unix seconds")]
-    model: str
-    choices: list[Choice]
-    usage: TokenUsage
-
-
-class Model(Struct):
-    """One model."""
-
-    id: str
-    object: Literal["model"]
-    created: Annotated[int, Meta(description="Unix seconds")]
-    owned_by: str
-
-
-class Models(Struct):
-    """All models."""
-
-    object: Literal["list"]
-    data: list[Model]
-
-
-class OpenAIErrorBody(Struct):
-    """What went wrong."""
-
-    message: str
-    type: str
-    param: str | None = None
-    code: str | None = None
-
-
-class OpenAIErrorResponse(Struct):
-    """The body of every error."""
-
-    error: OpenAIErrorBody
