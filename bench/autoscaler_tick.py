@@ -24,8 +24,8 @@ from dragoman_contract.http import ENGINE_PORT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.choice import MetricSources
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
+from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.controller.ticker import Ticker
 
@@ -127,17 +127,11 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
     }
     marked: list[Key] = []
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
-        sources = MetricSources(None, http, PodMetrics(http, TIMEOUT_S), "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
+        prometheus = PrometheusServers(None, http, "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
         routers = Routers(http, marked.append)
-        autoscaler = Autoscaler(
-            pods.get,
-            tuple,
-            sources,
-            routers,
-            marked.append,
-            TICK_S,
-        )
-        ticker = Ticker("autoscaler", autoscaler.evaluations, TICK_S, lambda _: None)
+        autoscaler = Autoscaler(tuple, prometheus, routers, marked.append, TICK_S)
+        metrics = PodMetrics(http, TIMEOUT_S)
+        ticker = Ticker({"autoscaler": autoscaler}, pods.get, metrics, TICK_S, lambda _: None)
         for number in range(deployments):
             autoscaler.view(parse(deployment(number)), {}, None, {f"rs-{number}"})
         cpu_s, wall_s = [], []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -12,11 +12,9 @@ import pytest
 from dragoman_kube.errors import RefusedError, UnavailableError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Key
-from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.sources.choice import PODS, MetricSources
-from dragoman_operator.autoscaling.sources.pods import PodMetrics
+from dragoman_operator.api.scaling import Prometheus
+from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 
-MakeTd = Callable[..., TranslationDeployment]
 NOWHERE = "http://user:secret@127.0.0.1:9"
 
 
@@ -42,34 +40,31 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-def sources(http: aiohttp.ClientSession, secrets: Secrets, own: str = "") -> MetricSources:
-    return MetricSources(secrets, http, PodMetrics(http, 1.0), own, lambda: None, 1.0)  # type: ignore[arg-type]
+def sources(http: aiohttp.ClientSession, secrets: Secrets, own: str = "") -> PrometheusServers:
+    return PrometheusServers(secrets, http, own, lambda: None, 1.0)  # type: ignore[arg-type]
 
 
-def scaled(make_td: MakeTd, **prometheus: Any) -> TranslationDeployment:
-    return make_td(autoscaling={"maxReplicas": 3, "prometheus": prometheus})
+def named(**fields: Any) -> Prometheus:
+    return Prometheus.model_validate(fields)
 
 
-async def test_names_are_for_people(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
+async def test_names_have_no_credentials(http: aiohttp.ClientSession) -> None:
     found = sources(http, Secrets(), "https://x@own:9090/a?b")
-    assert found.named(make_td(autoscaling={"maxReplicas": 3})) == PODS
-    assert found.named(scaled(make_td)) == "https://own:9090/a"
-    assert found.named(scaled(make_td, url=NOWHERE)) == "http://127.0.0.1:9"
-    assert found.named(scaled(make_td, url="http://[")) == "a Prometheus with an invalid URL"
+    assert found.named(named()) == "https://own:9090/a"
+    assert found.named(named(url=NOWHERE)) == "http://127.0.0.1:9"
+    assert found.named(named(url="http://[")) == "a Prometheus with an invalid URL"
 
 
-async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
-    result = await sources(http, Secrets()).read(scaled(make_td), [])
+async def test_nothing_named_and_nothing_of_our_own(http: aiohttp.ClientSession) -> None:
+    result = await sources(http, Secrets()).read("default", named(), [])
     assert result.failure is not None
     assert "--prometheus-url" in result.failure
 
 
 @pytest.mark.parametrize("url", ["http://[", "http://:1", "http://no such host/"], ids=str)
-async def test_addresses_that_are_none_are_failures(
-    http: aiohttp.ClientSession, make_td: MakeTd, url: str
-) -> None:
+async def test_addresses_that_are_none_are_failures(http: aiohttp.ClientSession, url: str) -> None:
     found = sources(http, Secrets(), url)
-    assert (await found.read(scaled(make_td), [])).failure is not None
+    assert (await found.read("default", named(), [])).failure is not None
 
 
 @pytest.mark.parametrize(
@@ -85,7 +80,6 @@ async def test_addresses_that_are_none_are_failures(
 )
 async def test_token_that_cannot_be_had_is_a_failure(
     http: aiohttp.ClientSession,
-    make_td: MakeTd,
     data: dict[str, str] | None,
     error: Exception | None,
     problem: str,
@@ -93,19 +87,19 @@ async def test_token_that_cannot_be_had_is_a_failure(
     secrets = Secrets()
     secrets.data, secrets.error = data, error
     result = await sources(http, secrets).read(
-        scaled(make_td, url=NOWHERE, tokenSecretRef={"name": "prom"}), []
+        "default", named(url=NOWHERE, tokenSecretRef={"name": "prom"}), []
     )
     assert result.failure is not None
     assert result.failure.startswith("http://127.0.0.1:9: ")
     assert problem in result.failure
 
 
-async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession, make_td: MakeTd) -> None:
+async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession) -> None:
     secrets = Secrets()
-    td = scaled(make_td, url="http://127.0.0.1:9", tokenSecretRef={"name": "prom"})
+    chosen = named(url="http://127.0.0.1:9", tokenSecretRef={"name": "prom"})
     found = sources(http, secrets)
     for _ in range(3):
-        found.begin([Key("default", "demo")], ())
-        result = await found.read(td, [])
+        found.begin([Key("default", "demo")])
+        result = await found.read("default", chosen, [])
         assert result.failure == "http://127.0.0.1:9: cannot be reached: Connection refused"
     assert secrets.read == 1

@@ -39,10 +39,9 @@ class World:
         self.broken = False
         self.load_ = TotalLoad()
         self.marked: list[Key] = []
-        self.failures: list[Key] = []
+        self.failures: list[str] = []
         self.scraped: set[str] = set()
         self.autoscaler = Autoscaler(
-            self.pods,
             list,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
@@ -51,7 +50,12 @@ class World:
             lambda: self.now,
         )
         self.ticker = Ticker(
-            "autoscaler", self.autoscaler.evaluations, TICK_S, self.failures.append, lambda: self.now
+            {"autoscaler": self.autoscaler},
+            self.pods,
+            self,  # type: ignore[arg-type]
+            TICK_S,
+            self.failures.append,
+            lambda: self.now,
         )
 
     def view(
@@ -79,14 +83,15 @@ class World:
             for number in range(self.ready)
         ]
 
-    # The source.
-    def begin(self, keys: Iterable[Key], uids: object) -> None:
+    # Prometheus.
+    def begin(self, keys: Iterable[Key]) -> None:
         self.deployments = set(keys)
 
-    def named(self, td: TranslationDeployment) -> str:
-        return "a stand-in"
+    # The metrics of pods.
+    def keep(self, uids: object) -> None:
+        return None
 
-    async def read(self, td: TranslationDeployment, pods: list[EnginePod]) -> SamplesResult:
+    async def read(self, pods: list[EnginePod], names: tuple[str, ...]) -> SamplesResult:
         if self.broken:
             raise RuntimeError("a defect")
         self.scraped |= {pod.name for pod in pods}
@@ -358,7 +363,7 @@ async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: M
     for _ in range(40):
         world.now += 5.0
         await world.ticker.tick()
-    assert world.failures == [DEMO] * len(world.failures)
+    assert world.failures == ["autoscaler"] * len(world.failures)
     assert 4 <= len(world.failures) <= 12
     world.broken = False
     world.each = ReplicaSample(None, 8.0, 12.0)
@@ -369,9 +374,9 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
     world = Crowd()
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.load_ = "no load"  # type: ignore[assignment]
-    with world.ticker.guarded(DEMO):
+    with world.ticker.guarded("autoscaler", DEMO):
         world.autoscaler.scale_from_zero(DEMO)
-    assert world.failures == [DEMO]
+    assert world.failures == ["autoscaler"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,6 +14,9 @@ from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.scaling import MAX_TUNING_WINDOW
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.decision.samples import TotalLoad
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
@@ -194,6 +198,30 @@ def test_status_without_tuning_has_no_fields_of_it(
     assert written.keys() & {"tuning", "recommendation"} == set()
 
 
+class Metrics(PodMetrics):
+    """The pods' pages, computed instead of scraped."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(None, 1.0, lambda: world.now)  # type: ignore[arg-type]
+        self.world = world
+        self.pages = 0
+
+    async def _page(self, address: str) -> str:
+        if self.world.unresponsive:
+            raise MetricsError("/metrics answers 503")
+        self.pages += 1
+        running = min(self.world.in_flight, float(address.rpartition(".")[2]))
+        tokens = self.world.counted * running * 300
+        lines = {
+            "vllm:num_requests_running": running,
+            "vllm:num_requests_waiting": self.world.in_flight - running,
+            "vllm:generation_tokens_total": tokens,
+            "vllm:request_queue_time_seconds_sum": tokens / 850,
+            "vllm:request_queue_time_seconds_count": tokens / 85,
+        }
+        return "\n".join(f"{name} {value}" for name, value in lines.items())
+
+
 class World:
     """A clock, a Deployment's pods, and what they count: closed loop, all requests on all pods alike."""
 
@@ -204,22 +232,24 @@ class World:
         self.unresponsive = False
         self.counted = 0.0
         self.marked: list[Key] = []
-        self.failures: list[Key] = []
+        self.failures: list[str] = []
+        self.metrics = Metrics(self)
         self.tuner = self.another()
 
     def another(self) -> Tuner:
         """An operator that has just started."""
-        return Tuner(
-            lambda _: self.pods(),
-            self,  # type: ignore[arg-type]
-            self.marked.append,
-            TICK_S,
-            lambda: self.now,
-        )
+        return Tuner(self.marked.append, TICK_S, lambda: self.now)
 
     def ticker(self, tuner: Tuner) -> Ticker:
         """The loop of one operator."""
-        return Ticker("tuner", tuner.evaluations, TICK_S, self.failures.append, lambda: self.now)
+        return Ticker(
+            {"tuner": tuner},
+            lambda _: self.pods(),
+            self.metrics,
+            TICK_S,
+            self.failures.append,
+            lambda: self.now,
+        )
 
     def pods(self) -> list[dict[str, Any]]:
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
@@ -238,24 +268,6 @@ class World:
             }
             for number, size in enumerate(self.sizes)
         ]
-
-    # The pods.
-    def keep(self, uids: Container[str]) -> None:
-        assert "0-8" in uids
-
-    async def read(self, uid: str, address: str, understand: Callable[[str], Any]) -> Any:
-        if self.unresponsive:
-            raise MetricsError("no answer within 2 s")
-        running = min(self.in_flight, float(uid.split("-")[1]))
-        tokens = self.counted * running * 300
-        lines = {
-            "vllm:num_requests_running": running,
-            "vllm:num_requests_waiting": self.in_flight - running,
-            "vllm:generation_tokens_total": tokens,
-            "vllm:request_queue_time_seconds_sum": tokens / 850,
-            "vllm:request_queue_time_seconds_count": tokens / 85,
-        }
-        return understand("\n".join(f"{name} {value}" for name, value in lines.items()))
 
     async def ticks(self, number: int, tuner: Tuner | None = None) -> None:
         ticker = self.ticker(tuner or self.tuner)
@@ -307,6 +319,25 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert tuned.state.ended[0].applied
 
 
+async def test_autoscaling_and_tuning_share_one_scrape(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(**APPLY, autoscaling={"maxReplicas": 2})
+    view(world, td, make_observed(td))
+    autoscaler = Autoscaler(list, Mock(), Mock(load=lambda _: TotalLoad()), world.marked.append, TICK_S)
+    autoscaler.view(td, {}, None, frozenset({"rs"}))
+    parts: dict[str, Any] = {"autoscaler": autoscaler, "tuner": world.tuner}
+    ticker = Ticker(parts, lambda _: world.pods(), world.metrics, TICK_S, world.failures.append)
+    for _ in range(13):
+        world.now += TICK_S
+        world.counted += TICK_S
+        await ticker.tick()
+    assert world.failures == []
+    assert world.metrics.pages == 13 * len(world.sizes)
+    assert autoscaler.latest()[Key("default", "demo")].ready == 2
+    assert view(world, td, make_observed(td)).state.current.samples == 24
+
+
 async def test_unresponsive_pods_and_gaps_give_no_samples(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
@@ -353,8 +384,8 @@ async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
     observed = make_observed(td)
     view(world, td, observed)
     assert world.tuner.view(make_td(), observed) is None
-    world.sizes = []
-    await world.ticks(1)  # `keep` would complain
+    await world.ticks(1)
+    assert world.metrics.pages == 0
 
 
 async def test_rolled_back_deployment_tries_nothing(

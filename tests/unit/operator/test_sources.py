@@ -18,6 +18,7 @@ from dragoman_kube.objects import Key
 from dragoman_operator.autoscaling.decision.samples import TotalLoad
 from dragoman_operator.autoscaling.sources import pods as pods_module
 from dragoman_operator.autoscaling.sources import routers as routers_module
+from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES, TUNING_NAMES
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.prometheus import Prometheus
 from dragoman_operator.autoscaling.sources.routers import Routers
@@ -96,6 +97,18 @@ async def test_unresponsive_pod_keeps_its_last_sample_with_its_time(http: aiohtt
     assert result.problems.keys() == {"a"}
     metrics.keep(set())
     assert (await metrics.read([pod("a", f"{NET}.0.1")])).samples == {}
+
+
+async def test_only_scrapes_of_the_same_metrics_are_compared(http: aiohttp.ClientSession) -> None:
+    """Counters that were not read before would count as increases."""
+    metrics, pods = PodMetrics(http, 2.0), [pod("a", f"{NET}.0.1")]
+    async with engine(f"{NET}.0.1", answering(3, 4)):
+        results = [
+            await metrics.read(pods, names) for names in (LOAD_NAMES, LOAD_NAMES, TUNING_NAMES, TUNING_NAMES)
+        ]
+    results.append(await metrics.read(pods, TUNING_NAMES))
+    assert [len(result.pairs) for result in results] == [0, 1, 0, 1, 0]
+    assert results[-1].samples == results[-2].samples
 
 
 @pytest.mark.parametrize(

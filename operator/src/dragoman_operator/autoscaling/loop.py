@@ -1,4 +1,4 @@
-"""The autoscaler: scrapes pods, decides, and enqueues objects whose number of replicas changes.
+"""The autoscaler: decides by the metrics of pods, and enqueues objects whose number of replicas changes.
 
 The decision is the pure function `recommend`; the reconciler reads it with `view` and applies it. The history is
 written to the status with the decision, so that the next operator continues from it.
@@ -9,18 +9,19 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from dragoman_kube.objects import Key
+from dragoman_operator.api.scaling import Prometheus
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.decision.recommend import recommend, request
 from dragoman_operator.autoscaling.decision.samples import TotalLoad
-from dragoman_operator.autoscaling.sources.choice import MetricSources
+from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
+from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.autoscaling.status import (
@@ -33,13 +34,15 @@ from dragoman_operator.autoscaling.status import (
     resumed,
     worth_publishing,
 )
-from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods, own_pods
+from dragoman_operator.observed.snapshot import EnginePod, Manifest
 
 log = logging.getLogger(__name__)
 
+PODS = "the pods' own /metrics"
+
 
 @dataclass
-class _Deployment:
+class Scaled:
     """One object that is scaled by load."""
 
     td: TranslationDeployment
@@ -57,33 +60,36 @@ class _Deployment:
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Changes of the number of replicas, by direction and rule."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Metrics to scrape from its pods; none if Prometheus does."""
+        return () if prometheus_of(self.td) else LOAD_NAMES
+
 
 class Autoscaler:
     """Decides for all objects in mode Internal.
 
     Args:
-        pods: The pods with the label of an object, regardless of their owner; None if they may not be read.
         router_pods: The pods of the trusted routers.
+        prometheus: Sources of metrics for objects that name a Prometheus.
     """
 
     def __init__(
         self,
-        pods: Callable[[Key], Sequence[Manifest] | None],
         router_pods: Callable[[], Iterable[Manifest]],
-        sources: MetricSources,
+        prometheus: PrometheusServers,
         routers: Routers,
         enqueue: Callable[[Key], None],
         interval_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._pods = pods
         self._router_pods = router_pods
-        self._sources = sources
+        self._prometheus = prometheus
         self._routers = routers
         self._enqueue = enqueue
         self._interval_s = interval_s
         self._clock = clock
-        self._deployments: dict[Key, _Deployment] = {}
+        self._deployments: dict[Key, Scaled] = {}
         self._delegated: set[Key] = set()
 
     def view(
@@ -141,28 +147,23 @@ class Autoscaler:
         """The routers' load of each registered object, in every mode."""
         return {key: self._routers.load(key) for key in (*self._deployments, *self._delegated)}
 
-    def evaluations(self) -> dict[Key, Callable[[], Awaitable[None]]]:
-        """One evaluation of each object. Where pods may not be read there is none: their number is not known."""
+    def begin(self) -> dict[Key, Scaled]:
+        """Start of a tick: the objects to evaluate."""
         self.follow_routers()
-        replicas = {
-            key: engine_pods(own_pods(found, deployment.replica_sets))
-            for key, deployment in self._deployments.items()
-            if (found := self._pods(key)) is not None
-        }
-        self._sources.begin(self._deployments, {pod.uid for pods in replicas.values() for pod in pods})
-        return {
-            key: partial(self._evaluate, key, self._deployments[key], pods) for key, pods in replicas.items()
-        }
+        self._prometheus.begin(self._deployments)
+        return dict(self._deployments)
 
-    async def _evaluate(self, key: Key, deployment: _Deployment, pods: list[EnginePod]) -> None:
+    async def evaluate(
+        self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult
+    ) -> None:
+        """Decide for one object, by the metrics of its pods or of its Prometheus."""
         deployment.starts = deployment.starts.seen(pods, max_start_s(deployment.td.spec))
-        scraped = await self._sources.read(deployment.td, pods)
+        if (chosen := prometheus_of(deployment.td)) is not None:
+            scraped = await self._prometheus.read(key.namespace, chosen, pods)
         if self._deployments.get(key) is deployment:
             self._decide(key, deployment, pods, scraped)
 
-    def _decide(
-        self, key: Key, deployment: _Deployment, pods: list[EnginePod], scraped: SamplesResult
-    ) -> None:
+    def _decide(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> None:
         before = deployment.latest
         now = max(self._clock(), before.at)
         load = self._routers.load(key)
@@ -190,7 +191,7 @@ class Autoscaler:
             rule=decision.rule,
             reason=decision.reason,
             at=now,
-            source=self._sources.named(deployment.td),
+            source=self._source_of(deployment.td),
             metrics=metrics_state(pods, decision, scraped.problems, scraped.failure, failing),
             signals=decision.signals,
             load=load,
@@ -205,7 +206,11 @@ class Autoscaler:
             deployment.shown = deployment.latest
             self._enqueue(key)
 
-    def _request(self, key: Key, deployment: _Deployment, replicas: int) -> None:
+    def _source_of(self, td: TranslationDeployment) -> str:
+        chosen = prometheus_of(td)
+        return PODS if chosen is None else self._prometheus.named(chosen)
+
+    def _request(self, key: Key, deployment: Scaled, replicas: int) -> None:
         """Decide at once about a number that another client wrote to `spec.replicas`."""
         before = latest = deployment.latest
         if replicas != before.replicas:
@@ -225,7 +230,7 @@ class Autoscaler:
 
     def _resumed(
         self, td: TranslationDeployment, status: Mapping[str, Any], deployment: Manifest | None
-    ) -> _Deployment:
+    ) -> Scaled:
         sized = resumed(td.spec, status, deployment)
         stored = status.get("scaling") or {}
         now = self._clock()
@@ -240,17 +245,22 @@ class Autoscaler:
             rule=sized.rule,
             reason=sized.reason,
             at=now,
-            source=self._sources.named(td),
+            source=self._source_of(td),
             time_to_ready_s=starts.time_to_ready_s,
             history=history,
             starts=starts,
             # Without one, spec.replicas is from before the mode or from an earlier operator, and no request.
             observed_spec_replicas=td.spec.replicas if observed is None else int(observed),
         )
-        return _Deployment(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
+        return Scaled(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
 
 
-def _count_change(key: Key, deployment: _Deployment, before: ScalingView) -> None:
+def prometheus_of(td: TranslationDeployment) -> Prometheus | None:
+    """The source of metrics that an object names instead of its pods."""
+    return td.spec.autoscaling.prometheus if td.spec.autoscaling else None
+
+
+def _count_change(key: Key, deployment: Scaled, before: ScalingView) -> None:
     """Count and log a change of the number of replicas."""
     after = deployment.latest
     if after.replicas == before.replicas:

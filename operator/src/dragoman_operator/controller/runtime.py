@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from itertools import chain
 from typing import Any
@@ -24,8 +24,8 @@ from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import WorkQueue
 from dragoman_operator.api.labels import MANAGED_BY
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.sources.choice import MetricSources
-from dragoman_operator.autoscaling.sources.pods import PodMetrics, PodPages
+from dragoman_operator.autoscaling.sources.pods import PodMetrics
+from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
@@ -33,7 +33,7 @@ from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.preflight import readable
 from dragoman_operator.controller.probes import health_app, metrics_app, served
 from dragoman_operator.controller.reconcile import Reconciler
-from dragoman_operator.controller.ticker import Evaluation, Ticker
+from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT
@@ -135,20 +135,23 @@ class Runtime:
         http = await self._opened.enter_async_context(aiohttp.ClientSession(connector=connector))
 
         def scale_from_zero(key: Key) -> None:
-            with scaling.guarded(key):
+            with ticker.guarded("autoscaler", key):
                 autoscaler.scale_from_zero(key)
 
         load = Routers(http, scale_from_zero)
         self._opened.push_async_callback(load.aclose)
         token = settings.prometheus_token
-        sources = MetricSources(
-            kube, http, PodMetrics(http, timeout_s), settings.prometheus_url, token, timeout_s
+        prometheus = PrometheusServers(kube, http, settings.prometheus_url, token, timeout_s)
+        router_pods = ObjectCache()
+        autoscaler = Autoscaler(router_pods.items.values, prometheus, load, self.queue.add, interval_s)
+        tuner = Tuner(self.queue.add, interval_s)
+        ticker = Ticker(
+            {"autoscaler": autoscaler, "tuner": tuner},
+            self.cache.readable_pods,
+            PodMetrics(http, timeout_s),
+            interval_s,
+            lambda part: metrics.failures.labels(part).inc(),
         )
-        pods, router_pods = self.cache.readable_pods, ObjectCache()
-        autoscaler = Autoscaler(pods, router_pods.items.values, sources, load, self.queue.add, interval_s)
-        scaling = self._ticker("autoscaler", autoscaler.evaluations)
-        tuner = Tuner(pods, PodPages(http, timeout_s), self.queue.add, interval_s)
-        tuning = self._ticker("tuner", tuner.evaluations)
         events = EventWriter(kube)
         reconciler = Reconciler(
             kube,
@@ -164,7 +167,7 @@ class Runtime:
             settings.prometheus_url,
         )
         metrics.depth.set_function(lambda: float(self.queue.depth))
-        metrics.tick.set_function(lambda: scaling.last_tick_s)
+        metrics.tick.set_function(lambda: ticker.last_tick_s)
         collector = ScalingCollector(autoscaler)
         metrics.registry.register(collector)
         self._opened.callback(metrics.registry.unregister, collector)
@@ -182,8 +185,7 @@ class Runtime:
         router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
         self._background(routers.run())
         self._background(self.check.run())
-        self._background(scaling.run())
-        self._background(tuning.run())
+        self._background(ticker.run())
 
     def _mount_events(self, kube: KubeClient) -> Callable[[], Iterable[Manifest]]:
         """Watch Events about volumes. Without the permission a failure is only less well explained."""
@@ -195,11 +197,6 @@ class Runtime:
             )
             self._background(watch.run())
         return lambda: chain.from_iterable(cache.items.values() for cache in caches)
-
-    def _ticker(self, name: str, evaluations: Callable[[], Mapping[Key, Evaluation]]) -> Ticker:
-        failures = self._metrics.failures.labels(name)
-        interval_s = self._settings.autoscaling_interval_s
-        return Ticker(name, evaluations, interval_s, lambda _: failures.inc())
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a task until `stop`; its failure ends the process."""

@@ -1,4 +1,4 @@
-"""Periodic evaluation of objects, for autoscaling and tuning."""
+"""Periodic evaluation of objects: one scrape of their pods, for autoscaling and tuning."""
 
 from __future__ import annotations
 
@@ -6,39 +6,53 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from dragoman_kube.objects import Key
 from dragoman_kube.work_queue import BACKOFF
+from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.autoscaling.sources.pods import PodMetrics, SamplesResult
+from dragoman_operator.observed.snapshot import EnginePod, Manifest, engine_pods, own_pods
+from dragoman_operator.tuning.loop import Tuner
 
 log = logging.getLogger(__name__)
 
-Evaluation = Callable[[], Awaitable[None]]
+
+class Due(NamedTuple):
+    """One object at one tick: its pods, and what each part knows of it."""
+
+    pods: list[EnginePod]
+    parts: dict[str, Any]
 
 
 class Ticker:
     """Evaluates every object at an interval; one that fails is retried with backoff and does not affect others.
 
     Args:
-        evaluations: The evaluations that are due, by object.
-        on_failure: Called for each unexpected failure of an object.
+        parts: The parts of the operator by name, in the order of evaluation.
+        pods: The pods with the label of an object, regardless of their owner; None if they may not be read. Then the
+            object is not evaluated: the number of its pods is not known.
+        on_failure: Called with the name of the part for each unexpected failure of an object.
     """
 
     def __init__(
         self,
-        name: str,
-        evaluations: Callable[[], Mapping[Key, Evaluation]],
+        parts: Mapping[str, Autoscaler | Tuner],
+        pods: Callable[[Key], Sequence[Manifest] | None],
+        metrics: PodMetrics,
         interval_s: float,
-        on_failure: Callable[[Key], None],
+        on_failure: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._name = name
-        self._evaluations = evaluations
+        self._parts = parts
+        self._pods = pods
+        self._metrics = metrics
         self._interval_s = interval_s
         self._on_failure = on_failure
         self._clock = clock
-        self._failures: dict[Key, tuple[int, float]] = {}
+        self._failures: dict[tuple[str, Key], tuple[int, float]] = {}
         """Failures in a row, and the time of the next attempt."""
         self.last_tick_s = 0.0
 
@@ -50,33 +64,44 @@ class Ticker:
             try:
                 await self.tick()
             except Exception:
-                log.exception("unexpected failure of the %s", self._name)
+                log.exception("unexpected failure of the evaluation of all objects")
             self.last_tick_s = loop.time() - began
             await asyncio.sleep(max(0.0, self._interval_s - self.last_tick_s))
 
     async def tick(self) -> None:
         """Evaluate every object once, concurrently."""
-        evaluations = self._evaluations()
-        for key in self._failures.keys() - evaluations.keys():
-            del self._failures[key]
+        found = {
+            (name, key): each for name, part in self._parts.items() for key, each in part.begin().items()
+        }
+        self._failures = {known: last for known, last in self._failures.items() if known in found}
+        due: dict[Key, Due] = {}
+        for (name, key), each in found.items():
+            if (pods := self._pods(key)) is not None:
+                one = due.setdefault(key, Due(engine_pods(own_pods(pods, each.replica_sets)), {}))
+                one.parts[name] = each
+        self._metrics.keep({pod.uid for one in due.values() for pod in one.pods})
         # In random order: if time does not suffice for all, it is not always the same ones that are left out.
-        due = random.sample(list(evaluations.items()), len(evaluations))
-        await asyncio.gather(*(self._evaluate(key, evaluation) for key, evaluation in due))
+        order = random.sample(list(due.items()), len(due))
+        await asyncio.gather(*(self._evaluate(key, one) for key, one in order))
 
     @contextmanager
-    def guarded(self, key: Key) -> Iterator[None]:
-        """Log and count an unexpected failure of one object instead of raising it."""
+    def guarded(self, name: str, key: Key) -> Iterator[None]:
+        """Log and count an unexpected failure of a part for one object instead of raising it."""
         try:
             yield
         except Exception:
-            count = self._failures.get(key, (0, 0.0))[0] + 1
-            self._failures[key] = count, self._clock() + BACKOFF.delay_s(count)
-            log.exception("unexpected failure of the %s", self._name, extra={"key": str(key)})
-            self._on_failure(key)
+            count = self._failures.get((name, key), (0, 0.0))[0] + 1
+            self._failures[name, key] = count, self._clock() + BACKOFF.delay_s(count)
+            log.exception("unexpected failure of the %s", name, extra={"key": str(key)})
+            self._on_failure(name)
 
-    async def _evaluate(self, key: Key, evaluation: Evaluation) -> None:
-        if self._clock() < self._failures.get(key, (0, 0.0))[1]:
-            return
-        with self.guarded(key):
-            await evaluation()
-            self._failures.pop(key, None)
+    async def _evaluate(self, key: Key, due: Due) -> None:
+        now = self._clock()
+        parts = [each for each in due.parts.items() if now >= self._failures.get((each[0], key), (0, 0.0))[1]]
+        names = max((found.names for _, found in parts), key=len, default=())
+        scraped = None if names else SamplesResult()
+        for name, found in parts:
+            with self.guarded(name, key):
+                scraped = scraped or await self._metrics.read(due.pods, names)
+                await self._parts[name].evaluate(key, found, due.pods, scraped)
+                self._failures.pop((name, key), None)

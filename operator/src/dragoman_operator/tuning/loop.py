@@ -1,4 +1,4 @@
-"""Tuning: scrapes the pods of each object with tuning, and takes the next step of its measurement or trial.
+"""Tuning: measures the pods of each object with tuning, and takes the next step of its measurement or trial.
 
 The decisions are pure functions in `tuning.decision`; the reconciler reads them with `view` and applies them. The
 state is written to the status with every step, so that the next operator continues from it; a restart loses one
@@ -7,21 +7,19 @@ sample.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import ClassVar
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES, EngineMetrics, read_page
-from dragoman_operator.autoscaling.sources.pods import PodPages
-from dragoman_operator.errors import MetricsError
+from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES
+from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.observed.diagnosis import Finding
-from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed, engine_pods, own_pods, size_of
+from dragoman_operator.observed.snapshot import EnginePod, Observed, engine_pods, size_of
 from dragoman_operator.rollout import permanent_failure
 from dragoman_operator.tuning.decision.state import State, adopted, resumed
 from dragoman_operator.tuning.decision.step import Observation, next_step, observe
@@ -39,14 +37,13 @@ GAP_TICKS = 3.0
 
 
 @dataclass
-class _Deployment:
+class Tuned:
     """One object that is tuned.
 
     Attributes:
         shown: The state that is in the status, or will be after the next reconciliation.
         resting: Whether no rollback is in force.
         replica_sets: The uids of the ReplicaSets whose pods are its replicas.
-        last: The last scrape of each pod, by uid.
     """
 
     td: TranslationDeployment
@@ -55,30 +52,22 @@ class _Deployment:
     desired: int = 0
     resting: bool = True
     replica_sets: Collection[str] = ()
-    last: dict[str, EngineMetrics] = field(default_factory=dict)
+    names: ClassVar[tuple[str, ...]] = TUNING_NAMES
 
 
 class Tuner:
-    """Measures, recommends and tries sizes for all objects with tuning.
-
-    Args:
-        pods: The pods with the label of an object, regardless of their owner; None if they may not be read.
-    """
+    """Measures, recommends and tries sizes for all objects with tuning."""
 
     def __init__(
         self,
-        pods: Callable[[Key], Sequence[Manifest] | None],
-        pages: PodPages,
         enqueue: Callable[[Key], None],
         interval_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._pods = pods
-        self._pages = pages
         self._enqueue = enqueue
         self._interval_s = interval_s
         self._clock = clock
-        self._deployments: dict[Key, _Deployment] = {}
+        self._deployments: dict[Key, Tuned] = {}
 
     def view(self, td: TranslationDeployment, observed: Observed) -> TuningView | None:
         """The state of tuning of one object; None if tuning is off. Registers the object.
@@ -94,7 +83,7 @@ class Tuner:
         if known is None or known.td.uid != td.uid:
             word = (observed.status.get("tuning") or {}).get("state")
             state = resumed(word, digest, size, now)
-            known = self._deployments[key] = _Deployment(td, TuningView(mode, state, now), state)
+            known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state)
         known.td, known.replica_sets = td, observed.replica_set_uids
         known.state = adopted(known.state, digest, size, now)
         if mode != "Apply":
@@ -116,58 +105,28 @@ class Tuner:
         """The object was deleted, or its tuning is off."""
         self._deployments.pop(key, None)
 
-    def evaluations(self) -> dict[Key, Callable[[], Awaitable[None]]]:
-        """One evaluation of each object whose pods may be read."""
-        replicas = {
-            key: engine_pods(own_pods(found, known.replica_sets))
-            for key, known in self._deployments.items()
-            if (found := self._pods(key)) is not None
-        }
-        if self._deployments:
-            self._pages.keep({pod.uid for pods in replicas.values() for pod in pods})
-        return {
-            key: partial(self._evaluate, key, self._deployments[key], pods) for key, pods in replicas.items()
-        }
+    def begin(self) -> dict[Key, Tuned]:
+        """Start of a tick: the objects to evaluate."""
+        return dict(self._deployments)
 
-    async def _evaluate(self, key: Key, known: _Deployment, pods: list[EnginePod]) -> None:
-        scraped = await self._scrape(pods)
+    async def evaluate(self, key: Key, known: Tuned, pods: list[EnginePod], scraped: SamplesResult) -> None:
+        """Measure one object, and take the next step."""
         if self._deployments.get(key) is not known:
             return
-        known.state = observe(known.state, self._observations(known, pods, scraped))
-        known.last = scraped
+        sizes = {pod.uid: pod.max_num_seqs for pod in pods}
+        known.state = observe(
+            known.state,
+            (
+                Observation(sizes[uid], before, now)
+                for uid, (before, now) in scraped.pairs.items()
+                if now.at - before.at <= GAP_TICKS * self._interval_s
+            ),
+        )
         self._step(known, pods, self._clock())
         if worth_publishing(TuningView(known.shown.mode, known.state, self._clock()), known.shown):
             self._enqueue(key)
 
-    async def _scrape(self, pods: list[EnginePod]) -> dict[str, EngineMetrics]:
-        ready = [pod for pod in pods if pod.ready and pod.address]
-
-        async def read(uid: str, address: str) -> EngineMetrics | None:
-            try:
-                return await self._pages.read(
-                    uid, address, lambda page: read_page(page, TUNING_NAMES, self._clock())
-                )
-            except MetricsError as error:
-                log.debug("no metrics of pod %s: %s", uid, error)
-                return None
-
-        found = await asyncio.gather(*(read(pod.uid, pod.address) for pod in ready))
-        return {pod.uid: now for pod, now in zip(ready, found, strict=True) if now is not None}
-
-    def _observations(
-        self, known: _Deployment, pods: list[EnginePod], scraped: dict[str, EngineMetrics]
-    ) -> list[Observation]:
-        sizes = {pod.uid: pod.max_num_seqs for pod in pods}
-        return [
-            Observation(sizes[uid], before, now)
-            for uid, now in scraped.items()
-            if (before := known.last.get(uid)) is not None
-            and now.at - before.at <= GAP_TICKS * self._interval_s
-        ]
-
-    def _step(
-        self, known: _Deployment, pods: list[EnginePod], now: float, failure: Finding | None = None
-    ) -> None:
+    def _step(self, known: Tuned, pods: list[EnginePod], now: float, failure: Finding | None = None) -> None:
         before = known.state
         problem = failure.message if failure else None
         seen = facts(known.td, pods, known.desired, not known.resting, problem)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NamedTuple
 
 import aiohttp
 
@@ -21,8 +21,6 @@ from dragoman_operator.autoscaling.sources.engine_metrics import (
 )
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.snapshot import EnginePod
-
-T = TypeVar("T")
 
 MAX_CONCURRENT = 256
 """Maximum number of concurrent requests."""
@@ -39,16 +37,28 @@ class SamplesResult:
         problems: Errors of this scrape, by name of the pod.
         failure: Error of the source as a whole; None without one.
         interval_s: Seconds between two samples of a pod, if longer than between two reads.
+        pairs: The metrics of the scrape before and of this one, by uid, of pods that were scraped in both for the
+            same metrics.
     """
 
     samples: Mapping[str, ReplicaSample] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     interval_s: float = 0.0
+    pairs: Mapping[str, tuple[EngineMetrics, EngineMetrics]] = field(default_factory=dict)
 
 
-class PodPages:
-    """Reads /metrics pages of pods concurrently.
+class Scrape(NamedTuple):
+    """The last valid scrape of a pod; `before` is the one before it, of the same metrics."""
+
+    names: tuple[str, ...]
+    sample: ReplicaSample
+    now: EngineMetrics
+    before: EngineMetrics | None
+
+
+class PodMetrics:
+    """Scrapes pods concurrently, and keeps the last scrape of each.
 
     Pods that did not respond last time have separate slots, so that they do not delay the others.
 
@@ -56,41 +66,58 @@ class PodPages:
         timeout_s: Timeout per pod, and for a slot before that. Less than half a tick.
     """
 
-    def __init__(self, http: aiohttp.ClientSession, timeout_s: float) -> None:
+    def __init__(
+        self, http: aiohttp.ClientSession, timeout_s: float, clock: Callable[[], float] = time.time
+    ) -> None:
         self._http = http
         self._timeout_s = timeout_s
+        self._clock = clock
+        self._last: dict[str, Scrape] = {}
         self._unresponsive: set[str] = set()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._slots_of_unresponsive = asyncio.Semaphore(MAX_CONCURRENT // 4)
 
+    async def read(self, pods: Iterable[EnginePod], names: tuple[str, ...] = LOAD_NAMES) -> SamplesResult:
+        """Scrape these metrics of the ready pods; errors are part of the result."""
+        ready = [pod for pod in pods if pod.ready and pod.address]
+        problems = await asyncio.gather(*(self._read(pod, names) for pod in ready))
+        known = [(pod.uid, last) for pod in ready if (last := self._last.get(pod.uid))]
+        failed = {pod.uid: problem for pod, problem in zip(ready, problems, strict=True) if problem}
+        return SamplesResult(
+            samples={uid: last.sample for uid, last in known},
+            problems={pod.name: failed[pod.uid] for pod in ready if pod.uid in failed},
+            pairs={uid: (last.before, last.now) for uid, last in known if last.before and uid not in failed},
+        )
+
     def keep(self, uids: Container[str]) -> None:
         """Forget all other pods."""
+        self._last = {uid: last for uid, last in self._last.items() if uid in uids}
         self._unresponsive = {uid for uid in self._unresponsive if uid in uids}
 
-    async def read(self, uid: str, address: str, parse: Callable[[str], T]) -> T:
-        """The result of `parse` for a pod's page.
-
-        Raises:
-            MetricsError: The page cannot be read or parsed.
-        """
-        slots = self._slots_of_unresponsive if uid in self._unresponsive else self._slots
+    async def _read(self, pod: EnginePod, names: tuple[str, ...]) -> str | None:
+        """Scrape one pod; the problem, if there is one."""
+        slots = self._slots_of_unresponsive if pod.uid in self._unresponsive else self._slots
         try:
             async with asyncio.timeout(self._timeout_s):
                 await slots.acquire()
         except TimeoutError:
-            raise MetricsError("not scraped: too many other pods do not respond") from None
+            return "not scraped: too many other pods do not respond"
         try:
             async with asyncio.timeout(self._timeout_s):
-                page = await self._page(address)
-            found = parse(page)
+                page = await self._page(pod.address)
+            now = read_page(page, names, self._clock())
         except Exception as error:
             # One malformed page must not affect the other pods.
-            self._unresponsive.add(uid)
-            raise MetricsError(describe_error(error, self._timeout_s)) from error
+            self._unresponsive.add(pod.uid)
+            return describe_error(error, self._timeout_s)
         finally:
             slots.release()
-        self._unresponsive.discard(uid)
-        return found
+        self._unresponsive.discard(pod.uid)
+        last = self._last.get(pod.uid)
+        sample = replica_sample(now, last.now if last else None)
+        before = last.now if last and last.names == names else None
+        self._last[pod.uid] = Scrape(names, sample, now, before)
+        return None
 
     async def _page(self, address: str) -> str:
         host = f"[{address}]" if ":" in address else address
@@ -99,44 +126,6 @@ class PodPages:
             if response.status != 200:
                 raise MetricsError(f"{METRICS_PATH} answers {response.status}")
             return (await read_body(response, MAX_PAGE_BYTES)).decode("utf-8", "replace")
-
-
-class PodMetrics:
-    """Samples of pods, with rates from the last two readings."""
-
-    def __init__(
-        self, http: aiohttp.ClientSession, timeout_s: float, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._pages = PodPages(http, timeout_s)
-        self._clock = clock
-        self._last: dict[str, tuple[EngineMetrics, ReplicaSample]] = {}
-
-    async def read(self, pods: Iterable[EnginePod]) -> SamplesResult:
-        """Scrape the ready pods concurrently; errors are part of the result."""
-        ready = [pod for pod in pods if pod.ready and pod.address]
-        problems = await asyncio.gather(*map(self._read, ready))
-        return SamplesResult(
-            samples={pod.uid: self._last[pod.uid][1] for pod in ready if pod.uid in self._last},
-            problems={
-                pod.name: problem for pod, problem in zip(ready, problems, strict=True) if problem is not None
-            },
-        )
-
-    def keep(self, uids: Container[str]) -> None:
-        """Forget all other pods."""
-        self._last = {uid: last for uid, last in self._last.items() if uid in uids}
-        self._pages.keep(uids)
-
-    async def _read(self, pod: EnginePod) -> str | None:
-        try:
-            now = await self._pages.read(
-                pod.uid, pod.address, lambda page: read_page(page, LOAD_NAMES, self._clock())
-            )
-        except MetricsError as error:
-            return str(error)
-        before = self._last.get(pod.uid)
-        self._last[pod.uid] = now, replica_sample(now, before[0] if before else None)
-        return None
 
 
 async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
