@@ -59,20 +59,6 @@ async def test_a_chunked_request_arrives_whole_and_with_a_length(router: Any, st
     assert "transfer-encoding" not in one.received[0].headers
 
 
-async def test_the_answer_to_head_has_a_length_and_no_body(router: Any, start_upstream: Any) -> None:
-    one = await start_upstream()
-    router.serve("a", one.replica())
-
-    async def answer(exchange: Any) -> None:
-        await exchange.write(b"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n")
-
-    one.script = answer
-    for _ in range(2):
-        async with router.http.head(router.url + "/d/default/a/anything") as got:
-            assert (got.status, got.headers["Content-Length"]) == (200, "12")
-    assert [request.method for request in one.received] == ["HEAD", "HEAD"]
-
-
 async def test_events_come_as_they_are_written(router: Any, start_upstream: Any, until: Any) -> None:
     one = await start_upstream()
     router.serve("a", one.replica())

@@ -30,6 +30,7 @@ from dragoman_protocols.errors import (
     KeyMissingError,
     OverloadedError,
     RequestError,
+    UnknownPathError,
 )
 from dragoman_protocols.keys import key_in_body
 from dragoman_protocols.routes import api_of, may_have_key_in_body, recognise, with_body
@@ -40,7 +41,6 @@ from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.job import Answered, Job
-from dragoman_router.http.paths import any_path
 from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
@@ -122,7 +122,9 @@ class App:
         began_s = self._loop.time()
         endpoint: Endpoint | None = None
         try:
-            endpoint = recognise(request) or any_path(request)
+            endpoint = recognise(request)
+            if endpoint is None:
+                raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
             kind = endpoint.kind
             gate = self._state.gate
             keyless: Gate | None = None
