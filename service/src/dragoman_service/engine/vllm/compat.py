@@ -8,8 +8,10 @@ before `check` is called, which is after its environment was set.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from prometheus_client import Gauge
@@ -27,6 +29,8 @@ FALLBACK = Gauge(
 OUTPUT_COALESCING = "output_coalescing"
 START_PHASES = "start_phases"
 
+VARIABLES = "envs:environment_variables"
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -34,12 +38,13 @@ class Reach:
 
     Args:
         name: As in the metric and in docs/engine-pod.md.
-        probe: Names what is missing; nothing if all is there.
+        uses: Names by where they are, a module of vLLM or `module:object`, separated by blanks: attributes, fields,
+            keys of a mapping, or what a class sets in its constructor; `a|b` is either.
         required: Whether the pod cannot do without it.
     """
 
     name: str
-    probe: Callable[[], Iterable[str]]
+    uses: Mapping[str, str]
     required: bool = False
 
 
@@ -69,10 +74,30 @@ def check() -> frozenset[str]:
 
 def missing_of(reach: Reach) -> list[str]:
     """What is missing of one; a module that is not there is named by the import's own message."""
-    try:
-        return list(reach.probe())
-    except (ImportError, AttributeError) as error:
-        return [str(error)]
+    missing: list[str] = []
+    for where, names in reach.uses.items():
+        module, _, path = where.partition(":")
+        try:
+            imported = import_module(f"vllm.{module}" if module else "vllm")
+            owner = attrgetter(path)(imported) if path else imported
+        except (ImportError, AttributeError) as error:
+            missing.append(str(error))
+            continue
+        for name in names.split():
+            if not any(_has(owner, each) for each in name.split("|")):
+                missing.append(f"{path or module}.{name}")
+    return missing
+
+
+def _has(owner: Any, name: str) -> bool:
+    if isinstance(owner, Mapping):
+        return name in owner
+    constructor = getattr(getattr(owner, "__init__", None), "__code__", None)
+    return (
+        hasattr(owner, name)
+        or name in getattr(owner, "__dataclass_fields__", ())
+        or (constructor is not None and name in constructor.co_names)
+    )
 
 
 def fall_back(feature: str, reason: str) -> None:
@@ -87,161 +112,66 @@ def _release() -> str:
     return str(getattr(vllm, "__version__", "unknown"))
 
 
-def _without(names: Collection[str], there: Collection[str]) -> list[str]:
-    return [name for name in names if name not in there]
-
-
-def _missing_attributes(owner: Any, *names: str) -> list[str]:
-    return [f"{owner.__name__}.{name}" for name in names if not hasattr(owner, name)]
-
-
-def _missing_fields(owner: Any, *names: str) -> list[str]:
-    return [f"{owner.__name__}.{name}" for name in _without(names, [each.name for each in fields(owner)])]
-
-
-def _async_llm() -> Iterable[str]:
-    from vllm import AsyncEngineArgs
-    from vllm.usage.usage_lib import UsageContext
-    from vllm.v1.engine.async_llm import AsyncLLM
-    from vllm.v1.engine.exceptions import EngineDeadError
-
-    yield from _missing_attributes(AsyncLLM, "from_vllm_config", "generate", "errored", "shutdown")
-    yield from _missing_attributes(AsyncEngineArgs, "create_engine_config")
-    yield from _missing_attributes(UsageContext, "OPENAI_API_SERVER")
-    if not issubclass(EngineDeadError, Exception):
-        yield "EngineDeadError"
-    if "vllm_config" not in AsyncLLM.__init__.__code__.co_names:
-        yield "AsyncLLM.vllm_config"
-
-
-def _step_statistics() -> Iterable[str]:
-    from vllm.v1.metrics.loggers import StatLoggerBase
-
-    yield from _missing_attributes(StatLoggerBase, "record", "log_engine_initialized")
-
-
-def _configuration() -> Iterable[str]:
-    from vllm.config import ModelConfig, SchedulerConfig
-
-    yield from _missing_fields(SchedulerConfig, "max_num_seqs", "policy")
-    yield from _missing_fields(ModelConfig, "max_model_len")
-
-
-def _engine_arguments() -> Iterable[str]:
-    from vllm import AsyncEngineArgs
-
-    yield from _missing_fields(
-        AsyncEngineArgs,
-        "model",
-        "revision",
-        "served_model_name",
-        "max_num_seqs",
-        "max_num_batched_tokens",
-        "max_model_len",
-        "gpu_memory_utilization",
-        "kv_cache_memory_bytes",
-        "tensor_parallel_size",
-        "quantization",
-        "dtype",
-        "otlp_traces_endpoint",
-        "scheduling_policy",
-        "enforce_eager",
-        "cudagraph_capture_sizes",
-    )
-
-
-def _environment() -> Iterable[str]:
-    from vllm import envs
-
-    required = ("VLLM_NO_USAGE_STATS", "VLLM_WORKER_MULTIPROC_METHOD", "VLLM_LOGGING_CONFIG_PATH")
-    yield from _without(required, envs.environment_variables)
-
-
-def _optional_environment() -> Iterable[str]:
-    from vllm import envs
-
-    yield from _without(("VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT"), envs.environment_variables)
-
-
-def _cpu_environment() -> Iterable[str]:
-    from vllm import envs
-
-    names = ("VLLM_CPU_OMP_THREADS_BIND", "VLLM_CPU_KVCACHE_SPACE", "VLLM_ENABLE_V1_MULTIPROCESSING")
-    yield from _without(names, envs.environment_variables)
-
-
-def _output_coalescing() -> Iterable[str]:
-    from vllm.config import SchedulerConfig
-    from vllm.sampling_params import RequestOutputKind, SamplingParams
-    from vllm.v1.core.sched.async_scheduler import AsyncScheduler
-    from vllm.v1.core.sched.scheduler import Scheduler
-    from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs
-
-    yield from _missing_attributes(SchedulerConfig, "get_scheduler_cls")
-    yield from _missing_fields(SchedulerConfig, "scheduler_cls")
-    for scheduler in (Scheduler, AsyncScheduler):
-        yield from _missing_attributes(scheduler, "update_from_output", "finish_requests")
-    if "requests" not in Scheduler.__init__.__code__.co_names:
-        yield "Scheduler.requests"
-    yield from _missing_attributes(RequestOutputKind, "FINAL_ONLY")
-    yield from _missing_attributes(SamplingParams, "output_kind", "detokenize", "logprobs", "prompt_logprobs")
-    yield from _missing_attributes(EngineCoreOutputs, "outputs")
-    yield from _missing_attributes(EngineCoreOutput, "request_id", "new_token_ids", "finish_reason", "events")
-
-
-def _output_handler() -> Iterable[str]:
-    from vllm.v1.engine.async_llm import AsyncLLM
-
-    if "output_handler" not in AsyncLLM.__init__.__code__.co_names:
-        yield "AsyncLLM.output_handler"
-
-
-def _kv_cache_size() -> Iterable[str]:
-    from vllm.config import CacheConfig
-
-    if _missing_fields(CacheConfig, "kv_cache_size_tokens"):
-        yield from _missing_fields(CacheConfig, "num_gpu_blocks", "block_size")
-
-
-def _overload_error() -> Iterable[str]:
-    from vllm import exceptions
-
-    known = vars(exceptions).values()
-    classes = [each for each in known if isinstance(each, type) and issubclass(each, Exception)]
-    if not any("http_status" in each.__init__.__code__.co_names for each in classes if _is_python(each)):
-        yield "http_status of an error"
-
-
-def _is_python(error: type[Exception]) -> bool:
-    return hasattr(error.__init__, "__code__")
-
-
-def _repetition_detection() -> Iterable[str]:
-    from vllm import sampling_params
-
-    yield from _without(("RepetitionDetectionParams",), vars(sampling_params))
-
-
-def _envs_cache() -> Iterable[str]:
-    from vllm import envs
-
-    yield from _without(("enable_envs_cache", "disable_envs_cache"), vars(envs))
-
-
 REACHES = (
-    Reach("async_llm", _async_llm, required=True),
-    Reach("step_statistics", _step_statistics, required=True),
-    Reach("configuration", _configuration, required=True),
-    Reach("engine_arguments", _engine_arguments, required=True),
-    Reach("environment", _environment, required=True),
-    Reach("cache_environment", _optional_environment),
-    Reach("cpu_environment", _cpu_environment),
-    Reach(OUTPUT_COALESCING, _output_coalescing),
-    Reach("output_handler", _output_handler),
-    Reach("kv_cache_size", _kv_cache_size),
-    Reach("overload_error", _overload_error),
-    Reach("repetition_detection", _repetition_detection),
-    Reach("envs_cache", _envs_cache),
+    Reach(
+        "async_llm",
+        {
+            "v1.engine.async_llm:AsyncLLM": "from_vllm_config generate errored shutdown vllm_config",
+            ":AsyncEngineArgs": "create_engine_config",
+            "usage.usage_lib:UsageContext": "OPENAI_API_SERVER",
+            "v1.engine.exceptions": "EngineDeadError",
+        },
+        required=True,
+    ),
+    Reach(
+        "step_statistics",
+        {"v1.metrics.loggers:StatLoggerBase": "record log_engine_initialized"},
+        required=True,
+    ),
+    Reach(
+        "configuration",
+        {"config:SchedulerConfig": "max_num_seqs policy", "config:ModelConfig": "max_model_len"},
+        required=True,
+    ),
+    Reach(
+        "engine_arguments",
+        {
+            ":AsyncEngineArgs": "model revision served_model_name max_num_seqs max_num_batched_tokens max_model_len "
+            "gpu_memory_utilization kv_cache_memory_bytes tensor_parallel_size quantization dtype otlp_traces_endpoint "
+            "scheduling_policy enforce_eager cudagraph_capture_sizes",
+        },
+        required=True,
+    ),
+    Reach(
+        "environment",
+        {VARIABLES: "VLLM_NO_USAGE_STATS VLLM_WORKER_MULTIPROC_METHOD VLLM_LOGGING_CONFIG_PATH"},
+        required=True,
+    ),
+    Reach("cache_environment", {VARIABLES: "VLLM_CACHE_ROOT VLLM_CONFIG_ROOT"}),
+    Reach(
+        "cpu_environment",
+        {VARIABLES: "VLLM_CPU_OMP_THREADS_BIND VLLM_CPU_KVCACHE_SPACE VLLM_ENABLE_V1_MULTIPROCESSING"},
+    ),
+    Reach(
+        OUTPUT_COALESCING,
+        {
+            "config:SchedulerConfig": "get_scheduler_cls scheduler_cls",
+            "v1.core.sched.scheduler:Scheduler": "update_from_output finish_requests requests",
+            "v1.core.sched.async_scheduler:AsyncScheduler": "update_from_output finish_requests",
+            "sampling_params:RequestOutputKind": "FINAL_ONLY",
+            "sampling_params:SamplingParams": "output_kind detokenize logprobs prompt_logprobs",
+            "v1.engine:EngineCoreOutputs": "outputs",
+            "v1.engine:EngineCoreOutput": "request_id new_token_ids finish_reason events",
+        },
+    ),
+    Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
+    Reach(
+        "kv_cache_size",
+        {"config:CacheConfig": "kv_cache_size_tokens|num_gpu_blocks kv_cache_size_tokens|block_size"},
+    ),
+    Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
+    Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
+    Reach("envs_cache", {"envs": "enable_envs_cache disable_envs_cache"}),
     # Found out when the first start is complete: a phase was reported or none was.
-    Reach(START_PHASES, lambda: ()),
+    Reach(START_PHASES, {}),
 )
