@@ -289,7 +289,6 @@ class Translate:
         events: Set where the one request's translation is to be streamed.
         glossary_ids: Glossaries whose terms the pod adds to the requests.
         model: Name of a deployment.
-        uses_quota: Whether its characters count towards the pod's own quota.
     """
 
     requests: tuple[TranslationRequest, ...]
@@ -299,7 +298,6 @@ class Translate:
     events: Events | None = None
     glossary_ids: tuple[str, ...] = ()
     model: str | None = None
-    uses_quota: bool = False
 
     def peek(self) -> Peek:
         """What a router must find in the same request."""

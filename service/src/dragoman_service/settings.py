@@ -29,12 +29,16 @@ KUBERNETES_TERMINATION_LOG = Path("/dev/termination-log")
 RENAMED = {
     "cache_bytes": "translation_cache_bytes",
     "gather_steps": "prefill_schedule_interval",
-    "max_characters": "deepl_character_limit",
     "refuse_late": "deadline_aware_admission",
     "wedged_after_s": "stall_timeout_s",
     "whole_answers": "coalesce_outputs",
 }
 """New names of settings; the old ones, and their variables, are refused with the new one."""
+
+REMOVED = dict.fromkeys(
+    ("deepl_character_limit", "max_characters"), "quotas are those of API keys at a router (characterLimit)"
+)
+"""Settings of earlier versions, and what replaces them."""
 
 
 class Settings(BaseSettings):
@@ -163,9 +167,6 @@ class Settings(BaseSettings):
     )
     max_body_bytes: int = Field(1024 * 1024, ge=1024, description="maximum bytes of a request body")
     max_texts: int = Field(MAX_TEXTS, ge=1, description="maximum texts per request")
-    deepl_character_limit: int | None = Field(
-        None, ge=0, description="characters per pod after which DeepL's API answers 456; default: no limit"
-    )
 
     termination_log: Path | None = Field(
         None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"
@@ -248,6 +249,6 @@ def read_settings(argv: list[str]) -> Settings:
         SystemExit: After `--help`.
     """
     try:
-        return read_command_line(Settings, argv, RENAMED)
+        return read_command_line(Settings, argv, RENAMED, REMOVED)
     except CommandLineError as error:
         raise SettingsError(str(error)) from error

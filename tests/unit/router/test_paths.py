@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_protocols import errors, routes
+from dragoman_protocols import errors
 from dragoman_protocols.api import Endpoint, Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, with_body
+from dragoman_router.http.app import known_endpoint as recognise
 from dragoman_router.http.documents import document_of
 from dragoman_router.request import Request
 
@@ -195,7 +196,8 @@ def test_unknown_paths_get_the_errors_of_the_api_that_they_are_meant_for(
     ],
 )
 def test_paths_that_no_api_has_are_not_forwarded(method: str, path: str) -> None:
-    assert routes.recognise(Request(method, path, b"", [], deployment="n/d")) is None
+    with pytest.raises(errors.UnknownPathError):
+        recognise(Request(method, path, b"", [], deployment="n/d"))
 
 
 @pytest.mark.parametrize(

@@ -67,14 +67,7 @@ def read(request: Request, site: Site) -> Translate:
     def render(results: Results) -> Answer:
         return json_answer({"translations": list(translations(need, results[0] if results else (), labels))})
 
-    return Translate(
-        (call,) if call.texts else (),
-        need.characters,
-        render,
-        (need,),
-        glossary_ids=named,
-        uses_quota=True,
-    )
+    return Translate((call,) if call.texts else (), need.characters, render, (need,), glossary_ids=named)
 
 
 def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:

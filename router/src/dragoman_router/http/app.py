@@ -122,9 +122,7 @@ class App:
         began_s = self._loop.time()
         endpoint: Endpoint | None = None
         try:
-            endpoint = recognise(request)
-            if endpoint is None:
-                raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
+            endpoint = known_endpoint(request)
             kind = endpoint.kind
             gate = self._state.gate
             keyless: Gate | None = None
@@ -374,6 +372,18 @@ def read_head(scope: Scope) -> Request:
     if named is not None:
         request.deployment = named.decode("latin-1").strip()
     return request
+
+
+def known_endpoint(request: Request) -> Endpoint:
+    """The endpoint that the head of a request shows.
+
+    Raises:
+        UnknownPathError: No API has its path.
+    """
+    found = recognise(request)
+    if found is None:
+        raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
+    return found
 
 
 def charged(reply: Reply, peek: Peek) -> int:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import ExitStack, aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.requests import Request as Received
@@ -43,7 +44,6 @@ from dragoman_service.core.costs import Cost
 from dragoman_service.core.translator import Translator
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Account, Accounting
-from dragoman_service.http.quota import Quota
 
 CLIENT_CLOSED_REQUEST = 499
 """Status that nginx logs for a client that disconnected; it is not sent."""
@@ -127,13 +127,11 @@ class Work(ABC):
         characters: What it is charged for.
         text_count: Texts for the engine.
         is_file: Whether it is a file, whose time limit increases with its size.
-        uses_quota: Whether its characters count towards the pod's own quota.
     """
 
     characters: int
     text_count: int
     is_file = False
-    uses_quota = False
 
     @property
     @abstractmethod
@@ -240,16 +238,16 @@ class Answering:
         lifecycle: Admits requests by the pod's phase.
         admission: Admits requests by their cost.
         accounting: Counts and traces them.
-        quota: The pod's own.
         max_body_bytes: Maximum of a body.
+        translated: Characters that were translated since the start, by API.
     """
 
     translator: Translator
     lifecycle: Lifecycle
     admission: Admission
     accounting: Accounting
-    quota: Quota
     max_body_bytes: int
+    translated: Counter[str] = field(default_factory=Counter)
 
     async def translate(
         self, exchange: Exchange, read: Callable[[Exchange], Work | Awaitable[Work]]
@@ -276,8 +274,6 @@ class Answering:
                 work = await found if isinstance(found, Awaitable) else found
                 characters = work.characters
                 check_left(headers, characters)
-                if work.uses_quota:
-                    stack.enter_context(self.quota.reserve(characters))
                 time_left_s = self.admission.time_limit_s(
                     headers.get(TIMEOUT_HEADER), characters if work.is_file else None
                 )
@@ -304,8 +300,7 @@ class Answering:
                 return Response(status_code=CLIENT_CLOSED_REQUEST)
             except Exception:
                 return exchange.refused(account.refused(self.accounting.defect()))
-            if work.uses_quota:
-                self.quota.add(characters)
+            self.translated[exchange.endpoint.api.name] += characters
             account.translated()
             response = response_of(answer)
             response.headers[CHARACTERS_HEADER] = str(characters)

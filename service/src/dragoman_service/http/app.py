@@ -30,7 +30,6 @@ from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import Accounting, Metrics
-from dragoman_service.http.quota import Quota
 from dragoman_service.http.tracing import TracedEngine, Tracing
 from dragoman_service.settings import Settings
 
@@ -96,7 +95,6 @@ def create_app(
         lifecycle,
         admission,
         Accounting(metrics, tracing, shortest),
-        Quota(settings.deepl_character_limit),
         settings.max_body_bytes,
     )
     site = Site(

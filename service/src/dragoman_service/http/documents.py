@@ -120,7 +120,6 @@ class Documents:
                 # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
                 stack.enter_context(answering.lifecycle.admit())
                 check_left(headers, document.characters)
-                stack.enter_context(answering.quota.reserve(document.characters))
                 limit_s = answering.admission.time_limit_s(None, document.characters)
                 cost = await asyncio.to_thread(lambda: file.cost)
                 slot = stack.enter_context(answering.admission.admit(cost, limit_s))
@@ -143,5 +142,5 @@ class Documents:
             else:
                 self._files.put(document.document_id, document.name, content)
                 document.state = State.DONE
-                answering.quota.add(document.characters)
+                answering.translated[api] += document.characters
                 account.translated()

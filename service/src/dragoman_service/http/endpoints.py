@@ -25,6 +25,7 @@ from dragoman_protocols.api import (
     Site,
     Translate,
     TranslateFile,
+    Usage,
 )
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
@@ -65,7 +66,7 @@ class TranslationWork(Work):
     call: Translate
 
     def __post_init__(self) -> None:
-        self.characters, self.uses_quota = self.call.characters, self.call.uses_quota
+        self.characters = self.call.characters
         self.text_count = sum(len(request.texts) for request in self.requests)
 
     @property
@@ -188,7 +189,8 @@ class Endpoints:
         endpoint, request = exchange.endpoint, exchange.request
         if endpoint.respond is not None:
             ready = self._lifecycle.phase is Phase.READY
-            site = replace(self._site, ready=ready, usage=self._answering.quota.usage)
+            usage = Usage(self._answering.translated[endpoint.api.name])
+            site = replace(self._site, ready=ready, usage=usage)
             return endpoint.respond(request, site)
         assert endpoint.read is not None
         call = endpoint.read(request, self._site)

@@ -39,7 +39,6 @@ def test_the_smallest_request_leaves_all_to_the_deployment() -> None:
     found = call()
     assert found.requests == (TranslationRequest(("Hello",), "de", ignore_unsupported=True),)
     assert found.peek() == Peek((Need(None, ("de",), ("Hello",)),), 5)
-    assert found.uses_quota
 
 
 def test_each_field_reaches_the_core() -> None:

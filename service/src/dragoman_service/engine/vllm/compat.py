@@ -83,9 +83,8 @@ def missing_of(reach: Reach) -> list[str]:
         except (ImportError, AttributeError) as error:
             missing.append(str(error))
             continue
-        for name in names.split():
-            if not any(_has(owner, each) for each in name.split("|")):
-                missing.append(f"{path or module}.{name}")
+        absent = [name for name in names.split() if not any(_has(owner, each) for each in name.split("|"))]
+        missing += [f"{path or module}.{name}" for name in absent]
     return missing
 
 
