@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_protocols import errors
-from dragoman_protocols.api import Endpoint, Kind, Limits, Site
+from dragoman_protocols.api import Kind, Limits, Site
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.routes import api_of, with_body
@@ -21,12 +21,6 @@ from dragoman_router.request import Request
 
 UUID = "01234567-89ab-8cde-af01-23456789abcd"
 FORM = [(b"content-type", b"application/x-www-form-urlencoded")]
-
-
-def recognise(request: Request) -> Endpoint:
-    found = routes.recognise(request)
-    assert found is not None
-    return found
 
 
 OFFER = Offer(("en", "de"), {"en": ("de", "zh-Hans"), "de": ("en",)})
