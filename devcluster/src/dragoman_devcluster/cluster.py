@@ -6,8 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
-from pathlib import Path
+from contextlib import AsyncExitStack, closing
 from types import TracebackType
 from typing import Any, Self
 
@@ -39,8 +38,6 @@ from dragoman_kube.events import EventRecorder, EventWriter
 
 logger = logging.getLogger(__name__)
 
-_NOT_UP = "the cluster is not up: enter its context first"
-
 
 class LocalCluster:
     """A cluster on this machine, up while its context is entered.
@@ -53,17 +50,10 @@ class LocalCluster:
 
     def __init__(self, options: ClusterOptions) -> None:
         self.options = options
-        self._guardian: Guardian | None = None
+        self.kubeconfig = options.dir.resolve() / "kubeconfig"
+        """The administrator's."""
+        self._stack = AsyncExitStack()
         self._server: ApiServer | None = None
-        self._kubeconfig: Path | None = None
-        self._running: AsyncExitStack | None = None
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig, while the cluster is up."""
-        if self._kubeconfig is None:
-            raise RuntimeError(_NOT_UP)
-        return self._kubeconfig
 
     @property
     def api(self) -> str:
@@ -77,7 +67,7 @@ class LocalCluster:
 
     def _running_server(self) -> ApiServer:
         if self._server is None:
-            raise RuntimeError(_NOT_UP)
+            raise RuntimeError("the cluster is not up: enter its context first")
         return self._server
 
     async def client(self) -> ApiClient:
@@ -86,75 +76,63 @@ class LocalCluster:
 
     async def __aenter__(self) -> Self:
         self.options.dir.mkdir(parents=True, exist_ok=True)
-        self._guardian = Guardian()
-        self._server = choose_server(self.options, self._guardian)
-        try:
-            self._kubeconfig = await self._server.start()
-            await self.start_node()
-        except BaseException:
-            await self.__aexit__(None, None, None)
-            raise
+        async with AsyncExitStack() as stack:
+            guardian = stack.enter_context(closing(Guardian()))
+            self._server = choose_server(self.options, guardian)
+            stack.push_async_callback(self._server.stop)
+            await self._server.start()
+            await self._start_node(stack, guardian)
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.stop_node()
-        if self._server is not None:
-            await self._server.stop()
-        if self._guardian is not None:
-            self._guardian.close()
+        await self._stack.aclose()
 
-    async def start_node(self) -> None:
+    async def _start_node(self, stack: AsyncExitStack, guardian: Guardian) -> None:
         """Start the controllers, the node and the proxy; the API server runs already."""
-        if self._guardian is None:
-            raise RuntimeError(_NOT_UP)
-        async with AsyncExitStack() as stack:
-            client = await stack.enter_async_context(connect(await configuration(self.kubeconfig)))
-            mirror, events, proxy = Mirror(client), EventWriter(client), ServiceProxy()
-            stack.push_async_callback(mirror.aclose)
-            session = await stack.enter_async_context(
-                aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
-            )
-            gpus = count_gpus() if self.options.gpus is None else self.options.gpus
-            devices = {GPU: gpus} if gpus else {}
-            directories = Directories(self.options.dir.resolve(), self.options.checkout)
-            context = NodeContext(
-                name=NODE_NAME,
-                address=HOST,
-                mirror=mirror,
-                events=EventRecorder(events, "kubelet", host=NODE_NAME),
-                directories=directories,
-                credentials=Credentials.like(self.kubeconfig, client),
-                backoff=self.options.backoff,
-                guardian=self._guardian,
-                session=session,
-                addresses=Addresses(),
-                devices=Devices(gpus),
-            )
-            node = Node(context, devices)
-            controllers: list[Controller] = [
-                DeploymentController(mirror, events),
-                ReplicaSetController(mirror, events),
-                Scheduler(mirror, events, NODE_NAME, devices),
-                EndpointController(mirror, on_service=proxy.set_service),
-                NamespaceController(mirror),
-                GarbageCollector(mirror),
-            ]
-            for controller in controllers:
-                controller.start()
-            await mirror.synced()
-            _run(stack, events.run(), "events")
-            await node.register()
-            node.start()
-            stack.push_async_callback(node.stop, self.options.stop_grace_s)
-            loops = [
-                (type(controller).__name__, controller.queue.run(controller.reconcile))
-                for controller in controllers
-            ]
-            for name, loop in [*loops, ("proxy", proxy.run()), ("heartbeat", node.keep_alive())]:
-                _run(stack, loop, name)
-            self._running = stack.pop_all()
+        client = await stack.enter_async_context(connect(await configuration(self.kubeconfig)))
+        mirror, events, proxy = Mirror(client), EventWriter(client), ServiceProxy()
+        stack.push_async_callback(mirror.aclose)
+        stack.push_async_callback(proxy.aclose)
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
+        )
+        gpus = count_gpus() if self.options.gpus is None else self.options.gpus
+        devices = {GPU: gpus} if gpus else {}
+        context = NodeContext(
+            name=NODE_NAME,
+            address=HOST,
+            mirror=mirror,
+            events=EventRecorder(events, "kubelet", host=NODE_NAME),
+            directories=Directories(self.options.dir.resolve(), self.options.checkout),
+            credentials=Credentials.like(self.kubeconfig, client),
+            backoff=self.options.backoff,
+            guardian=guardian,
+            session=session,
+            addresses=Addresses(),
+            devices=Devices(gpus),
+        )
+        node = Node(context, devices)
+        controllers: list[Controller] = [
+            DeploymentController(mirror, events),
+            ReplicaSetController(mirror, events),
+            Scheduler(mirror, events, NODE_NAME, devices),
+            EndpointController(mirror, proxy),
+            NamespaceController(mirror),
+            GarbageCollector(mirror),
+        ]
+        for controller in controllers:
+            controller.start()
+        await mirror.synced()
+        _run(stack, events.run(), "events")
+        await node.register()
+        node.start()
+        stack.push_async_callback(node.stop, self.options.stop_grace_s)
+        for controller in controllers:
+            _run(stack, controller.queue.run(controller.reconcile), type(controller).__name__)
+        _run(stack, node.keep_alive(), "heartbeat")
 
     async def keep(self) -> None:
         """Start the API server again whenever it ends, until cancelled; all else goes on meanwhile.
@@ -163,12 +141,6 @@ class LocalCluster:
             StartFailedError: It does not start again.
         """
         await keep(self._running_server(), self.options.backoff)
-
-    async def stop_node(self) -> None:
-        """Stop the controllers, the node with all its processes, and the proxy; the API server stays."""
-        if self._running is not None:
-            stack, self._running = self._running, None
-            await stack.aclose()
 
 
 def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:

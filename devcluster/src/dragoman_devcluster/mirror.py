@@ -124,18 +124,9 @@ class Mirror:
         """Change an object by a JSON merge patch and store the response."""
         return self.learn(kind, await self.client.merge(kind, key, fields, subresource))
 
-    async def delete(
-        self,
-        kind: Kind,
-        manifest: Manifest,
-        *,
-        grace_s: int | None = None,
-        propagation: str = "Background",
-    ) -> None:
+    async def delete(self, kind: Kind, manifest: Manifest, *, grace_s: int | None = None) -> None:
         """Delete this object and no successor of its name; see `KubeClient.delete`."""
-        response = await self.client.delete(
-            kind, key_of(manifest), uid_of(manifest), propagation=propagation, grace_s=grace_s
-        )
+        response = await self.client.delete(kind, key_of(manifest), uid_of(manifest), grace_s=grace_s)
         if response is None:
             if kind in self._followed:
                 self._followed[kind].cache.remove(manifest)

@@ -8,8 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from dragoman_devcluster.controllers.endpoints import Endpoint
-from dragoman_kube.objects import Key, Manifest
+from dragoman_kube.objects import Key
 
 logger = logging.getLogger(__name__)
 
@@ -92,61 +91,25 @@ class ServiceProxy:
     """The listening ports of all Services."""
 
     def __init__(self) -> None:
-        self._table: dict[Key, dict[Address, Sequence[Address]]] = {}
-        self._open: dict[Address, PortForward] = {}
-        self._changed = asyncio.Event()
+        self._open: dict[Key, dict[Address, PortForward]] = {}
 
-    def set_service(
-        self, key: Key, service: Manifest | None, address: str, endpoints: list[Endpoint]
-    ) -> None:
-        """Change where a Service leads; None where it is gone, an empty address where it has none."""
-        self._table.pop(key, None)
-        if service is not None and address:
-            self._table[key] = routes(service, address, endpoints)
-        self._changed.set()
-
-    async def run(self) -> None:
-        """Open and close ports as the table changes, until cancelled."""
-        try:
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                wanted = {
-                    listen: backends for ports in self._table.values() for listen, backends in ports.items()
-                }
-                await self._apply(wanted)
-        finally:
-            await self._apply({})
-
-    async def _apply(self, wanted: Mapping[Address, Sequence[Address]]) -> None:
-        for listen in set(self._open) - set(wanted):
-            await self._open.pop(listen).aclose()
-        for listen, backends in wanted.items():
-            if listen not in self._open:
+    async def update(self, key: Key, table: Mapping[Address, Sequence[Address]]) -> None:
+        """Change where the ports of one Service lead; ports that are not in its table are closed."""
+        forwards = self._open.setdefault(key, {})
+        for listen in set(forwards) - set(table):
+            await forwards.pop(listen).aclose()
+        for listen, backends in table.items():
+            if listen not in forwards:
                 forward = PortForward(listen)
                 try:
                     await forward.open()
                 except OSError as error:
                     logger.error("Service address %s:%d: %s", *listen, error)
                     continue
-                self._open[listen] = forward
-            self._open[listen].backends = backends
+                forwards[listen] = forward
+            forwards[listen].backends = backends
 
-
-def routes(
-    service: Manifest, address: str, endpoints: Sequence[Endpoint]
-) -> dict[Address, Sequence[Address]]:
-    """Where each TCP port of a Service leads: to the ready endpoints."""
-    table: dict[Address, Sequence[Address]] = {}
-    for port in service["spec"].get("ports") or ():
-        if (port.get("protocol") or "TCP") != "TCP":
-            continue
-        name = port.get("name") or ""
-        ready = [endpoint for endpoint in endpoints if endpoint.ready]
-        table[address, port["port"]] = [
-            (endpoint.address, number)
-            for endpoint in ready
-            for label, number in endpoint.ports
-            if label == name
-        ]
-    return table
+    async def aclose(self) -> None:
+        """Close all ports."""
+        for key in self._open:
+            await self.update(key, {})

@@ -230,12 +230,10 @@ class KubeClient:
             content_type=MERGE,
         )
 
-    async def delete(
-        self, kind: Kind, key: Key, uid: str, *, propagation: str = "Background", grace_s: int | None = None
-    ) -> Manifest | None:
-        """Delete the object of this uid, and never a successor of its name.
+    async def delete(self, kind: Kind, key: Key, uid: str, *, grace_s: int | None = None) -> Manifest | None:
+        """Delete the object of this uid, and never a successor of its name; its dependents follow.
 
-        `propagation` is ``Background``, ``Foreground`` or ``Orphan``; `grace_s` replaces the grace period of a pod.
+        `grace_s` replaces the grace period of a pod.
 
         Returns:
             The server's response: the object while it terminates, or a Status; None if it did not exist.
@@ -243,7 +241,7 @@ class KubeClient:
         options: Manifest = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "propagationPolicy": propagation,
+            "propagationPolicy": "Background",
             "preconditions": {"uid": uid},
         }
         if grace_s is not None:

@@ -33,33 +33,6 @@ async def test_a_deployment_takes_everything_along(workloads, server):
     await workloads.until(left, lambda found: not found)
 
 
-async def test_orphans_stay(workloads, server):
-    await workloads.deploy("web", server(), replicas=1)
-    await workloads.all_ready("web")
-    await workloads.apps.delete_namespaced_deployment("web", workloads.namespace, propagation_policy="Orphan")
-    await workloads.until_gone(lambda: workloads.deployment("web"))
-    sets = await workloads.apps.list_namespaced_replica_set(workloads.namespace)
-    assert [item.metadata.owner_references for item in sets.items] == [None]
-    assert len(await workloads.pods("web")) == 1
-
-
-async def test_foreground_deletion_waits_for_dependents(workloads):
-    core, namespace = workloads.core, workloads.namespace
-    owner = await core.create_namespaced_config_map(namespace, {"metadata": {"name": "owner"}})
-    child = owned_map("child", owner)
-    child["metadata"]["finalizers"] = ["example.org/hold"]
-    await core.create_namespaced_config_map(namespace, child)
-    await core.delete_namespaced_config_map("owner", namespace, propagation_policy="Foreground")
-    await workloads.until(
-        lambda: core.read_namespaced_config_map("child", namespace),
-        lambda found: found.metadata.deletion_timestamp is not None,
-    )
-    await core.read_namespaced_config_map("owner", namespace)
-    free = [{"op": "remove", "path": "/metadata/finalizers"}]
-    await core.patch_namespaced_config_map("child", namespace, free)
-    await workloads.until_gone(lambda: core.read_namespaced_config_map("owner", namespace))
-
-
 async def test_one_living_owner_is_enough(workloads):
     core, namespace = workloads.core, workloads.namespace
     first = await core.create_namespaced_config_map(namespace, {"metadata": {"name": "first"}})

@@ -1,4 +1,4 @@
-"""The local node as a whole: GPUs, its own restart, the pods' credentials, and that nothing outlives it."""
+"""The local node as a whole: GPUs, the pods' credentials, and that nothing outlives it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from kubernetes.aio.client import CoreV1Api, RbacAuthorizationV1Api
 
 from dragoman_devcluster.cluster import LocalCluster
 from dragoman_devcluster.lifecycle import bring_up, take_down
-from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.state import born, pods_directory
+from dragoman_devcluster.state import born
 
 pytestmark = pytest.mark.cluster
 
@@ -81,41 +80,6 @@ async def test_gpus_are_counted_and_assigned(tmp_path, api_kind):
         )
         node = await core.read_node("local")
         assert node.status.capacity["nvidia.com/gpu"] == "2"
-
-
-async def test_a_restarted_node_starts_its_pods_again(tmp_path, api_kind):
-    options = ClusterOptions(dir=tmp_path, api=api_kind, gpus=0, backoff=Backoff(0.2, 1.0))
-    async with LocalCluster(options) as cluster, await cluster.client() as api:
-        core: Any = CoreV1Api(api)
-        await until(lambda: core.list_namespaced_service_account("default"), lambda found: found.items)
-        for name in ("stays", "goes"):
-            body = {
-                "metadata": {"name": name},
-                "spec": {"containers": [SLEEP], "terminationGracePeriodSeconds": 5},
-            }
-            await core.create_namespaced_pod("default", body)
-            await until(
-                lambda n=name: core.read_namespaced_pod(n, "default"),
-                lambda found: found.status.phase == "Running",
-            )
-        before = await core.read_namespaced_pod("stays", "default")
-        await cluster.stop_node()
-        assert not any(pods_directory(tmp_path).iterdir())
-        await core.delete_namespaced_pod("goes", "default")
-        await cluster.start_node()
-        after = await until(
-            lambda: core.read_namespaced_pod("stays", "default"),
-            lambda found: (
-                found.status.container_statuses[0].restart_count == 1
-                and found.status.container_statuses[0].ready
-            ),
-        )
-        assert after.metadata.uid == before.metadata.uid
-        assert after.status.pod_ip == before.status.pod_ip
-        assert after.status.container_statuses[0].last_state.terminated.reason == "Unknown"
-        pods = await until(lambda: core.list_namespaced_pod("default"), lambda found: len(found.items) == 1)
-        assert pods.items[0].metadata.name == "stays"
-    assert not pids(tmp_path)
 
 
 async def test_a_killed_supervisor_leaves_no_process(tmp_path, api_kind):

@@ -99,17 +99,22 @@ async def test_writes(api: Any, kube: KubeClient) -> None:
     await kube.apply(POD, MANIFEST, "status")
     await kube.merge(POD, KEY, {"x": 1}, "scale")
     await kube.delete(POD, KEY, "u")
-    await kube.delete(POD, KEY, "u", propagation="Foreground", grace_s=0)
+    await kube.delete(POD, KEY, "u", grace_s=0)
     manager = {"fieldManager": "tests"}
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"}}
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": "u"},
+    }
     assert api.requests == [
         ("POST", "/api/v1/namespaces/n/pods", manager, MANIFEST),
         ("PUT", PATH, manager, MANIFEST),
         ("PATCH", PATH, {**manager, "force": "true"}, MANIFEST),
         ("PATCH", f"{PATH}/status", {**manager, "force": "true"}, MANIFEST),
         ("PATCH", f"{PATH}/scale", manager, {"x": 1}),
-        ("DELETE", PATH, {}, {**options, "propagationPolicy": "Background"}),
-        ("DELETE", PATH, {}, {**options, "propagationPolicy": "Foreground", "gracePeriodSeconds": 0}),
+        ("DELETE", PATH, {}, options),
+        ("DELETE", PATH, {}, {**options, "gracePeriodSeconds": 0}),
     ]
     assert [headers["Content-Type"] for headers in api.headers[2:5]] == [
         "application/apply-patch+yaml",

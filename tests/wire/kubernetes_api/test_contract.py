@@ -318,24 +318,12 @@ class TestCustomResources:
         ]  # fmt: skip
         assert [row["cells"] for row in table["rows"]] == [["w", 2, "True", "red"]]
 
-    @pytest.mark.parametrize(
-        ("rule", "message"),
-        [
-            ("sef.size > 1", "undeclared reference to 'sef' (in container '')"),
-            ("self.size.foo() > 1", "undeclared reference to 'foo' (in container '')"),
-            ("self.size >", "Syntax error: "),
-        ],
-    )
-    def test_rules_that_do_not_compile(self, server: Server, widgets: str, rule: str, message: str) -> None:
+    def test_rules_that_do_not_compile(self, server: Server, widgets: str) -> None:
         definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        schema = {
-            "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations": [
-                {"rule": rule}
-            ]
-        }
-        change = [{"op": "replace", "path": path, "value": value} for path, value in schema.items()]
+        path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations"
+        change = [{"op": "replace", "path": path, "value": [{"rule": "self.size >"}]}]
         refused = server.refused(422, "JSON", f"{definitions}/widgets.example.com", change)
-        assert message in refused["message"]
+        assert "compilation failed" in refused["message"]
 
 
 class TestWatches:

@@ -145,12 +145,6 @@ def test_unknown_fields_are_refused_before_anything_is_written(server: Server, n
     assert 'strict decoding error: unknown field "spec.replica"' in refused.stderr
 
 
-def test_explain(kubectl: Any) -> None:
-    output = kubectl("explain", "deployment.spec.strategy")
-    assert "rollingUpdate" in output
-    assert "DeploymentStrategy" in output
-
-
 def test_events(kubectl: Any, namespace: str) -> None:
     about = {"kind": "Pod", "name": "p", "namespace": namespace, "apiVersion": "v1"}
     event = {

@@ -21,6 +21,7 @@ from dragoman_devcluster.api.errors import (
     qualified,
 )
 from dragoman_devcluster.api.kinds import Kind
+from dragoman_devcluster.api.lifecycle import place
 from dragoman_devcluster.api.names import label_causes
 from dragoman_devcluster.api.objects import Json, Object, copied, get
 from dragoman_devcluster.api.request import Target
@@ -105,21 +106,11 @@ class Admission:
                 f"invalid object type: {sent.get('apiVersion', '/')}, Kind={sent.get('kind', '')}"
             )
         obj = self._typed(kind, sent)
-        given = obj["metadata"]
+        place(target, obj["metadata"])
         typed = (
-            f"failed to create typed patch object ({given.get('namespace', '')}/{given.get('name', '')}; "
+            f"failed to create typed patch object ({target.namespace}/{target.name}; "
             f"{kind.group}/{kind.version}, Kind={kind.name}): "
         )
-        meta = obj["metadata"]
-        if meta.setdefault("name", target.name) != target.name:
-            raise BadRequestError(
-                f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})"
-            )
-        if kind.namespaced and meta.setdefault("namespace", target.namespace) != target.namespace:
-            raise BadRequestError(
-                f"the namespace of the object ({meta['namespace']}) does not match the namespace on the "
-                f"request ({target.namespace})"
-            )
         drop_nulls(kind.schema, obj)
         if dropped := prune(kind.schema, obj):
             raise UntypedError(
@@ -146,17 +137,11 @@ class Admission:
             raise no_such_object("", "namespaces", target.namespace)
         if get(namespace, "metadata", "deletionTimestamp"):
             kind = target.kind
+            ended = f"namespace {target.namespace} is being terminated"
             raise ForbiddenError(
-                f'{qualified(kind.plural, kind.group)} "{name}" is forbidden: unable to create new content in '
-                f"namespace {target.namespace} because it is being terminated",
+                f'{qualified(kind.plural, kind.group)} "{name}" is forbidden: {ended}',
                 details=named_details(kind.group, kind.plural, name),
-                causes=[
-                    Cause(
-                        "NamespaceTerminating",
-                        f"namespace {target.namespace} is being terminated",
-                        "metadata.namespace",
-                    )
-                ],
+                causes=[Cause("NamespaceTerminating", ended, "metadata.namespace")],
             )
 
     def allocate(self, kind: Kind, obj: Object) -> None:

@@ -29,12 +29,12 @@ from dragoman_devcluster.api.errors import (
 )
 from dragoman_devcluster.api.kinds import Registry
 from dragoman_devcluster.api.objects import Json, Object
-from dragoman_devcluster.api.presentation import Presentation, presentation
 from dragoman_devcluster.api.request import Options, Target, parse_log_options, parse_options, parse_target
 from dragoman_devcluster.api.resources import Answer, Resources
 from dragoman_devcluster.api.selectors import Predicate, field_selector, label_selector
 from dragoman_devcluster.api.store import Event, Store
 from dragoman_devcluster.api.subresources import Subresources
+from dragoman_devcluster.api.tables import Presentation, presentation
 
 _log = logging.getLogger(__name__)
 

@@ -141,9 +141,6 @@ _SCALARS: dict[str, Object] = {
     "object": {"x-kubernetes-preserve-unknown-fields": True},
 }
 QUANTITY: Object = {"type": "string", "format": "quantity"}
-MODEL = "x-dragoman-model"
-"""On the schema of a model: its name."""
-
 _CONTAINER = re.compile(r"(?P<outer>[Ll]ist|[Dd]ict)[\[(](?:str, )?(?P<inner>.+)[\])]")
 
 
@@ -160,8 +157,6 @@ def model_schema(model: str) -> Object:
         name = described.attribute_map[attribute]
         schema = {**_schema(model, name, declared)}
         info = fields.get(attribute)
-        if info is not None and info.description:
-            schema["description"] = info.description
         if info is not None and info.is_required() and (model, name) not in OPTIONAL:
             required.append(name)
         if (model, name) in DEFAULTS:
@@ -171,12 +166,9 @@ def model_schema(model: str) -> Object:
         if (model, name) in MINIMA:
             schema["minimum"] = MINIMA[model, name]
         properties[name] = schema
-    result: Object = {"type": "object", "properties": properties, MODEL: model}
+    result: Object = {"type": "object", "properties": properties}
     if model == "V1DeploymentStrategy":
         result["x-kubernetes-patch-strategy"] = "retainKeys"
-    summary = (described.__doc__ or "").partition("Attributes:")[0].strip()
-    if summary:
-        result["description"] = summary
     if required:
         result["required"] = required
     if model in ATOMIC_MODELS:

@@ -12,7 +12,8 @@ from dragoman_devcluster.api.builtin_schema import model_schema
 from dragoman_devcluster.api.cel_rules import RULES, compile_causes
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.kinds import BUILT_IN, Column, Kind, ScalePaths
-from dragoman_devcluster.api.objects import Object, get
+from dragoman_devcluster.api.objects import Json, Object, get
+from dragoman_devcluster.api.structural import INT_OR_STRING, PRESERVE
 from dragoman_devcluster.api.validation import schema_causes
 from dragoman_kube.times import timestamp
 
@@ -73,18 +74,9 @@ def crd_causes(crd: Object) -> list[Cause]:
     if get(spec, "conversion", "strategy", default="None") != "None":
         message = 'Unsupported value: "Webhook": supported values: "None"'
         found.append(Cause("FieldValueNotSupported", message, "spec.conversion.strategy"))
-    if spec.get("preserveUnknownFields"):
-        message = "Invalid value: true: must be false in order to use defaults in the schema"
-        found.append(Cause("FieldValueInvalid", message, "spec.preserveUnknownFields"))
     for index, version in enumerate(versions):
         at = f"spec.versions[{index}].schema.openAPIV3Schema"
-        if len(versions) == 1:
-            at = "spec.validation.openAPIV3Schema"  # How a server calls the only one.
-        schema = get(version, "schema", "openAPIV3Schema")
-        if isinstance(schema, dict):
-            found += _schema_faults(schema, at)
-        else:
-            found.append(Cause("FieldValueRequired", "Required value: schemas are required", at))
+        found += _schema_faults(get(version, "schema", "openAPIV3Schema"), at)
     return found
 
 
@@ -157,6 +149,7 @@ _DRAFT_4 = Draft4Validator.META_SCHEMA
 _SCHEMA_OF_SCHEMAS: Object = {
     "definitions": _DRAFT_4["definitions"],
     "type": "object",
+    "anyOf": [{"required": [name]} for name in ("type", INT_OR_STRING, PRESERVE)],
     "properties": {
         **_DRAFT_4["properties"],
         "type": {"enum": ["object", "array", "string", "integer", "number", "boolean"]},
@@ -181,30 +174,13 @@ _SCHEMA_OF_SCHEMAS: Object = {
 """OpenAPI v3.0 is close to JSON Schema's draft 4. Of a rule's fields only two are supported here."""
 
 
-def _schema_faults(schema: Object, path: str) -> list[Cause]:
+def _schema_faults(schema: Json, path: str) -> list[Cause]:
     """What is wrong with the schema of a definition; `path` is where it is."""
     malformed = schema_causes(_SCHEMA_OF_SCHEMAS, schema, (path,))
     if malformed:
         return malformed
-    found = _structural_causes(schema, path)
+    found = []
     if schema.get("type") != "object":
         message = f'Invalid value: "{schema.get("type", "")}": must be object at the root'
         found.append(Cause("FieldValueInvalid", message, f"{path}.type"))
     return [*found, *compile_causes(schema, path)]
-
-
-def _structural_causes(schema: Object, path: str) -> list[Cause]:
-    found = []
-    if not schema.get("type") and not (
-        schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
-    ):
-        message = "Required value: must not be empty for specified object fields"
-        found.append(Cause("FieldValueRequired", message, f"{path}.type"))
-    if schema.get("type") == "array" and not isinstance(schema.get("items"), dict):
-        found.append(Cause("FieldValueRequired", "Required value: must be specified", f"{path}.items"))
-    for name, child in (schema.get("properties") or {}).items():
-        found += _structural_causes(child, f"{path}.properties[{name}]")
-    for part in ("items", "additionalProperties"):
-        if isinstance(schema.get(part), dict):
-            found += _structural_causes(schema[part], f"{path}.{part}")
-    return found

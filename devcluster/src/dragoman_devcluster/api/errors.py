@@ -143,6 +143,17 @@ def stale(group: str, plural: str, name: str) -> ConflictError:
     )
 
 
+def failed_precondition(
+    group: str, plural: str, name: str, field: str, wanted: str, found: str
+) -> ConflictError:
+    """The 409 for a request about an object of another uid or resourceVersion."""
+    return ConflictError(
+        f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": '
+        f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}",
+        details=named_details(group, plural, name),
+    )
+
+
 def qualified(resource: str, group: str) -> str:
     """`deployments.apps`, or just `pods` in the core group."""
     return f"{resource}.{group}" if group else resource

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from dragoman_devcluster.api.builtin_schema import model_schema
-from dragoman_devcluster.api.objects import Object
+from dragoman_devcluster.api.objects import Json, Object
 from dragoman_devcluster.api.store import Key
 
 
@@ -22,11 +22,14 @@ class ScalePaths:
 
 @dataclass(frozen=True)
 class Column:
-    """One printed column: `path` is a JSONPath without braces, `priority` above 0 shows it with `-o wide`."""
+    """One printed column: `path` finds its value, `priority` above 0 shows it with `-o wide`.
+
+    `path` is a JSONPath without braces, or (built-in kinds) a function of the object.
+    """
 
     name: str
     type: str
-    path: str
+    path: str | Callable[[Object], Json]
     format: str = ""
     description: str = ""
     priority: int = 0

@@ -14,11 +14,9 @@ from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
 from dragoman_devcluster.api.errors import (
     BadRequestError,
     Cause,
-    ConflictError,
     UntypedError,
+    failed_precondition,
     invalid,
-    named_details,
-    qualified,
     stale,
 )
 from dragoman_devcluster.api.kinds import Kind
@@ -76,14 +74,18 @@ def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Objec
 
 
 def place(target: Target, meta: Object) -> None:
-    """Hold metadata to the namespace of the request; BadRequestError where they differ."""
+    """Fill in the name and the namespace of the request; BadRequestError where others were sent."""
+    if target.name and meta.setdefault("name", target.name) != target.name:
+        raise BadRequestError(
+            f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})"
+        )
     if not target.kind.namespaced:
         meta.pop("namespace", None)
         return
     sent = meta.setdefault("namespace", target.namespace)
     if sent != target.namespace:
         raise BadRequestError(
-            "the namespace of the provided object does not match the namespace sent on the request"
+            f"the namespace of the object ({sent}) does not match the namespace on the request ({target.namespace})"
         )
 
 
@@ -96,18 +98,8 @@ def prepare_update(target: Target, live: Object, sent: Object) -> Object:
     obj = copied(sent)
     meta, before = metadata(obj), live["metadata"]
     place(target, meta)
-    if meta.setdefault("name", target.name) != target.name:
-        raise BadRequestError(
-            f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})"
-        )
     if meta.get("uid") and meta["uid"] != before["uid"]:
-        raise ConflictError(
-            f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{target.name}": '
-            f"StorageError: invalid object, Code: 4, Key: {'/'.join(kind.key(target.namespace, target.name))}, "
-            f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {meta['uid']}, "
-            f"UID in object meta: {before['uid']}",
-            details=named_details(kind.group, kind.plural, target.name),
-        )
+        raise failed_precondition(kind.group, kind.plural, target.name, "UID", meta["uid"], before["uid"])
     version = meta.get("resourceVersion")
     if version and version != before["resourceVersion"]:
         raise stale(kind.group, kind.plural, target.name)
@@ -202,24 +194,17 @@ def released(obj: Object) -> bool:
     )
 
 
-_WAITING = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
-"""The finalizers with which the garbage collector handles the dependents first."""
-
-
-def delete(
-    kind: Kind, live: Object, grace_period_s: int | None, propagation: str, now: datetime.datetime
-) -> Object | None:
-    """The object marked, which waits for finalizers or for the node; None where it goes at once.
-
-    `propagation` is Background, Foreground, Orphan, or "" for what the former request named.
-    """
+def delete(kind: Kind, live: Object, grace_period_s: int | None, now: datetime.datetime) -> Object | None:
+    """The object marked, which waits for finalizers or for the node; None where it goes at once."""
     meta = live["metadata"]
     grace_s = _grace_s(kind, live, grace_period_s)
     marked = meta.get("deletionTimestamp")
     if marked:
         # A second request may only shorten the wait.
         grace_s = min(grace_s, meta.get("deletionGracePeriodSeconds") or 0)
-    finalizers = _finalizers(kind, meta, propagation)
+    finalizers = list(meta.get("finalizers") or ())
+    if kind.resource == CRDS.resource and CLEANUP_FINALIZER not in finalizers:
+        finalizers.append(CLEANUP_FINALIZER)
     held = finalizers or (kind.resource == "namespaces" and get(live, "spec", "finalizers"))
     if not held and grace_s == 0:
         return None
@@ -238,17 +223,6 @@ def delete(
     elif kind.has_generation and not marked:
         metadata(obj)["generation"] = int(meta.get("generation") or 0) + 1
     return obj
-
-
-def _finalizers(kind: Kind, meta: Object, propagation: str) -> list[str]:
-    """What holds the object once the request has been understood."""
-    finalizers = list(meta.get("finalizers") or ())
-    if propagation:
-        finalizers = [finalizer for finalizer in finalizers if finalizer not in _WAITING.values()]
-        finalizers += [_WAITING[propagation]] if propagation in _WAITING else []
-    if kind.resource == CRDS.resource and CLEANUP_FINALIZER not in finalizers:
-        finalizers.append(CLEANUP_FINALIZER)
-    return finalizers
 
 
 def _grace_s(kind: Kind, live: Object, requested_s: int | None) -> int:

@@ -19,7 +19,6 @@ from dragoman_devcluster.api.fieldset import (
     element_of,
     flatten,
     from_fields_v1,
-    leaves,
     list_type,
     to_fields_v1,
     written,
@@ -99,7 +98,7 @@ def write_entries(obj: Object, entries: Iterable[Entry]) -> None:
 
 
 def _ownable(paths: Iterable[Path]) -> FieldSet:
-    return frozenset(path for path in paths if path not in _ROOTS and path[:2] not in _NEVER_OWNED)
+    return frozenset(path for path in paths if path and path not in _ROOTS and path[:2] not in _NEVER_OWNED)
 
 
 def track_update(
@@ -137,7 +136,7 @@ def apply(
     """
     if get(patch, "metadata", "managedFields"):
         raise BadRequestError("metadata.managedFields must be nil")
-    fields = _ownable(leaves(kind.schema, patch))
+    fields = _ownable(flatten(kind.schema, patch))
     base: Object = live or {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}}
     result: Object = copied(merged(kind.schema, base, patch))
     entries = read_entries(base)
@@ -207,21 +206,12 @@ def merged(schema: Object, live: Json, applied: Json) -> Json:
 
 
 def _merged_list(schema: Object, live: list[Json], applied: list[Json]) -> list[Json]:
-    """The applied order; items that only the live list has stay behind the one that they followed."""
-    ours = {element_of(schema, item): item for item in live}
-    theirs = {element_of(schema, item): item for item in applied}
-    following: dict[str | None, list[str]] = {}
-    last: str | None = None
-    for element in ours:
-        if element in theirs:
-            last = element
-        else:
-            following.setdefault(last, []).append(element)
-    result = [ours[element] for element in following.get(None, ())]
-    for element, item in theirs.items():
-        result.append(merged(schema["items"], ours[element], item) if element in ours else item)
-        result += [ours[follower] for follower in following.get(element, ())]
-    return result
+    """The live items in their order, then the new ones; a real server takes the applied order."""
+    result = {element_of(schema, item): item for item in live}
+    for item in applied:
+        element = element_of(schema, item)
+        result[element] = merged(schema["items"], result[element], item) if element in result else item
+    return list(result.values())
 
 
 def without(schema: Object, value: Object, dropped: FieldSet, kept: FieldSet) -> Object:

@@ -9,32 +9,14 @@ import re
 
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.kinds import Kind
-from dragoman_devcluster.api.objects import Object, get
+from dragoman_devcluster.api.objects import Json, Object, get
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
-_SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
-_KEY_RULE = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    "validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
+_SUBDOMAIN_RULE = f"a lowercase RFC 1123 subdomain must match '{_SUBDOMAIN}'"
+_LABEL_RULE = f"a lowercase RFC 1123 label must match '{_LABEL}'"
 _FREE = ("rbac.authorization.k8s.io",)
 """Groups whose names are only held to being one path segment."""
 
@@ -66,18 +48,17 @@ def label_causes(obj: Object) -> list[Cause]:
     causes = []
     for key, value in (get(obj, "metadata", "labels") or {}).items():
         prefix, _, name = key.rpartition("/")
-        if (
-            not _QUALIFIED.fullmatch(name)
-            or len(name) > 63
-            or (prefix and not re.fullmatch(_SUBDOMAIN, prefix))
-        ):
-            text = f'Invalid value: "{key}": {_KEY_RULE}'
-            causes.append(Cause("FieldValueInvalid", text, "metadata.labels"))
-        if not isinstance(value, str) or (value and not _QUALIFIED.fullmatch(value)):
-            causes.append(
-                Cause("FieldValueInvalid", f'Invalid value: "{value}": {_VALUE_RULE}', "metadata.labels")
-            )
-        elif len(value) > 63:
-            text = f'Invalid value: "{value}": must be no more than 63 characters'
-            causes.append(Cause("FieldValueInvalid", text, "metadata.labels"))
+        if not _is_qualified(name) or (prefix and not re.fullmatch(_SUBDOMAIN, prefix)):
+            causes.append(_label_cause(key, "a label's key must be [prefix/]name"))
+        if not isinstance(value, str) or (value and not _is_qualified(value)):
+            causes.append(_label_cause(value, "a label's value must be empty or like a name"))
     return causes
+
+
+def _is_qualified(name: str) -> bool:
+    return len(name) <= 63 and _QUALIFIED.fullmatch(name) is not None
+
+
+def _label_cause(text: Json, rule: str) -> Cause:
+    message = f"Invalid value: \"{text}\": {rule}; a name must match '{_QUALIFIED.pattern}' in 63 characters"
+    return Cause("FieldValueInvalid", message, "metadata.labels")

@@ -87,15 +87,13 @@ def _merged_by(schema: Object, value: Json, patch: Json) -> Json:
         if change is None:
             result.pop(key, None)
         elif isinstance(change, list) and _merges(child):
-            order = patch.get(_ORDER + key) or change
-            result[key] = _merged_list(child, result.get(key) or [], change, order)
+            result[key] = _merged_list(child, result.get(key) or [], change)
         else:
             result[key] = _merged_by(child, result.get(key), change)
     for key, order in patch.items():
         name = key.removeprefix(_ORDER)
-        if key != name and name not in patch:
-            known = result.get(name) or []
-            result[name] = _ordered(_merge_key(child_schema(schema, name) or {}), known, known, order)
+        if key != name and result.get(name):
+            result[name] = _ordered(_merge_key(child_schema(schema, name) or {}), result[name], order)
     for key, removed in patch.items():
         if key.startswith(_DELETE):
             name = key.removeprefix(_DELETE)
@@ -113,10 +111,11 @@ def _merge_key(schema: Object) -> str:
     return str(schema.get("x-kubernetes-patch-merge-key", ""))
 
 
-def _merged_list(schema: Object, value: list[Json], patch: list[Json], order: list[Json]) -> list[Json]:
+def _merged_list(schema: Object, value: list[Json], patch: list[Json]) -> list[Json]:
+    """The items there were in their order, then the new ones."""
     key = _merge_key(schema)
     if not key:
-        return _ordered(key, value + [item for item in patch if item not in value], value, order)
+        return value + [item for item in patch if item not in value]
     changes = [item for item in patch if isinstance(item, dict)]
     if any(change.get(_DIRECTIVE) == "replace" and key not in change for change in changes):
         return [change for change in changes if _DIRECTIVE not in change]
@@ -129,23 +128,16 @@ def _merged_list(schema: Object, value: list[Json], patch: list[Json], order: li
             result.append(_merged_by(schema["items"], {}, change))
         else:
             result[at] = _merged_by(schema["items"], result[at], change)
-    return _ordered(key, result, value, order)
+    return result
 
 
-def _ordered(key: str, items: list[Json], before: list[Json], order: list[Json]) -> list[Json]:
-    """The items that the patch names in its order, and among them the others where they stood before."""
+def _ordered(key: str, items: list[Json], order: list[Json]) -> list[Json]:
+    """The items in the order of `order`, then those that it does not have."""
 
     def identity(item: Json) -> Json:
         return item.get(key) if key and isinstance(item, dict) else item
 
-    wanted, stood = [identity(entry) for entry in order], [identity(entry) for entry in before]
-    named = sorted(
-        (item for item in items if identity(item) in wanted), key=lambda item: wanted.index(identity(item))
+    wanted = [identity(entry) for entry in order]
+    return sorted(
+        items, key=lambda item: wanted.index(identity(item)) if identity(item) in wanted else len(wanted)
     )
-    others = [item for item in items if identity(item) not in wanted]
-    result = []
-    while named and others:
-        here, other = identity(named[0]), identity(others[0])
-        first = here in stood and other in stood and stood.index(other) < stood.index(here)
-        result.append(others.pop(0) if first else named.pop(0))
-    return result + named + others

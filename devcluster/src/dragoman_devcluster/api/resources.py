@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from dragoman_devcluster.api import lifecycle, patches, strategies
 from dragoman_devcluster.api.admission import Admission
-from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS, kinds_of, stored_version
+from dragoman_devcluster.api.crds import CRDS, kinds_of, stored_version
 from dragoman_devcluster.api.errors import (
     AlreadyExistsError,
     BadRequestError,
     Cause,
-    ConflictError,
     UnsupportedMediaTypeError,
+    failed_precondition,
     invalid,
     named_details,
     no_such_object,
@@ -150,11 +150,8 @@ class Resources:
         if live is None:
             if target.subresource:
                 raise no_such_object(kind.group, kind.plural, target.name)
-            if get(sent, "metadata", "uid"):
-                raise ConflictError(
-                    f"uid mismatch: the provided object specified uid {sent['metadata']['uid']}, and no "
-                    "existing object was found"
-                )
+            if uid := get(sent, "metadata", "uid"):
+                raise failed_precondition(kind.group, kind.plural, target.name, "UID", uid, "none")
             applied = apply(kind, None, sent, manager, force=options.force, now=self.clock())
             obj, warnings = self._admission.decode(kind, applied, options.field_validation)
             managed = obj["metadata"].get("managedFields")
@@ -199,19 +196,15 @@ class Resources:
         """Delete an object: at once, or marked as terminating until its finalizers and its node are done."""
         live = self.read(target)
         kind, meta = target.kind, live["metadata"]
-        if options.propagation not in ("", "Background", "Foreground", "Orphan"):
+        if options.propagation not in ("", "Background"):
             raise BadRequestError(
-                f"propagationPolicy: {options.propagation} is not Background, Foreground or Orphan"
+                f"propagationPolicy: the embedded API supports Background, not {options.propagation}"
             )
         for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             wanted = preconditions.get(field)
             if wanted and wanted != meta[field]:
-                raise ConflictError(
-                    f'Operation cannot be fulfilled on {qualified(kind.plural, kind.group)} "{target.name}": '
-                    f"Precondition failed: {name} in precondition: {wanted}, {name} in object meta: {meta[field]}",
-                    details=named_details(kind.group, kind.plural, target.name),
-                )
-        decided = lifecycle.delete(kind, live, options.grace_period_s, options.propagation, self.clock())
+                raise failed_precondition(kind.group, kind.plural, target.name, name, wanted, meta[field])
+        decided = lifecycle.delete(kind, live, options.grace_period_s, self.clock())
         key = kind.key(target.namespace, target.name)
         if decided is not None:
             if not options.dry_run and decided is not live:
@@ -240,12 +233,7 @@ class Resources:
                 if served is not None and not meta.get("deletionTimestamp"):
                     self.delete(Target(served, meta.get("namespace", ""), meta["name"]), Options(), {})
             if not self.store.listed(f"{plural}.{group}"):
-                kept = [name for name in crd["metadata"].get("finalizers") or () if name != CLEANUP_FINALIZER]
-                if not kept:
-                    self.store.remove(CRDS.key("", crd["metadata"]["name"]))
-                elif CLEANUP_FINALIZER in crd["metadata"]["finalizers"]:
-                    released = {**crd, "metadata": {**crd["metadata"], "finalizers": kept}}
-                    self.store.put(CRDS.key("", crd["metadata"]["name"]), released)
+                self.store.remove(CRDS.key("", crd["metadata"]["name"]))
 
     def delete_collection(self, target: Target, options: Options, chosen: list[Object]) -> list[Object]:
         """Delete each of the chosen objects; returns them as they were."""

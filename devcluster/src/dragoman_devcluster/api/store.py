@@ -31,7 +31,6 @@ CREATE TABLE IF NOT EXISTS events (
     version INTEGER PRIMARY KEY, type TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL,
     name TEXT NOT NULL, value TEXT NOT NULL, previous TEXT
 );
-CREATE TABLE IF NOT EXISTS compacted (version INTEGER NOT NULL);
 """
 
 
@@ -78,7 +77,6 @@ class Store:
         self._history_limit = history
         self._objects: dict[str, dict[tuple[str, str], Object]] = {}
         self._history: deque[Event] = deque()
-        self._compacted = 0
         self.version = 1
         self._subscriptions: set[Subscription] = set()
         self._observers: list[Callable[[Event], None]] = []
@@ -92,9 +90,8 @@ class Store:
             key = Key(resource, namespace, name)
             before = json.loads(previous) if previous else None
             self._history.append(Event(version, kind, key, json.loads(value), before))
-        row = self._database.execute("SELECT max(version) FROM compacted").fetchone()
-        self._compacted = row[0] or 0
-        self.version = max(1, self._compacted, self._history[-1].version if self._history else 0)
+        if self._history:
+            self.version = self._history[-1].version
 
     def close(self) -> None:
         """Close the database; the store is not to be used again."""
@@ -162,15 +159,14 @@ class Store:
 
     def _compact(self) -> None:
         while len(self._history) > self._history_limit:
-            self._compacted = self._history.popleft().version
-        self._database.execute("DELETE FROM events WHERE version <= ?", (self._compacted,))
-        self._database.execute("DELETE FROM compacted")
-        self._database.execute("INSERT INTO compacted VALUES (?)", (self._compacted,))
+            self._history.popleft()
+        self._database.execute("DELETE FROM events WHERE version < ?", (self._history[0].version,))
 
     def since(self, resource: str, version: int) -> list[Event]:
         """The events of a resource after `version`; ExpiredError where history does not reach back."""
-        if version < self._compacted:
-            raise ExpiredError(f"too old resource version: {version} ({self._compacted})")
+        oldest = self._history[0].version - 1 if self._history else 1
+        if version < oldest:
+            raise ExpiredError(f"too old resource version: {version} ({oldest})")
         found: list[Event] = []
         for event in reversed(self._history):
             if event.version <= version:

@@ -13,8 +13,6 @@ from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.objects import Json, Object, get
 from dragoman_kube.objects import selects
 
-Default = Callable[[Object], None]
-
 
 def default_object(resource: str, obj: Object) -> None:
     """Fill in what depends on other fields, in place, on every write. `resource` as the store names it."""
@@ -61,28 +59,20 @@ def _deployment(obj: Object) -> None:
 
 
 def _template(obj: Object) -> None:
-    spec = get(obj, "spec", "template", "spec")
-    if isinstance(spec, dict):
-        _pod_spec(spec)
+    _pod(get(obj, "spec", "template"))
 
 
-def _pod(obj: Object) -> None:
-    if isinstance(obj.get("spec"), dict):
-        _pod_spec(obj["spec"])
-
-
-def _pod_spec(spec: Object) -> None:
+def _pod(obj: Json) -> None:
+    spec = get(obj, "spec")
+    if not isinstance(spec, dict):
+        return
     if spec.get("serviceAccountName") and not spec.get("serviceAccount"):
         spec["serviceAccount"] = spec["serviceAccountName"]
-    for container in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]:
-        _container(container)
+    for container in spec.get("containers") or ():
+        container.setdefault("imagePullPolicy", pull_policy(container.get("image") or ""))
     for volume in spec.get("volumes") or ():
         if isinstance(volume, dict) and set(volume) == {"name"}:
             volume["emptyDir"] = {}
-
-
-def _container(container: Object) -> None:
-    container.setdefault("imagePullPolicy", pull_policy(container.get("image") or ""))
 
 
 def pull_policy(image: str) -> str:
@@ -101,7 +91,7 @@ def _service(obj: Object) -> None:
         spec.setdefault("internalTrafficPolicy", "Cluster")
 
 
-_DEFAULTS: dict[str, Default] = {
+_DEFAULTS: dict[str, Callable[[Object], None]] = {
     "namespaces": _namespace,
     "secrets": _secret,
     "pods": _pod,
@@ -116,31 +106,10 @@ def causes(resource: str, obj: Object, live: Object | None) -> list[Cause]:
     found: list[Cause] = []
     if resource in ("deployments.apps", "replicasets.apps"):
         found += _workload_causes(obj, live)
-    elif resource == "services":
-        found += _service_causes(obj, live)
+    elif resource == "services" and not get(obj, "spec", "ports") and get(obj, "spec", "clusterIP") != "None":
+        found.append(Cause("FieldValueRequired", "Required value", "spec.ports"))
     elif resource == "pods":
         found += _container_causes(obj.get("spec") or {}, "spec")
-        if live:
-            found += _pod_update_causes(obj, live)
-    return found
-
-
-def _service_causes(obj: Object, live: Object | None) -> list[Cause]:
-    found = []
-    spec: Object = obj.get("spec") or {}
-    ports = spec.get("ports") or []
-    if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
-        found.append(Cause("FieldValueRequired", "Required value", "spec.ports"))
-    if len(ports) > 1:
-        found += [
-            Cause("FieldValueRequired", "Required value", f"spec.ports[{index}].name")
-            for index, port in enumerate(ports)
-            if not port.get("name")
-        ]
-    before, after = get(live, "spec", "clusterIP"), spec.get("clusterIP")
-    if before and after != before:
-        message = f'Invalid value: ["{after or ""}"]: may not change once set'
-        found.append(Cause("FieldValueInvalid", message, "spec.clusterIPs[0]"))
     return found
 
 
@@ -173,49 +142,15 @@ def _container_causes(spec: Object, path: str) -> list[Cause]:
     if not spec.get("containers"):
         found.append(Cause("FieldValueRequired", "Required value", f"{path}.containers"))
     volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
-    seen: set[str] = set()
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            at = f"{path}.{kind}[{index}]"
-            name = container.get("name")
-            found += [
-                Cause("FieldValueRequired", "Required value", f"{at}.{field}")
-                for field in ("name", "image")
-                if not container.get(field)
-            ]
-            if name in seen:
-                found.append(Cause("FieldValueDuplicate", f'Duplicate value: "{name}"', f"{at}.name"))
-            seen.add(name)
-            for number, mount in enumerate(container.get("volumeMounts") or ()):
-                if mount.get("name") not in volumes:
-                    message = f'Not found: "{mount.get("name")}"'
-                    found.append(Cause("FieldValueNotFound", message, f"{at}.volumeMounts[{number}].name"))
+    for index, container in enumerate(spec.get("containers") or ()):
+        at = f"{path}.containers[{index}]"
+        found += [
+            Cause("FieldValueRequired", "Required value", f"{at}.{field}")
+            for field in ("name", "image")
+            if not container.get(field)
+        ]
+        for number, mount in enumerate(container.get("volumeMounts") or ()):
+            if mount.get("name") not in volumes:
+                message = f'Not found: "{mount.get("name")}"'
+                found.append(Cause("FieldValueNotFound", message, f"{at}.volumeMounts[{number}].name"))
     return found
-
-
-_CHANGEABLE = (
-    "activeDeadlineSeconds",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "schedulingGates",
-    "nodeName",
-)
-
-
-def _pod_update_causes(obj: Object, live: Object) -> list[Cause]:
-    def fixed(spec: Object) -> Object:
-        kept = {key: value for key, value in spec.items() if key not in _CHANGEABLE}
-        for kind in ("containers", "initContainers"):
-            if kind in kept:
-                kept[kind] = [{**container, "image": ""} for container in kept[kind]]
-        return kept
-
-    if fixed(get(obj, "spec") or {}) == fixed(get(live, "spec") or {}):
-        return []
-    message = (
-        "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
-        "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-        "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-        "previously negative)"
-    )
-    return [Cause("FieldValueForbidden", message, "spec")]

@@ -11,8 +11,7 @@ from dragoman_devcluster.api.objects import Json, Object
 from dragoman_kube.quantity import canonical
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
-EMBEDDED = "x-kubernetes-embedded-resource"
-_ROOT_FIELDS = ("apiVersion", "kind", "metadata")
+INT_OR_STRING = "x-kubernetes-int-or-string"
 
 
 def child_schema(schema: Object, key: str) -> Object | None:
@@ -33,8 +32,6 @@ def prune(schema: Object, value: Json, path: str = "") -> list[str]:
         for key in list(value):
             at = f"{path}.{key}" if path else key
             child = child_schema(schema, key)
-            if schema.get(EMBEDDED) and key in _ROOT_FIELDS and key not in (schema.get("properties") or {}):
-                continue
             if child is None:
                 del value[key]
                 dropped.append(at)
@@ -85,7 +82,7 @@ def drop_nulls(schema: Object, value: Json) -> None:
     if isinstance(value, dict):
         for key in list(value):
             child = child_schema(schema, key) or {}
-            declared = child.get("type") or child.get("x-kubernetes-int-or-string")
+            declared = child.get("type") or child.get(INT_OR_STRING)
             if value[key] is None and declared and not child.get("nullable"):
                 del value[key]
             else:

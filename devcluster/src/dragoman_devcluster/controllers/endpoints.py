@@ -6,12 +6,13 @@ Source: https://github.com/kubernetes/kubernetes/tree/v1.34.0/staging/src/k8s.io
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_devcluster.controllers.controller import work_queue
 from dragoman_devcluster.mirror import Mirror
+from dragoman_devcluster.proxy import Address, ServiceProxy
 from dragoman_kube.kinds import ENDPOINT_SLICE, POD, SERVICE
 from dragoman_kube.objects import (
     Key,
@@ -86,6 +87,25 @@ def target_port(service_port: Manifest, pod: Manifest) -> int | None:
     return None
 
 
+def routes(
+    service: Manifest, address: str, endpoints: Sequence[Endpoint]
+) -> dict[Address, Sequence[Address]]:
+    """Where each TCP port of a Service leads: to the ready endpoints."""
+    table: dict[Address, Sequence[Address]] = {}
+    for port in service["spec"].get("ports") or ():
+        if (port.get("protocol") or "TCP") != "TCP":
+            continue
+        name = port.get("name") or ""
+        ready = [endpoint for endpoint in endpoints if endpoint.ready]
+        table[address, port["port"]] = [
+            (endpoint.address, number)
+            for endpoint in ready
+            for label, number in endpoint.ports
+            if label == name
+        ]
+    return table
+
+
 def endpoint_slices(service: Manifest, endpoints: Sequence[Endpoint]) -> list[Manifest]:
     """The EndpointSlices of a Service: one for each combination of port numbers, at least one.
 
@@ -141,20 +161,11 @@ def _slice_endpoint(endpoint: Endpoint) -> Manifest:
 
 
 class EndpointController:
-    """Reconciles the EndpointSlices of Services, and updates the proxy.
+    """Reconciles the EndpointSlices of Services, and where the proxy leads."""
 
-    `on_service` receives a Service, its local address (empty if it has none) and its endpoints after each change, and
-    None when the Service of that key is gone.
-    """
-
-    def __init__(
-        self,
-        mirror: Mirror,
-        *,
-        on_service: Callable[[Key, Manifest | None, str, list[Endpoint]], None],
-    ) -> None:
+    def __init__(self, mirror: Mirror, proxy: ServiceProxy) -> None:
         self._mirror = mirror
-        self._on_service = on_service
+        self._proxy = proxy
         self.queue = work_queue("endpoints")
 
     def start(self) -> None:
@@ -167,11 +178,11 @@ class EndpointController:
         """Bring one Service's slices, annotation and table entry up to date."""
         service = self._mirror.get(SERVICE, key)
         if service is None or is_deleting(service):
-            self._on_service(key, None, "", [])
+            await self._proxy.update(key, {})
             return None
         endpoints = endpoints_of(service, self._mirror.list(POD, key[0]))
         address = local_address(service["spec"].get("clusterIP") or "")
-        self._on_service(key, service, address, endpoints)
+        await self._proxy.update(key, routes(service, address, endpoints) if address else {})
         if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
             await self._mirror.merge(SERVICE, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
         if service["spec"].get("selector"):

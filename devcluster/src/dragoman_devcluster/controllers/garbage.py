@@ -1,4 +1,4 @@
-"""The garbage collector: deletes objects of every kind whose owners are gone.
+"""The garbage collector: deletes objects of every kind whose owners are gone, in the background.
 
 Source: https://kubernetes.io/docs/concepts/architecture/garbage-collection/#owners-dependents
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 
 from dragoman_devcluster.controllers.controller import work_queue
 from dragoman_devcluster.mirror import Mirror
@@ -47,8 +46,7 @@ class GarbageCollector:
             self.queue.add(_EVERYTHING)
             return DISCOVER_S
         manifests = [item for kind in self._kinds.values() for item in self._mirror.list(kind)]
-        named = {(owner.api_version, owner.kind) for item in manifests for owner in references_of(item)}
-        await asyncio.gather(*map(self._carry_out, plan_garbage(manifests, named - set(self._kinds))))
+        await asyncio.gather(*map(self._collect, without_owner(manifests, set(self._kinds))))
         return None
 
     async def _discover(self) -> None:
@@ -66,143 +64,50 @@ class GarbageCollector:
         await self._mirror.synced()
 
     def _changed(self, old: Manifest | None, new: Manifest | None) -> None:
-        owners_changed = new is None or references_of(new) != (references_of(old) if old else ())
-        if new is None or owners_changed or is_deleting(new):
+        if new is None or references_of(new) != (references_of(old) if old else ()):
             self.queue.add(_EVERYTHING, SETTLE_S)
 
-    async def _carry_out(self, step: Step) -> None:
-        manifest = step.manifest
+    async def _collect(self, manifest: Manifest) -> None:
         kind = self._kinds[manifest["apiVersion"], manifest["kind"]]
         try:
-            match step:
-                case Collect(owners=owners, foreground=foreground):
-                    if not await self._any_exists(owners, key_of(manifest)[0]):
-                        propagation = "Foreground" if foreground else "Background"
-                        await self._mirror.delete(kind, manifest, propagation=propagation)
-                case Release(finalizer=finalizer):
-                    finalizers = [item for item in manifest["metadata"]["finalizers"] if item != finalizer]
-                    await self._change(kind, manifest, {"finalizers": finalizers})
-                case Orphan(owner_uid=uid):
-                    left = [item for item in manifest["metadata"]["ownerReferences"] if item["uid"] != uid]
-                    await self._change(kind, manifest, {"ownerReferences": left})
+            # A list-watch may be behind that of another kind.
+            if not await self._any_exists(references_of(manifest), key_of(manifest).namespace):
+                await self._mirror.delete(kind, manifest)
         except NotFoundError:
             return
         except ClusterError as error:
             logger.debug("garbage %s %s: %s", manifest["kind"], key_of(manifest), error)
             self.queue.add(_EVERYTHING, 1.0)
 
-    async def _change(self, kind: Kind, manifest: Manifest, metadata: Manifest) -> None:
-        version = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
-        await self._mirror.merge(kind, key_of(manifest), {"metadata": {**version, **metadata}})
-
-    async def _any_exists(self, owners: tuple[Reference, ...], namespace: str) -> bool:
+    async def _any_exists(self, owners: Sequence[Manifest], namespace: str) -> bool:
         for owner in owners:
-            kind = self._kinds[owner.api_version, owner.kind]
+            kind = self._kinds[owner["apiVersion"], owner["kind"]]
             home = namespace if kind.namespaced else ""
-            live = await self._mirror.client.get(kind, Key(home, owner.name))
-            if live is not None and uid_of(live) == owner.uid:
+            live = await self._mirror.client.get(kind, Key(home, owner["name"]))
+            if live is not None and uid_of(live) == owner["uid"]:
                 return True
         return False
 
 
-FOREGROUND = "foregroundDeletion"
-ORPHAN = "orphan"
-
-
-@dataclass(frozen=True)
-class Reference:
-    """An owner as a dependent names it."""
-
-    api_version: str
-    kind: str
-    name: str
-    uid: str
-
-
-@dataclass(frozen=True)
-class Collect:
-    """Delete an object: every owner that it names is gone, unless a live read finds one of `owners`."""
-
-    manifest: Manifest
-    owners: tuple[Reference, ...]
-    foreground: bool = False
-
-
-@dataclass(frozen=True)
-class Release:
-    """Take this finalizer off: nothing is left to wait for."""
-
-    manifest: Manifest
-    finalizer: str
-
-
-@dataclass(frozen=True)
-class Orphan:
-    """Take the reference to this owner out of an object, which stays."""
-
-    manifest: Manifest
-    owner_uid: str
-
-
-Step = Collect | Release | Orphan
-
-
-def references_of(manifest: Manifest) -> tuple[Reference, ...]:
+def references_of(manifest: Manifest) -> Sequence[Manifest]:
     """The owners that an object names."""
-    found = manifest["metadata"].get("ownerReferences") or ()
-    return tuple(Reference(item["apiVersion"], item["kind"], item["name"], item["uid"]) for item in found)
+    return manifest["metadata"].get("ownerReferences") or ()
 
 
-def plan_garbage(
-    manifests: Sequence[Manifest], unknown_kinds: Set[tuple[str, str]] = frozenset()
-) -> list[Step]:
-    """What to delete or release, given every object that is known.
+def without_owner(manifests: Sequence[Manifest], kinds: Set[tuple[str, str]]) -> list[Manifest]:
+    """The objects to delete: every owner that they name is gone.
 
     Args:
         manifests: All objects of all kinds that can own or be owned.
-        unknown_kinds: (apiVersion, kind) of owners that are not among `manifests`; their absence means nothing.
+        kinds: apiVersion and kind of `manifests`; the absence of an owner of another kind means nothing.
     """
-    by_uid = {uid_of(manifest): manifest for manifest in manifests}
-    dependents: dict[str, list[Manifest]] = {}
-    for manifest in manifests:
-        for reference in references_of(manifest):
-            dependents.setdefault(reference.uid, []).append(manifest)
-    steps: list[Step] = []
-    for manifest in manifests:
-        finalizers = manifest["metadata"].get("finalizers") or ()
-        waiting_on = dependents.get(uid_of(manifest), [])
-        if is_deleting(manifest) and ORPHAN in finalizers:
-            steps += [Orphan(dependent, uid_of(manifest)) for dependent in waiting_on]
-            steps += [] if waiting_on else [Release(manifest, ORPHAN)]
-        elif is_deleting(manifest) and FOREGROUND in finalizers:
-            blocked = any(_blocks(manifest, dependent) for dependent in waiting_on)
-            steps += [] if blocked else [Release(manifest, FOREGROUND)]
-        collect = _collect(manifest, by_uid, unknown_kinds)
-        if collect is not None:
-            steps.append(collect)
-    return steps
-
-
-def _collect(
-    manifest: Manifest, by_uid: dict[str, Manifest], unknown_kinds: Set[tuple[str, str]]
-) -> Collect | None:
-    references = references_of(manifest)
-    if not references or is_deleting(manifest):
-        return None
-    if any((reference.api_version, reference.kind) in unknown_kinds for reference in references):
-        return None
-    owners = [by_uid.get(reference.uid) for reference in references]
-    if all(owner is None for owner in owners):
-        return Collect(manifest, references)
-    if all(owner is None or _waits_for_dependents(owner) for owner in owners):
-        return Collect(manifest, (), foreground=True)
-    return None
-
-
-def _waits_for_dependents(owner: Manifest) -> bool:
-    return is_deleting(owner) and FOREGROUND in (owner["metadata"].get("finalizers") or ())
-
-
-def _blocks(owner: Manifest, dependent: Manifest) -> bool:
-    found = dependent["metadata"].get("ownerReferences") or ()
-    return any(item["uid"] == uid_of(owner) and item.get("blockOwnerDeletion") for item in found)
+    known = {uid_of(manifest) for manifest in manifests}
+    return [
+        manifest
+        for manifest in manifests
+        if (owners := references_of(manifest))
+        and not is_deleting(manifest)
+        and all(
+            (owner["apiVersion"], owner["kind"]) in kinds and owner["uid"] not in known for owner in owners
+        )
+    ]

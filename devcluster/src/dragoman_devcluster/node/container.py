@@ -25,7 +25,6 @@ from dragoman_devcluster.node.probes import Health, Target, attempt, run_probes
 from dragoman_devcluster.process import Process
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.objects import Manifest
-from dragoman_kube.times import parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +32,7 @@ CONFIG_RETRY_S = 2.0
 
 
 class Container:
-    """A container of a pod on this node. `before` is its status as a node reported it that has been stopped since."""
+    """A container of a pod on this node."""
 
     def __init__(
         self,
@@ -42,7 +41,6 @@ class Container:
         context: NodeContext,
         on_change: Callable[[], None],
         *,
-        before: Manifest | None,
         restart_policy: str,
     ) -> None:
         self.spec = spec
@@ -60,9 +58,6 @@ class Container:
         self._container_id = ""
         self._delay_s: float | None = None
         self._ending: asyncio.Task[None] | None = None
-        if before and before.get("containerID"):
-            self._restarts = before["restartCount"] + 1
-            self._last_state = _lost(before)
 
     @property
     def view(self) -> ContainerView:
@@ -245,13 +240,3 @@ class Container:
     def _event(self, reason: str, message: str, *, warning: bool = False) -> None:
         field = f"spec.containers{{{self.spec['name']}}}"
         self._context.events.record(self._pod(), reason, message, warning=warning, field_path=field)
-
-
-def _lost(before: Manifest) -> Manifest:
-    """How a run ended that the node did not see the end of."""
-    state = before.get("state") or {}
-    if "running" not in state:
-        return dict(state if "terminated" in state else before.get("lastState") or {})
-    since = parse_time(state["running"]["startedAt"])
-    message = "the node was stopped, and its processes with it"
-    return terminated(255, since, datetime.now(UTC), message, before["containerID"], "Unknown")

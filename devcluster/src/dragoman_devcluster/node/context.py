@@ -75,11 +75,8 @@ class Addresses:
 
     taken: set[str] = field(default_factory=set)
 
-    def take(self, wanted: str = "") -> str:
-        """An address that no other pod has; `wanted`, if it is in the pods' network and free."""
-        if wanted and wanted not in self.taken and ipaddress.IPv4Address(wanted) in POD_NETWORK:
-            self.taken.add(wanted)
-            return wanted
+    def take(self) -> str:
+        """An address that no other pod has."""
         while True:
             address = str(POD_NETWORK[random.randrange(1, POD_NETWORK.num_addresses - 1)])
             if address not in self.taken:

@@ -20,7 +20,6 @@ from dragoman_devcluster.node.volumes import can_change, mount, refresh
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of
-from dragoman_kube.times import parse_time
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +35,10 @@ class Pod:
     """A pod that is bound to this node."""
 
     def __init__(self, manifest: Manifest, context: NodeContext) -> None:
-        status = manifest.get("status") or {}
         self._manifest = manifest
         self._context = context
-        self._address = context.addresses.take(status.get("podIP") or "")
-        now = datetime.now(UTC)
-        self._started_at = parse_time(status["startTime"]) if status.get("startTime") else now
+        self._address = context.addresses.take()
+        self._started_at = datetime.now(UTC)
         self._mounted = False
         self._waiting: Manifest | None = None
         self._stopping = asyncio.Event()
@@ -115,9 +112,7 @@ class Pod:
             await asyncio.sleep(REFRESH_S)
             before, problem = problem, ""
             try:
-                await refresh(
-                    self._current(), context.mirror.client, context.directories, context.credentials
-                )
+                await refresh(self._manifest, context.mirror.client, context.directories)
             except (ClusterError, LocalClusterError, OSError) as error:
                 problem = str(error)
                 if problem != before:
@@ -128,9 +123,7 @@ class Pod:
         while not self._stopping.is_set():
             try:
                 _refuse_unsupported(self._manifest["spec"])
-                volumes = await mount(
-                    self._current(), context.mirror.client, context.directories, context.credentials
-                )
+                volumes = await mount(self._manifest, context.mirror.client, context.directories)
             except (ClusterError, LocalClusterError, OSError) as error:
                 refused = isinstance(error, PodRefusedError)
                 reason = "Failed" if refused else "FailedMount"
@@ -154,8 +147,6 @@ class Pod:
         return {**self._manifest, "status": {**(self._manifest.get("status") or {}), **addresses}}
 
     def _containers(self) -> list[Container]:
-        status = self._manifest.get("status") or {}
-        before = {item["name"]: item for item in status.get("containerStatuses") or ()}
         spec = self._manifest["spec"]
         return [
             Container(
@@ -163,7 +154,6 @@ class Pod:
                 self._current,
                 self._context,
                 self._dirty.set,
-                before=before.get(container["name"]),
                 restart_policy=str(spec.get("restartPolicy") or "Always"),
             )
             for container in spec["containers"]

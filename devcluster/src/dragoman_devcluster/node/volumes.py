@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.context import Directories
-from dragoman_devcluster.node.credentials import Credentials
-from dragoman_devcluster.node.environment import Contents, Source, field_of, lookup, read
+from dragoman_devcluster.node.environment import Contents, Source, lookup, read
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import CLAIM
 from dragoman_kube.objects import Key, Manifest
@@ -25,9 +24,7 @@ TERMINATION_PATH = "/dev/termination-log"
 """Default file for a container's termination message."""
 
 
-async def mount(
-    pod: Manifest, client: KubeClient, directories: Directories, credentials: Credentials
-) -> dict[str, Path]:
+async def mount(pod: Manifest, client: KubeClient, directories: Directories) -> dict[str, Path]:
     """Make the directory of every volume of the pod, and fill it.
 
     Returns:
@@ -39,7 +36,7 @@ async def mount(
     """
     namespace = pod["metadata"]["namespace"]
     volumes = pod["spec"].get("volumes") or ()
-    contents = await read(client, namespace, [source for volume in volumes for source in _sources(volume)])
+    contents = await read(client, namespace, [source_of(volume) for volume in volumes if can_change(volume)])
     places: dict[str, Path] = {}
     for volume in volumes:
         place = directories.volume(pod, volume["name"])
@@ -48,36 +45,33 @@ async def mount(
             place = directories.claim(namespace, claim)
             await _bind(client, namespace, claim)
         place.mkdir(parents=True, exist_ok=True)
-        if not _is_storage(volume):
-            put(place, await _files(volume, pod, contents, credentials))
+        if can_change(volume):
+            put(place, _files(volume, contents))
+        elif not _is_storage(volume):
+            kind = next(field for field in volume if field != "name")
+            raise PodRefusedError(
+                f"volume {volume['name']!r} of type {kind}: the local node has no images and no storage drivers; "
+                "use emptyDir, persistentVolumeClaim, configMap or secret"
+            )
         places[volume["name"]] = place
     return places
 
 
 def can_change(volume: Manifest) -> bool:
-    """Whether a volume shows what may change in the API while the pod runs.
-
-    One with a token does not, although its ConfigMaps may: each refresh would sign a new token.
-    """
-    parts = (volume.get("projected") or {}).get("sources")
-    if parts is not None:
-        return not any("serviceAccountToken" in part for part in parts) and any(map(can_change, parts))
-    return any(field in volume for field in ("configMap", "secret", "downwardAPI"))
+    """Whether a volume shows what may change in the API while the pod runs."""
+    return "configMap" in volume or "secret" in volume
 
 
-async def refresh(
-    pod: Manifest, client: KubeClient, directories: Directories, credentials: Credentials
-) -> None:
+async def refresh(pod: Manifest, client: KubeClient, directories: Directories) -> None:
     """Bring the files of volumes that can change up to date.
 
     Raises:
         MissingReferenceError: A ConfigMap, a Secret or a key is gone; the files stay as they were.
     """
     volumes = [volume for volume in pod["spec"].get("volumes") or () if can_change(volume)]
-    sources = [source for volume in volumes for source in _sources(volume)]
-    contents = await read(client, pod["metadata"]["namespace"], sources)
+    contents = await read(client, pod["metadata"]["namespace"], map(source_of, volumes))
     for volume in volumes:
-        put(directories.volume(pod, volume["name"]), await _files(volume, pod, contents, credentials))
+        put(directories.volume(pod, volume["name"]), _files(volume, contents))
 
 
 def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Path]:
@@ -113,76 +107,40 @@ async def _bind(client: KubeClient, namespace: str, name: str) -> None:
     await client.merge(CLAIM, key, {"status": status}, "status")
 
 
-def _sources(volume: Manifest) -> Iterator[Source]:
+def source_of(volume: Manifest) -> Source:
+    """What a volume shows that can change."""
     if "configMap" in volume:
-        yield Source("ConfigMap", volume["configMap"]["name"])
-    if "secret" in volume:
-        yield Source("Secret", volume["secret"].get("secretName") or volume["secret"]["name"])
-    for part in (volume.get("projected") or {}).get("sources") or ():
-        yield from _sources(part)
+        return Source("ConfigMap", volume["configMap"]["name"])
+    return Source("Secret", volume["secret"]["secretName"])
 
 
 def _is_storage(volume: Manifest) -> bool:
-    """Whether the pod's processes alone decide what is in a volume."""
-    return set(volume) == {"name"} or any(field in volume for field in ("emptyDir", "persistentVolumeClaim"))
+    """Whether the pod's processes alone decide what is in a volume.
+
+    A kube-apiserver adds a volume with a token to pods, at a path that processes do not have here.
+    """
+    is_token = volume["name"].startswith("kube-api-access-")
+    return set(volume) == {"name"} or is_token or "emptyDir" in volume or "persistentVolumeClaim" in volume
 
 
-async def _files(
-    volume: Manifest, pod: Manifest, contents: Contents, credentials: Credentials
-) -> Mapping[str, bytes]:
+def _files(volume: Manifest, contents: Contents) -> Mapping[str, bytes]:
     """The files that the API puts into a volume, by their paths inside it."""
+    source, part = source_of(volume), volume.get("configMap") or volume["secret"]
+    optional = bool(part.get("optional"))
     try:
-        return await _found(volume, pod, contents, credentials)
+        found = lookup(contents, source, optional=optional)
+        missing = [item["key"] for item in part.get("items") or () if item["key"] not in found]
+        if missing and not optional:
+            about = "references non-existent secret key"
+            if source.kind == "ConfigMap":
+                about = "configmap references non-existent config key"
+            raise MissingReferenceError(f"{about}: {missing[0]}")
     except MissingReferenceError as error:
         raise MissingReferenceError(
             f'MountVolume.SetUp failed for volume "{volume["name"]}" : {error}'
         ) from error
-
-
-async def _found(
-    volume: Manifest, pod: Manifest, contents: Contents, credentials: Credentials
-) -> Mapping[str, bytes]:
-    if "projected" in volume:
-        parts = [await _found(part, pod, contents, credentials) for part in volume["projected"]["sources"]]
-        return {name: value for part in parts for name, value in part.items()}
-    if "serviceAccountToken" in volume:
-        token = await credentials.token(pod)
-        return {volume["serviceAccountToken"]["path"]: token.encode()}
-    if "downwardAPI" in volume:
-        items = volume["downwardAPI"].get("items") or ()
-        return {item["path"]: _field(item, pod).encode() for item in items}
-    for field in ("configMap", "secret"):
-        if field in volume:
-            return _selected(volume[field], next(_sources(volume)), contents, credentials)
-    kind = next((field for field in volume if field != "name"), "nothing")
-    raise PodRefusedError(
-        f"volume {volume.get('name')!r} of type {kind}: the local node has no images and no storage drivers; "
-        "use emptyDir, persistentVolumeClaim, configMap, secret or projected"
-    )
-
-
-def _field(item: Manifest, pod: Manifest) -> str:
-    if "fieldRef" not in item:
-        raise PodRefusedError("the local node knows fieldRef in a downwardAPI volume, nothing else")
-    return field_of(pod, item["fieldRef"]["fieldPath"])
-
-
-def _selected(
-    part: Manifest, source: Source, contents: Contents, credentials: Credentials
-) -> Mapping[str, bytes]:
-    optional = bool(part.get("optional"))
-    if source.name == "kube-root-ca.crt" and contents[source] is None:
-        # Every cluster publishes its certificate under this name; here it comes from the kubeconfig.
-        return {"ca.crt": credentials.ca_certificate}
-    found = lookup(contents, source, optional=optional)
     if not part.get("items"):
         return found
-    missing = [item["key"] for item in part["items"] if item["key"] not in found]
-    if missing and not optional:
-        about = "references non-existent secret key"
-        if source.kind == "ConfigMap":
-            about = "configmap references non-existent config key"
-        raise MissingReferenceError(f"{about}: {missing[0]}")
     return {item["path"]: found[item["key"]] for item in part["items"] if item["key"] in found}
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman_devcluster.api.builtin_schema import model_schema
 from dragoman_devcluster.api.errors import BadRequestError, ConflictError
-from dragoman_devcluster.api.fieldset import dotted, from_fields_v1, leaves, to_fields_v1
+from dragoman_devcluster.api.fieldset import dotted, flatten, from_fields_v1, to_fields_v1
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.managed_fields import Manager, apply, read_entries, track_update
 from dragoman_devcluster.api.objects import copied
@@ -212,5 +212,5 @@ def test_applying_nothing_keeps_what_others_applied(ours: Any, theirs: Any) -> N
 
 @given(patches)
 def test_fields_v1_reads_back(patch: Any) -> None:
-    fields = leaves(DEPLOYMENT.schema, patch)
+    fields = frozenset(flatten(DEPLOYMENT.schema, patch))
     assert from_fields_v1(to_fields_v1(fields)) == fields

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from dragoman_devcluster.api.cel import escaped
 from dragoman_devcluster.api.cel_rules import compile_causes, rule_causes
 
 INTEGER = {"type": "integer"}
@@ -31,8 +30,6 @@ def causes(rule: str | dict[str, Any], value: Any, **properties: Any) -> list[st
         ("self.a <= self.b", {"a": 1, "b": 2}),
         ("!has(self.a) || self.a > 1", {}),
         ("self.share > 0.0 && self.share <= 1.0", {"share": 1}),
-        ("self.name.size() == 1 && size(self.name) == 1", {"name": "é"}),
-        ("self.name == 'size(x)'", {"name": "size(x)"}),
         ("self.name.matches(r'^file:///.+$')", {"name": "file:///a"}),
         ("self.limits.all(key, !key.startsWith('nvidia.com/'))", {"limits": {"cpu": 1}}),
         ("'nvidia.com/gpu' in self.limits", {"limits": {"nvidia.com/gpu": 1}}),
@@ -44,21 +41,19 @@ def causes(rule: str | dict[str, Any], value: Any, **properties: Any) -> list[st
         ("duration(self.name) >= duration('1s')", {"name": "1m30s"}),
         ("self.items.exists_one(item, item.name == 'a')", {"items": [{"name": "a"}]}),
         ("has(self.name) ? self.name == 'x' : true", {}),
-        ("self.with__dash__dash == 1 && self.__in__ == 2", {"with-dash": 1, "in": 2}),
-        ("!has(self.secret)", {"secret": 1}),
         ("!has(self.name)", {"name": None}),
     ],
 )
 def test_rules_that_hold(rule: str, value: Any) -> None:
     fields = {"a": INTEGER, "b": INTEGER, "share": NUMBER, "name": STRING, "limits": QUANTITIES}
     items = {"type": "array", "items": {"type": "object", "properties": {"name": STRING}}}
-    assert causes(rule, value, **fields, items=items, **{"with-dash": INTEGER, "in": INTEGER}) == []
+    assert causes(rule, value, **fields, items=items) == []
 
 
 def test_a_broken_rule_has_its_message() -> None:
     rule = {"rule": "self.a <= self.b", "message": "a must not be above b"}
-    told = "spec: Invalid value: a must not be above b"
-    assert causes(rule, {"a": 2, "b": 1}, a=INTEGER, b=INTEGER) == [told]
+    message = "spec: Invalid value: a must not be above b"
+    assert causes(rule, {"a": 2, "b": 1}, a=INTEGER, b=INTEGER) == [message]
 
 
 def test_without_a_message_the_rule_is_the_message() -> None:
@@ -66,8 +61,8 @@ def test_without_a_message_the_rule_is_the_message() -> None:
 
 
 def test_a_rule_that_fails_to_evaluate_is_broken() -> None:
-    (told,) = causes("self.a > 1", {}, a=INTEGER)
-    assert told == 'spec: Invalid value: "object": no such key: a evaluating rule: self.a > 1'
+    (message,) = causes("self.a > 1", {}, a=INTEGER)
+    assert message == 'spec: Invalid value: "object": no such key: a evaluating rule: self.a > 1'
 
 
 def test_root_rules_see_the_name_and_nothing_else_of_metadata() -> None:
@@ -82,24 +77,14 @@ def test_root_rules_see_the_name_and_nothing_else_of_metadata() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "message"),
     [
         ("self.a >", "compilation failed: "),
         ("self.a == oldSelf.a", "the embedded API does not support oldSelf"),
-        ("self.name.split('/')[0] == 'a'", "the embedded API has the standard functions only"),
-        ("sef.a > 1", "compilation failed: undeclared reference to 'sef' (in container '')"),
-        ("self.a.sizes() > 1", "compilation failed: undeclared reference to 'sizes' (in container '')"),
     ],
 )
-def test_rules_that_do_not_compile(rule: str, told: str) -> None:
+def test_rules_that_do_not_compile(rule: str, message: str) -> None:
     found = list(compile_causes(schema(rule, a=INTEGER, labels=MAP), "schema"))
     assert len(found) == 1
     assert found[0].field == "schema.properties[spec].x-kubernetes-validations[0].rule"
-    assert told in found[0].message
-
-
-def test_names_are_escaped_as_rules_spell_them() -> None:
-    names = ["a.b", "a-b", "a/b", "a__b", "in", "plain"]
-    assert [escaped(name) for name in names] == [
-        "a__dot__b", "a__dash__b", "a__slash__b", "a__underscores__b", "__in__", "plain",
-    ]  # fmt: skip
+    assert message in found[0].message

@@ -44,7 +44,7 @@ def test_a_list_is_replaced_by_its_directive() -> None:
 
 def test_nested_lists_merge_too_and_null_removes() -> None:
     first = containers([{"name": "a", "image": None, "env": [{"name": "F", "value": "2"}]}])[0]
-    assert first == {"name": "a", "env": [{"name": "F", "value": "2"}, {"name": "E", "value": "1"}]}
+    assert first == {"name": "a", "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]}
 
 
 def test_the_order_can_be_set() -> None:
@@ -64,7 +64,7 @@ def test_retained_keys_push_out_the_rest() -> None:
 
 
 def test_scalars_are_added_to_and_deleted_from_lists() -> None:
-    assert patched({"metadata": {"finalizers": ["b"]}})["metadata"]["finalizers"] == ["b", "a"]
+    assert patched({"metadata": {"finalizers": ["b"]}})["metadata"]["finalizers"] == ["a", "b"]
     assert (
         patched({"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}})["metadata"]["finalizers"] == []
     )

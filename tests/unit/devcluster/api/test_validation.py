@@ -32,13 +32,15 @@ ENGINE = {
 SCHEMA = {"type": "object", "properties": {"spec": ENGINE}}
 
 
-def told(**fields: Any) -> list[str]:
+def messages(**fields: Any) -> list[str]:
     found = schema_causes(SCHEMA, {"spec": {"name": "abc", **fields}})
     return [f"{cause.field}: {cause.message}" for cause in found]
 
 
 def test_a_valid_object_has_no_causes() -> None:
-    assert told(count=1, share=0.5, kind="a", tags=["x"], either="5%", maybe=None, labels={"a": "b"}) == []
+    assert (
+        messages(count=1, share=0.5, kind="a", tags=["x"], either="5%", maybe=None, labels={"a": "b"}) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_valid_object_has_no_causes() -> None:
     ],
 )
 def test_each_rule_has_the_sentence_of_a_real_server(fields: dict[str, Any], message: str) -> None:
-    assert told(**fields) == [message]
+    assert messages(**fields) == [message]
 
 
 def test_a_missing_field_is_required() -> None:

@@ -2,61 +2,43 @@
 
 from __future__ import annotations
 
-from dragoman_devcluster.controllers.garbage import Collect, Orphan, Release, plan_garbage
+from dragoman_devcluster.controllers.garbage import without_owner
+
+THING = ("v1", "Thing")
 
 
-def make(uid, *owners, deleting=False, finalizers=(), blocks=True):
-    references = [
-        {"apiVersion": "v1", "kind": "Thing", "name": owner, "uid": owner, "blockOwnerDeletion": blocks}
-        for owner in owners
-    ]
-    metadata = {"name": uid, "uid": uid, "ownerReferences": references, "finalizers": list(finalizers)}
+def make(uid, *owners, deleting=False):
+    references = [{"apiVersion": "v1", "kind": "Thing", "name": owner, "uid": owner} for owner in owners]
+    metadata = {"name": uid, "uid": uid, "ownerReferences": references}
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return {"metadata": metadata}
 
 
-def steps(*manifests, **kwargs):
-    return [(type(step), step.manifest["metadata"]["uid"]) for step in plan_garbage(manifests, **kwargs)]
+def collected(*manifests, kinds=frozenset({THING})):
+    return [manifest["metadata"]["uid"] for manifest in without_owner(manifests, kinds)]
 
 
 def test_nothing_to_do_while_owners_live():
-    assert steps(make("a"), make("b", "a"), make("c", "b")) == []
+    assert collected(make("a"), make("b", "a"), make("c", "b")) == []
 
 
 def test_object_without_any_owner_left_is_collected():
-    assert steps(make("b", "a"), make("c", "b")) == [(Collect, "b")]
+    assert collected(make("b", "a"), make("c", "b")) == ["b"]
 
 
 def test_one_living_owner_is_enough():
-    assert steps(make("a"), make("c", "a", "gone")) == []
+    assert collected(make("a"), make("c", "a", "gone")) == []
 
 
 def test_object_that_is_being_deleted_is_left_alone():
-    assert steps(make("b", "gone", deleting=True)) == []
+    assert collected(make("b", "gone", deleting=True)) == []
 
 
 def test_owners_of_unknown_kinds_are_not_missing():
-    assert steps(make("b", "a"), unknown_kinds={("v1", "Thing")}) == []
+    assert collected(make("b", "a"), kinds=frozenset()) == []
 
 
-def test_background_waits_for_the_owner_to_be_gone():
-    """An owner held by a finalizer of its own keeps its children, as the operator's drain needs."""
-    assert steps(make("a", deleting=True, finalizers=["example.org/drain"]), make("b", "a")) == []
-
-
-def test_foreground_deletes_children_first():
-    owner = make("a", deleting=True, finalizers=["foregroundDeletion"])
-    child = make("b", "a")
-    [collect] = plan_garbage([owner, child])
-    assert isinstance(collect, Collect)
-    assert collect.foreground
-    assert steps(owner, make("b", "a", deleting=True)) == []
-    assert steps(owner, make("b", "a", deleting=True, blocks=False)) == [(Release, "a")]
-    assert steps(owner) == [(Release, "a")]
-
-
-def test_orphans_lose_their_reference_before_the_owner_goes():
-    owner = make("a", deleting=True, finalizers=["orphan"])
-    assert steps(owner, make("b", "a")) == [(Orphan, "b")]
-    assert steps(owner) == [(Release, "a")]
+def test_dependents_wait_for_the_owner_to_be_gone():
+    """An owner held by a finalizer of its own keeps its children."""
+    assert collected(make("a", deleting=True), make("b", "a")) == []

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_devcluster.controllers.endpoints import endpoint_slices, endpoints_of, local_address
-from dragoman_devcluster.proxy import routes
+from dragoman_devcluster.controllers.endpoints import (
+    endpoint_slices,
+    endpoints_of,
+    local_address,
+    routes,
+)
 
 
 def make_service(target="http", selector=True, **spec):

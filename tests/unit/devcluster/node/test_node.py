@@ -93,15 +93,6 @@ def test_addresses_are_loopback_and_never_shared():
     assert all(ipaddress.IPv4Address(address) in POD_NETWORK for address in taken)
 
 
-def test_an_address_is_kept_if_it_is_free_and_ours():
-    addresses = Addresses()
-    assert addresses.take("127.65.1.2") == "127.65.1.2"
-    assert addresses.take("127.65.1.2") != "127.65.1.2"
-    assert addresses.take("10.0.0.1") != "10.0.0.1"
-    addresses.give_back("127.65.1.2")
-    assert addresses.take("127.65.1.2") == "127.65.1.2"
-
-
 def test_gpus_belong_to_one_container_each():
     devices = Devices(3)
     assert devices.assign(("a", "main"), 2) == [0, 1]
