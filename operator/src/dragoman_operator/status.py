@@ -18,7 +18,7 @@ from dragoman_kube.times import timestamp
 from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.samples import Proposal
+from dragoman_operator.autoscaling.decision.values import Proposal
 from dragoman_operator.autoscaling.status import (
     ScalingView,
     changes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
     LOAD_NAMES,
     EngineMetrics,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
+from dragoman_operator.autoscaling.decision.values import ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.starts import Starts, samples_of
 from dragoman_operator.autoscaling.writes import MAX_COST, deletion_cost
 from dragoman_operator.observed.snapshot import EnginePod, engine_pods, own_pods, own_replica_sets

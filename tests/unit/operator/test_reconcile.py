@@ -14,14 +14,14 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, POD, REPLICA_SET, SERVICE, Kind
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision.samples import Rule
+from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, size_of
 from dragoman_operator.resources.children import Images
-from dragoman_operator.tuning.decision.state import Trial, fresh
+from dragoman_operator.tuning.decision.step import Trial, fresh
 from dragoman_operator.tuning.view import TuningView
 
 KEY = Key("default", "demo")

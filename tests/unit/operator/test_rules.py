@@ -13,9 +13,8 @@ import pytest
 import yaml
 from jsonschema import Draft4Validator
 
-from dragoman_operator.api import renamed
 from dragoman_operator.api.crd import custom_resource_definition
-from dragoman_operator.api.v1alpha1 import parse
+from dragoman_operator.api.v1alpha1 import FORMER_SPEC, FORMER_STATUS, current_status, parse
 from dragoman_operator.errors import SpecError
 
 GPU = {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}
@@ -339,10 +338,10 @@ def test_new_name_wins_over_the_former_one(make_body: Callable[..., dict[str, An
     assert td.deprecated == ()
 
 
-@pytest.mark.parametrize(("group", "former"), renamed.SPEC)
+@pytest.mark.parametrize(("group", "former"), FORMER_SPEC)
 def test_former_name_has_no_default_that_would_hide_the_new_one(group: str, former: str) -> None:
     fields = schema()["properties"]["spec"]["properties"][group]["properties"]
-    assert not {"default"} & (fields[former].keys() | fields[renamed.SPEC[group, former]].keys())
+    assert not {"default"} & (fields[former].keys() | fields[FORMER_SPEC[group, former]].keys())
 
 
 def test_former_name_out_of_range_is_refused_with_the_new_name(
@@ -355,6 +354,6 @@ def test_former_name_out_of_range_is_refused_with_the_new_name(
 
 def test_stored_status_is_read_under_its_former_names() -> None:
     fields = schema()["properties"]["status"]["properties"]
-    for (group, former), name in renamed.STATUS.items():
+    for (group, former), name in FORMER_STATUS.items():
         assert {former, name} <= fields[group]["properties"].keys()
-        assert renamed.current_status({group: {former: "x"}}) == {group: {name: "x"}}
+        assert current_status({group: {former: "x"}}) == {group: {name: "x"}}

@@ -11,8 +11,7 @@ import pytest
 from dragoman_kube.objects import Key
 from dragoman_operator.api.status import encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, TotalLoad
+from dragoman_operator.autoscaling.decision.values import History, ReplicaSample, TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts

@@ -14,7 +14,7 @@ from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.scaling import MAX_TUNING_WINDOW
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.samples import TotalLoad
+from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.controller.ticker import Ticker
@@ -25,8 +25,7 @@ from dragoman_operator.resources.children import PAUSE_S, Images
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
-from dragoman_operator.tuning.decision.state import Ended, Trial, fresh
-from dragoman_operator.tuning.decision.step import MAX_WINDOWS
+from dragoman_operator.tuning.decision.step import MAX_WINDOWS, Ended, Trial, fresh
 from dragoman_operator.tuning.loop import Tuner
 from dragoman_operator.tuning.view import TuningView, facts, sized, target_follows, version
 

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from dragoman_contract.http import ENGINE_PORT, ROUTER_ADMIN_PORT
 from dragoman_kube.objects import Key
-from dragoman_operator.autoscaling.decision.samples import TotalLoad
+from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.sources import pods as pods_module
 from dragoman_operator.autoscaling.sources import routers as routers_module
 from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES, TUNING_NAMES

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Samples
+from dragoman_operator.autoscaling.decision.values import History, Policy, ReplicaSample, Samples
 from dragoman_simulate.view import Limits, Metrics, View
 
 EPOCH = 1_000_000_000.0

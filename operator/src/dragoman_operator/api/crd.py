@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,10 +12,16 @@ import yaml
 from pydantic import BaseModel
 
 from dragoman_contract.kubernetes import GROUP, KIND, PLURAL, VERSION
-from dragoman_operator.api import renamed
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.status import Status
-from dragoman_operator.api.v1alpha1 import OBJECT_RULES, TranslationDeploymentSpec
+from dragoman_operator.api.v1alpha1 import (
+    FORMER_SPEC,
+    FORMER_SPEC_VALUES,
+    FORMER_STATUS,
+    OBJECT_RULES,
+    Fields,
+    TranslationDeploymentSpec,
+)
 
 Schema = dict[str, Any]
 
@@ -87,9 +94,9 @@ def structural(model: type[BaseModel]) -> Schema:
 
 def _object_schema() -> Schema:
     spec, status = structural(TranslationDeploymentSpec), structural(Status)
-    renamed.accept(spec, renamed.SPEC)
-    renamed.accept_values(spec)
-    renamed.accept(status, renamed.STATUS)
+    _accept(spec, FORMER_SPEC)
+    _accept_values(spec)
+    _accept(status, FORMER_STATUS)
     return {
         "type": "object",
         "description": "A translation model and the pods that serve it.",
@@ -103,6 +110,41 @@ def _object_schema() -> Schema:
         },
         "x-kubernetes-validations": _validations(OBJECT_RULES),
     }
+
+
+def _accept(schema: dict[str, Any], fields: Fields) -> None:
+    """Add the former names to the schema of a spec or status, with the rules of the new ones.
+
+    Without defaults: the API server would fill them in, and they would be taken for the user's.
+    """
+    for (group, former), name in fields.items():
+        node = schema["properties"][group]
+        described = copy.deepcopy(node["properties"][name])
+        described.pop("default", None)
+        described["description"] = f"Deprecated: use {name}. Ignored when {name} is set."
+        node["properties"][former] = described
+        rules = node.setdefault("x-kubernetes-validations", [])
+        for rule in list(rules):
+            if f"self.{name}" in rule["rule"]:
+                message = rule["message"].replace(
+                    f"{group}.{name}", f"{group}.{former} is now {group}.{name} and"
+                )
+                rules.append(
+                    {"rule": rule["rule"].replace(f"self.{name}", f"self.{former}"), "message": message}
+                )
+        if name in node.get("required", ()):
+            node["required"].remove(name)
+            rule = f"has(self.{name}) || has(self.{former})"
+            rules.append({"rule": rule, "message": f"{group}.{name}: Field required"})
+        for key in ("required", "x-kubernetes-validations"):
+            if not node.get(key):
+                node.pop(key, None)
+
+
+def _accept_values(schema: dict[str, Any]) -> None:
+    """Add the former values to the enums of a spec's schema."""
+    for group, field, former in FORMER_SPEC_VALUES:
+        schema["properties"][group]["properties"][field]["enum"].append(former)
 
 
 def _convert(

@@ -22,7 +22,6 @@ from dragoman_operator.api.pods import (
     Tracing,
     Translation,
 )
-from dragoman_operator.api.renamed import current_spec
 from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling, Tuning
 from dragoman_operator.errors import SpecError
 
@@ -145,6 +144,63 @@ OBJECT_RULES = (
     ),
 )
 """Rules for the whole object."""
+
+
+Fields = Mapping[tuple[str, str], str]
+"""New names, by the group of a field and its former name. Objects with former names are accepted."""
+
+FORMER_SPEC: Fields = {
+    ("admission", "refuseLate"): "deadlineAware",
+    ("autoscaling", "scaleDownWindow"): "scaleDownStabilizationWindow",
+    ("autoscaling", "targetWait"): "targetQueueTime",
+    ("engine", "wedgedAfter"): "stallTimeout",
+    ("glossary", "configMapRef"): "configMapKeyRef",
+}
+
+FORMER_SPEC_VALUES: Mapping[tuple[str, str, str], str] = {("translation", "split", "NoLines"): "NoNewlines"}
+"""New values, by group, field and former value."""
+
+FORMER_STATUS: Fields = {
+    ("rollout", "failedTemplate"): "failedTemplateDigest",
+    ("rollout", "goodTemplate"): "lastReadyTemplateHash",
+    ("scaling", "memory"): "state",
+    ("tuning", "memory"): "state",
+}
+"""Without them in the schema the API server would remove them before they are read."""
+
+FILLED_IN: Fields = {("autoscaling", "targetWait"): "2s"}
+"""Former defaults: the API server wrote them into objects, no user did."""
+
+
+def current_spec(spec: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The spec with new names, and a sentence for each former name that a user wrote.
+
+    Where both names are set the new one wins: a former default may be stored in the object.
+    """
+    found, warnings = _moved(spec, FORMER_SPEC)
+    for (group, field, former), value in FORMER_SPEC_VALUES.items():
+        if isinstance(found.get(group), dict) and found[group].get(field) == former:
+            found[group][field] = value
+            warnings.append(f"{former} in spec.{group}.{field} is now {value}")
+    return found, tuple(warnings)
+
+
+def current_status(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The stored status with new names."""
+    return _moved(status, FORMER_STATUS)[0]
+
+
+def _moved(fields: Mapping[str, Any], names: Fields) -> tuple[dict[str, Any], list[str]]:
+    found = {group: dict(value) if isinstance(value, Mapping) else value for group, value in fields.items()}
+    warnings = []
+    for (group, former), name in names.items():
+        if not isinstance(found.get(group), dict) or former not in found[group]:
+            continue
+        value = found[group].pop(former)
+        found[group].setdefault(name, value)
+        if FILLED_IN.get((group, former)) != value:
+            warnings.append(f"spec.{group}.{former} is now spec.{group}.{name}")
+    return found, warnings
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dragoman_operator.api.scaling import Prometheus
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.observation import STALE_TICKS
 from dragoman_operator.autoscaling.decision.recommend import recommend, request
-from dragoman_operator.autoscaling.decision.samples import TotalLoad
+from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers

@@ -14,7 +14,7 @@ from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import child
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.policy import MIN_WINDOW_S
+from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
 
 HPA_LOAD = "dragoman_engine_requests"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Samples, TotalLoad
+from dragoman_operator.autoscaling.decision.values import ReplicaSample, Samples, TotalLoad
 from dragoman_operator.observed.snapshot import EnginePod
 
 MAX_STARTS = 5

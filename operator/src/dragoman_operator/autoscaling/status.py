@@ -27,9 +27,15 @@ from dragoman_operator.api.status import (
 )
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
-from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import Decision, Proposal, Rule, Signals, TotalLoad
+from dragoman_operator.autoscaling.decision.values import (
+    Decision,
+    History,
+    Policy,
+    Proposal,
+    Rule,
+    Signals,
+    TotalLoad,
+)
 from dragoman_operator.autoscaling.starts import Starts
 from dragoman_operator.observed.snapshot import EnginePod, Manifest, Observed
 

@@ -14,7 +14,7 @@ from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Key, annotations_of, key_of, uid_of
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest, engine_pods
 

@@ -14,8 +14,7 @@ from dragoman_kube.errors import RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
 from dragoman_kube.objects import Key, is_deleting
-from dragoman_operator.api.renamed import current_status
-from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache

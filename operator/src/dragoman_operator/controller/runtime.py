@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from typing import Any
 
 import aiohttp
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+from prometheus_client.aiohttp import make_aiohttp_handler
 
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
 from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF, ROUTER_COMPONENT
 from dragoman_kube.cache import Cache as ObjectCache
 from dragoman_kube.client import KubeClient
@@ -31,7 +35,6 @@ from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
 from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.preflight import readable
-from dragoman_operator.controller.probes import health_app, metrics_app, served
 from dragoman_operator.controller.reconcile import Reconciler
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import OperatorError
@@ -251,3 +254,43 @@ def measured(
             metrics.seconds.observe(time.perf_counter() - began)
 
     return timed
+
+
+def health_app(ready: Callable[[], bool]) -> web.Application:
+    """Probes: live while the event loop runs; ready once the API server has answered, also without the Lease."""
+
+    async def livez(_: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def readyz(_: web.Request) -> web.Response:
+        if ready():
+            return web.Response(text="ok\n")
+        return web.Response(status=503, text="the API server has not answered about the Lease yet\n")
+
+    app = web.Application()
+    app.router.add_get(LIVE_PATH, livez)
+    app.router.add_get(READY_PATH, readyz)
+    return app
+
+
+def metrics_app(registry: CollectorRegistry) -> web.Application:
+    """The metrics in Prometheus' text format."""
+    app = web.Application()
+    app.router.add_get(METRICS_PATH, make_aiohttp_handler(registry))
+    return app
+
+
+@asynccontextmanager
+async def served(app: web.Application, host: str, port: int) -> AsyncIterator[None]:
+    """Serve `app` within the context.
+
+    Raises:
+        OSError: The address is not available.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield
+    finally:
+        await runner.cleanup()

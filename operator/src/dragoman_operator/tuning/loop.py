@@ -21,8 +21,7 @@ from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.observed.diagnosis import Finding
 from dragoman_operator.observed.snapshot import EnginePod, Observed, engine_pods, size_of
 from dragoman_operator.rollout import permanent_failure
-from dragoman_operator.tuning.decision.state import State, adopted, resumed
-from dragoman_operator.tuning.decision.step import Observation, next_step, observe
+from dragoman_operator.tuning.decision.step import Observation, State, adopted, next_step, observe, resumed
 from dragoman_operator.tuning.view import (
     TuningView,
     facts,

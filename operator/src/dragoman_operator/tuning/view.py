@@ -21,8 +21,7 @@ from dragoman_operator.api.status import (
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
 from dragoman_operator.observed.snapshot import EnginePod
-from dragoman_operator.tuning.decision.state import Ended, State, Trial
-from dragoman_operator.tuning.decision.step import Facts
+from dragoman_operator.tuning.decision.step import Ended, Facts, State, Trial
 
 PUBLISH_EVERY_S = 60.0
 """Interval of status updates without a change of state."""

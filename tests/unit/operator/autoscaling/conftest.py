@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import Decision, ReplicaSample, Samples
+from dragoman_operator.autoscaling.decision.values import Decision, History, Policy, ReplicaSample, Samples
 
 START = 1_700_000_000.0
 

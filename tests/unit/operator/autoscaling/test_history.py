@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.history import History, Peak
-from dragoman_operator.autoscaling.decision.policy import Policy
+from dragoman_operator.autoscaling.decision.values import History, Peak, Policy
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Rule, Samples
+from dragoman_operator.autoscaling.decision.values import ReplicaSample, Rule, Samples
 
 
 def test_a_missing_metric_is_not_zero(build):

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.autoscaling.decision.history import History
-from dragoman_operator.autoscaling.decision.policy import Policy
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Rule, Samples
+from dragoman_operator.autoscaling.decision.values import History, Policy, ReplicaSample, Rule, Samples
 
 NOW = 1_700_000_000.0
 TICK_S = 5.0

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.recommend import request
+from dragoman_operator.autoscaling.decision.values import History
 
 
 def observed(clock: Any, ticks: int, **load: Any) -> Any:

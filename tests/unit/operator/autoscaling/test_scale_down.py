@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import Rule, Samples
+from dragoman_operator.autoscaling.decision.values import History, Rule, Samples
 
 
 def quiet(clock, replicas):

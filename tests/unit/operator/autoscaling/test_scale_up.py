@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.recommend import recommend
-from dragoman_operator.autoscaling.decision.samples import Rule, Samples
+from dragoman_operator.autoscaling.decision.values import History, Rule, Samples
 
 
 def test_requests_in_flight_count_where_nothing_counts_the_finished(build):

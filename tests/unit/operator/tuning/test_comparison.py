@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_operator.tuning.decision.comparison import Outcome, compare
 from dragoman_operator.tuning.decision.measurements import Measurements
+from dragoman_operator.tuning.decision.recommendation import Outcome, compare
 
 
 def slower(ratio: float) -> Any:

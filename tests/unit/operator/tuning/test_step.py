@@ -12,8 +12,19 @@ from hypothesis import strategies as st
 
 from dragoman_operator.api.status import decode_state, encode_state
 from dragoman_operator.tuning.decision.measurements import Measurements
-from dragoman_operator.tuning.decision.state import FORMER_KEYS, State, Trial, adopted, fresh, resumed
-from dragoman_operator.tuning.decision.step import MAX_WINDOWS, Facts, Observation, next_step, observe
+from dragoman_operator.tuning.decision.step import (
+    FORMER_KEYS,
+    MAX_WINDOWS,
+    Facts,
+    Observation,
+    State,
+    Trial,
+    adopted,
+    fresh,
+    next_step,
+    observe,
+    resumed,
+)
 
 WINDOW_S = 100.0
 STATUS_LIMIT = 32_768

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dragoman_operator.autoscaling.decision.history import History, Point, Seen
-from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample, Samples
+from dragoman_operator.autoscaling.decision.values import History, Point, Policy, ReplicaSample, Samples, Seen
 
 STALE_TICKS = 3.0
 """Maximum age of a sample in ticks; a longer gap ends the observation."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dragoman_operator.autoscaling.decision.history import PEAK_EVERY_S, History, Peak
 from dragoman_operator.autoscaling.decision.observation import (
     STALE_TICKS,
     ScrapedReplicas,
@@ -12,10 +11,26 @@ from dragoman_operator.autoscaling.decision.observation import (
     demand,
     record,
 )
-from dragoman_operator.autoscaling.decision.policy import MAX_WINDOW_S, Policy
-from dragoman_operator.autoscaling.decision.samples import Decision, Proposal, Rule, Samples, Signals
-from dragoman_operator.autoscaling.decision.scale_down import duration, scale_down_or_keep
-from dragoman_operator.autoscaling.decision.scale_up import SURGE_S, Context, round_up, scale_up
+from dragoman_operator.autoscaling.decision.rules import (
+    SURGE_S,
+    Context,
+    duration,
+    round_up,
+    scale_down_or_keep,
+    scale_up,
+)
+from dragoman_operator.autoscaling.decision.values import (
+    MAX_WINDOW_S,
+    PEAK_EVERY_S,
+    Decision,
+    History,
+    Peak,
+    Policy,
+    Proposal,
+    Rule,
+    Samples,
+    Signals,
+)
 
 
 def recommend(policy: Policy, samples: Samples, history: History, now: float) -> Decision:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.errors import MetricsError
 
 RUNNING = "vllm:num_requests_running"

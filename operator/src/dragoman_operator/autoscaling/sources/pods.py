@@ -12,7 +12,7 @@ from typing import NamedTuple
 import aiohttp
 
 from dragoman_contract.http import ENGINE_PORT, METRICS_PATH
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
     LOAD_NAMES,
     EngineMetrics,

@@ -22,7 +22,7 @@ from dragoman_kube.kinds import SECRET
 from dragoman_kube.objects import Key
 from dragoman_operator.api.fields import SecretKey
 from dragoman_operator.api.scaling import Prometheus as PrometheusSource
-from dragoman_operator.autoscaling.decision.samples import ReplicaSample
+from dragoman_operator.autoscaling.decision.values import ReplicaSample
 from dragoman_operator.autoscaling.sources.engine_metrics import (
     LOAD_NAMES,
     EngineMetrics,

@@ -1,14 +1,12 @@
-"""Scale-up rules. Scaling up is immediate."""
+"""Rules. Scaling up is immediate; scaling down is delayed: an unnecessary start costs less than missing capacity."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from dragoman_operator.autoscaling.decision.history import History
 from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
-from dragoman_operator.autoscaling.decision.policy import Policy
-from dragoman_operator.autoscaling.decision.samples import Proposal, Rule, Samples
+from dragoman_operator.autoscaling.decision.values import History, Policy, Proposal, Rule, Samples
 
 TOLERANCE = 0.1
 """Excess over the target that does not add a replica, as in HPA."""
@@ -162,3 +160,94 @@ def describe_arrivals(per_s: float, service_s: float) -> str:
 def round_up(replicas: float) -> int:
     """The next integer, tolerating floating-point error."""
     return math.ceil(replicas - 1e-9)
+
+
+MIN_INTERVAL_S = 60.0
+"""At most one scale-down a minute, by as many replicas as the window allows."""
+
+MIN_CHANGE_RATIO = 0.03
+"""Minimum change, as a ratio of the replicas."""
+
+STUCK_STARTS, STUCK_S = 3.0, 600.0
+"""A replica that has been starting for this many startup times, and for ten minutes, waits for a GPU that the
+cluster does not have: it no longer blocks the scale-down of the others."""
+
+
+def scale_down_or_keep(context: Context) -> Proposal:
+    """Fewer replicas if no rule keeps them; else their number, with the rule that keeps them."""
+    policy, samples = context.policy, context.samples
+    kept = policy.bounded(samples.desired)
+    if kept != samples.desired:
+        bounds = f"minReplicas is {policy.min_replicas} and maxReplicas {policy.max_replicas}"
+        return Proposal(kept, Rule.BOUNDS, f"{kept} replicas: {bounds}")
+    if not samples.ready:
+        reason = f"kept at {kept}: no replica is ready yet" if kept else "0 replicas: no requests"
+        return Proposal(kept, Rule.STARTING if kept else Rule.IDLE, reason)
+    missing = context.scraped.missing
+    if missing:
+        reason = f"kept at {kept} replicas: {missing} of {samples.ready} report no metrics"
+        return Proposal(kept, Rule.METRICS, reason)
+    if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
+        return Proposal(kept, Rule.STARTING, f"kept at {kept}: {samples.pending} of them are starting")
+    return _keep_requested(context, _idle(context) or _scale_down(context, kept))
+
+
+def _keep_requested(context: Context, proposal: Proposal) -> Proposal:
+    """Not below a number that was requested in `spec.replicas` within the window."""
+    history, requested = context.history, context.history.requested
+    if requested is None or requested.at < context.now - history.window_s:
+        return proposal
+    kept = min(context.samples.desired, context.policy.bounded(int(requested.replicas)))
+    if proposal.replicas >= kept:
+        return proposal
+    reason = f"kept at {kept}: requested in spec.replicas {duration(context.now - requested.at)} ago"
+    return Proposal(kept, Rule.STABILIZED if kept == context.samples.desired else proposal.rule, reason)
+
+
+def _idle(context: Context) -> Proposal | None:
+    """Zero, if that is allowed and there were no requests for `idle_s`."""
+    policy, last_request_at = context.policy, context.history.last_request_at
+    if policy.min_replicas > 0 or last_request_at is None:
+        return None
+    idle_s = context.now - last_request_at
+    if context.in_flight > 0 or context.samples.routers_not_reporting or idle_s < policy.idle_s:
+        return None
+    return Proposal(0, Rule.IDLE, f"0 replicas: no requests for {idle_s:.0f} s")
+
+
+def _scale_down(context: Context, kept: int) -> Proposal:
+    """The maximum that the load required within the window, once all of it was observed."""
+    policy, history, now = context.policy, context.history, context.now
+    window_s = history.window_s
+    slack_s = policy.tick_s / 2  # ticks are not exactly periodic
+    peak = history.peak(now - window_s - slack_s)
+    required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
+    needed = policy.bounded(max(1, round_up(peak), _required_soon(context, max(1, round_up(peak)))))
+    if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
+        return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
+    observed_s = 0.0 if history.observed_since is None else now - history.observed_since
+    if observed_s < window_s - slack_s:
+        of = f"{duration(observed_s)} of the {duration(window_s)} stabilization window"
+        reason = f"kept at {kept}: observed for {of}"
+        return Proposal(kept, Rule.STABILIZED, reason)
+    if history.last_scale_down is not None and now - history.last_scale_down < MIN_INTERVAL_S:
+        return Proposal(kept, Rule.STABILIZED, f"kept at {kept}: scaled down less than a minute ago")
+    return Proposal(needed, Rule.SCALE_DOWN, f"{needed} replicas: {required}")
+
+
+def duration(time_s: float) -> str:
+    """A time for a reason."""
+    return f"{time_s:.0f} s" if time_s < 120 else f"{time_s / 60:.0f} min"
+
+
+def _required_soon(context: Context, there: int) -> int:
+    """Replicas that would be required again immediately: for a queue, or for increasing arrivals."""
+    demand = context.demand
+    if demand is None:
+        return 0
+    proposal = forecast(context, demand, there)
+    replicas = 0 if proposal is None else proposal.replicas
+    if demand.trend is not None:
+        coming = demand.trend.forecast(context.now, context.samples.start_s) * demand.service_s
+        replicas = max(replicas, round_up(coming / context.policy.concurrency))
+    return replicas
