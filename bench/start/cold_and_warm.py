@@ -20,11 +20,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from dragoman_bench.checkpoint import write_checkpoint
+from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.gpu import GPU
 from dragoman_bench.machine import machine
 from dragoman_bench.prompting import COUNTING_TEMPLATE
-from dragoman_bench.shapes import SHAPES
 from dragoman_tune.server import free_port
 
 POLL_S = 0.1

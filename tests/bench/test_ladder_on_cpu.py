@@ -1,4 +1,4 @@
-"""A short ladder over real engines on a CPU: that every arm answers and every figure is there, not how fast."""
+"""A short ladder over real engines on a CPU: that every arm answers and every value is there, not how fast."""
 
 import json
 import subprocess
@@ -68,7 +68,7 @@ def test_every_arm_answers_and_none_fails(document: dict[str, Any]) -> None:
         assert point["host_memory_bytes"] > 10**8
 
 
-def test_the_pod_tells_its_first_token_and_the_queues_cannot(document: dict[str, Any]) -> None:
+def test_the_pod_has_the_time_of_its_first_token_and_the_queues_have_not(document: dict[str, Any]) -> None:
     points = {entry["arm"]: entry["points"][0] for entry in document["arms"]}
     assert points["final"]["first_token_s"] > 0
     assert points["final"]["per_output_token_s"] > 0
@@ -81,9 +81,8 @@ def test_a_queue_is_where_the_baselines_time_goes(document: dict[str, Any]) -> N
     assert baseline["queue_s"] > baseline["compute_s"]
 
 
-def test_table_plot_and_machine_are_there(output: Path, document: dict[str, Any]) -> None:
+def test_table_and_machine_are_there(output: Path, document: dict[str, Any]) -> None:
     table = (output / "table.md").read_text()
     assert all(entry["title"] in table for entry in document["arms"])
-    assert (output / "by-load.png").stat().st_size > 10_000
     assert document["machine"]["versions"]["torch"]
     assert document["machine"]["gpu"] is None

@@ -1,4 +1,4 @@
-"""The tuner over real pods, whose engine is scripted: a sweep, an interruption, and a load that cannot be had."""
+"""The tuner over real pods with a scripted engine: a sweep, an interruption, an SLO that no setting keeps."""
 
 import json
 import subprocess
@@ -34,7 +34,6 @@ def test_a_sweep_ends_with_a_patch_and_goes_on_where_it_was(tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout + done.stderr
     assert yaml.safe_load((output / "patch.yaml").read_text())["spec"]["engine"]["maxNumSeqs"] == 4
     assert "← recommended" in (output / "table.md").read_text()
-    assert (output / "sweep.png").stat().st_size > 5_000
     trials = (output / "trials.jsonl").read_text().splitlines()
     # The last two as if the sweep had been stopped before them.
     (output / "trials.jsonl").write_text("\n".join(trials[:-2]) + "\n")
@@ -49,14 +48,14 @@ def test_a_sweep_ends_with_a_patch_and_goes_on_where_it_was(tmp_path: Path) -> N
     assert len(settings) == len(set(settings)) > len(trials) - 3
 
 
-def test_an_slo_that_nothing_keeps_is_said_and_nothing_recommended(tmp_path: Path) -> None:
+def test_where_no_setting_keeps_the_slo_none_is_recommended(tmp_path: Path) -> None:
     done = tune(tmp_path / "out", slo_s="0.001", in_flight="2")
     assert done.returncode == 1
     assert "no setting keeps p95 within 0.001 s" in done.stdout
     assert not (tmp_path / "out" / "patch.yaml").exists()
 
 
-def test_a_model_that_does_not_start_is_said(tmp_path: Path) -> None:
+def test_a_model_that_does_not_start_ends_the_sweep_with_its_reason(tmp_path: Path) -> None:
     output = tmp_path / "out"
     requests = tmp_path / "requests.jsonl"
     requests.write_text(json.dumps({"text": "a", "source_lang": "en", "target_lang": "de"}))

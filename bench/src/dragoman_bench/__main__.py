@@ -12,14 +12,14 @@ from pathlib import Path
 import uvloop
 
 from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
+from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.errors import BenchError, TooLittleMemoryError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
 from dragoman_bench.report import compare_table, grid_table, ladder_table
-from dragoman_bench.shapes import SHAPES
 from dragoman_tune.closed_loop import Pace
-from dragoman_tune.command import seconds, until_told, whole
+from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
 
 STARTED_S = time.monotonic()
@@ -27,13 +27,13 @@ SECONDS_TO_START = 600.0
 BESIDE_KV_CACHE_BYTES = 9 * 10**9
 """Weights of the largest shape, CUDA graphs, activations and CUDA itself."""
 
-LEAST_KV_CACHE_BYTES = 10**9
+MIN_KV_CACHE_BYTES = 10**9
 TABLES = {"ladder": ladder_table, "compare": compare_table, "grid": grid_table}
 DEMO_MODEL = Path("examples/demo-model")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure, and write results, tables and plots.
+    """Measure, and write results and tables.
 
     Returns:
         0; 1 where an arm failed (the others' results are there); 2 where nothing could be measured.
@@ -43,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        return int(uvloop.run(until_told(_run(arguments))))
+        return int(uvloop.run(until_terminated(_run(arguments))))
     except MeasureError as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
         return 2
@@ -55,16 +55,13 @@ def main(argv: list[str] | None = None) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     from transformers import AutoTokenizer
 
-    from dragoman_bench import plots
-    from dragoman_bench.checkpoint import write_checkpoint
-    from dragoman_bench.compare import compare
-    from dragoman_bench.fleet import Bench, Scope
+    from dragoman_bench.fleet import Bench
     from dragoman_bench.grid import SEQUENCES, TOKENS, grid_arms
-    from dragoman_bench.ladder import climb
     from dragoman_bench.machine import machine
     from dragoman_bench.plan import Plan
     from dragoman_bench.prompting import Prompting
     from dragoman_bench.results import Results
+    from dragoman_bench.runs import climb, compare
 
     if (arguments.model is None) != (arguments.requests is None):
         raise BenchError(
@@ -83,9 +80,8 @@ async def _run(arguments: argparse.Namespace) -> int:
     model = arguments.model
     if model is None:
         model = arguments.output / f"model-{arguments.shape}"
-        shape = SHAPES[arguments.shape]
-        _say(f"model: {shape.parameters / 1e9:.2f} B random weights in {model}")
-        write_checkpoint(model, shape, arguments.tokenizer, arguments.device)
+        _say(f"model: random weights in {model}")
+        write_checkpoint(model, SHAPES[arguments.shape], arguments.tokenizer, arguments.device)
     template = CHAT_TEMPLATE if arguments.model is not None else COUNTING_TEMPLATE
     plan = Plan(
         model.resolve(),
@@ -97,7 +93,6 @@ async def _run(arguments: argparse.Namespace) -> int:
         SECONDS_TO_START,
         _kv_cache_bytes(arguments, gpu),
     )
-    scope = Scope(_points(arguments), Pace(arguments.window, arguments.ramp), arguments.seed)
     head = {
         "kind": arguments.command,
         "machine": machine(gpu),
@@ -106,13 +101,14 @@ async def _run(arguments: argparse.Namespace) -> int:
         else f"{arguments.shape}, random weights",
         "max_model_len": plan.max_model_len,
         "gpu_memory_utilization": None if gpu is None else plan.memory_ratio,
-        "window_s": scope.pace.window_s,
-        "seed": scope.seed,
+        "window_s": arguments.window,
+        "seed": arguments.seed,
         "slo_p95_s": getattr(arguments, "slo_p95", None),
     }
     results = Results(arguments.output, head)
     prompting = Prompting(AutoTokenizer.from_pretrained(plan.model), plan.template, plan.max_model_len)
-    bench = Bench(plan, scope, prompting, results, gpu, _say)
+    pace = Pace(arguments.window, arguments.ramp)
+    bench = Bench(plan, _points(arguments), pace, arguments.seed, prompting, results, gpu, _say)
     if gpu is not None:
         gpu.start()
     try:
@@ -125,11 +121,8 @@ async def _run(arguments: argparse.Namespace) -> int:
             gpu.stop()
         text = TABLES[arguments.command](results.document)
         (arguments.output / "table.md").write_text(text + "\n", encoding="utf-8")
-        if arguments.command != "grid":  # Forty curves show nothing; its table does.
-            plots.by_load(results.document, arguments.output / "by-load.png")
-            plots.gpu_over_time(results.document, arguments.output / "gpu-over-time.png")
         print(f"\n{text}\n\nresults: {arguments.output}", flush=True)
-    return 1 if results.failures else 0
+    return int(any(entry["failed"] for entry in results.document["arms"]))
 
 
 def _kv_cache_bytes(arguments: argparse.Namespace, gpu: GPU | None) -> int | None:
@@ -138,7 +131,7 @@ def _kv_cache_bytes(arguments: argparse.Namespace, gpu: GPU | None) -> int | Non
         return None
     share: float = arguments.gpu_memory_utilization
     left = round(share * gpu.total_bytes) - BESIDE_KV_CACHE_BYTES
-    if left < LEAST_KV_CACHE_BYTES:
+    if left < MIN_KV_CACHE_BYTES:
         raise TooLittleMemoryError(
             f"{share:.0%} of {gpu.total_bytes / 1e9:.0f} GB leave too little for weights, "
             "CUDA graphs and a KV cache: raise --gpu-memory-utilization and choose fewer --arms"
@@ -176,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     ladder = commands.add_parser(
         "ladder", help="from multiprocessing queues to the pod, one arm after the other"
     )
-    peers = commands.add_parser("compare", help="the pod, vllm serve, AsyncLLM and LLM.generate side by side")
+    peers = commands.add_parser("compare", help="the pod, vllm serve and AsyncLLM side by side")
     peers.add_argument("--repetitions", type=whole, default=3, help="of every point (3)")
     grid = commands.add_parser("grid", help="the pod in every setting, and what the tuner would have found")
     grid.add_argument(
@@ -199,7 +192,7 @@ def _shared(
     parser: argparse.ArgumentParser, in_flight: list[int], memory: float, arms: list[str], more: str = ""
 ) -> None:
     add = parser.add_argument
-    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and plots go")
+    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the table go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
     add("--model", type=Path, metavar="DIR", help="a model to measure with; needs --requests")
     add("--requests", type=Path, metavar="FILE", help="JSON lines of text, source_lang, target_lang")

@@ -10,33 +10,56 @@ is the chain from word k + 1 on. Memory traffic and arithmetic are those of any 
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import NamedTuple
 
-from dragoman_bench.shapes import Shape
 from dragoman_bench.vocabulary import vocabulary
 
 WEIGHT_STD = 0.02
-"""What Qwen3 is initialised with."""
+"""Qwen3 is initialised with it."""
 
 EMBEDDING_STD = 20.0
 """All layers together add about 5; the chain's token then leads every other by about five sixths of its logit."""
 
 MAX_POSITIONS = 4096
-TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
+class Shape(NamedTuple):
+    """The dimensions of a Qwen3, named as in its configuration; `vocab_size` may exceed the tokenizer's."""
+
+    num_hidden_layers: int
+    hidden_size: int
+    intermediate_size: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    vocab_size: int
+
+
+SHAPES = MappingProxyType(
+    {
+        "tiny": Shape(4, 256, 768, 4, 4, 64, 4096),
+        "qwen3-1.7b": Shape(28, 2048, 6144, 16, 8, 128, 151_936),
+        "qwen3-4b": Shape(36, 2560, 9728, 32, 8, 128, 151_936),
+    }
+)
+"""By the name that `--shape` takes; `tiny` has the demo model's dimensions.
+
+Source: https://huggingface.co/Qwen/Qwen3-1.7B/blob/main/config.json
+"""
 
 
 def write_checkpoint(directory: Path, shape: Shape, tokenizer: Path, device: str, seed: int = 7) -> None:
     """Write a model that vLLM loads as it would any other.
 
     Args:
-        directory: Made if it is not there; a finished checkpoint in it is kept.
+        directory: Is made; a checkpoint that is there is kept.
         shape: The dimensions.
-        tokenizer: A model's directory, whose tokenizer is taken without its chat template.
+        tokenizer: A model's directory, whose tokenizer is taken without its chat template, so that the prompt ends
+            with the text, whose last word says how long to answer.
         device: Where random numbers are drawn: cuda or cpu.
         seed: The same numbers for the same seed and device.
 
@@ -45,91 +68,35 @@ def write_checkpoint(directory: Path, shape: Shape, tokenizer: Path, device: str
         OSError: It cannot be written.
     """
     import torch
-    from safetensors.torch import save_file
-    from transformers import AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen3Config
 
-    done = directory / "config.json"
-    if done.exists():
+    if directory.exists():
         return
-    directory.mkdir(parents=True, exist_ok=True)
     loaded = AutoTokenizer.from_pretrained(tokenizer)
-    words = vocabulary(loaded)
-    generator = torch.Generator(device).manual_seed(seed)
-    weights: dict[str, Any] = {}
-    for name, dimensions in _matrices(shape):
-        made = torch.empty(dimensions, dtype=torch.bfloat16, device=device)
-        weights[name] = made.normal_(std=WEIGHT_STD, generator=generator).cpu()
-    for name, size in _norms(shape):
-        weights[name] = torch.ones(size, dtype=torch.bfloat16)
-    embedding = torch.empty((shape.vocab_size, shape.hidden), dtype=torch.bfloat16, device=device)
-    embedding.normal_(std=EMBEDDING_STD, generator=generator)
-    head = torch.empty((shape.vocab_size, shape.hidden), dtype=torch.bfloat16, device=device)
-    head.normal_(std=WEIGHT_STD, generator=generator)
-    chain = [*words.target_ids, loaded.eos_token_id]
-    for token, following in pairwise(chain):
-        head[following] = embedding[token] * (WEIGHT_STD / EMBEDDING_STD)
-    weights["model.embed_tokens.weight"] = embedding.cpu()
-    weights["lm_head.weight"] = head.cpu()
-    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
-    _write_tokenizer(directory, tokenizer)
-    eos = {"eos_token_id": loaded.eos_token_id}
-    (directory / "generation_config.json").write_text(json.dumps({"do_sample": False, **eos}))
-    # Last: its presence says that the rest is whole.
-    done.write_text(json.dumps(_config(shape) | eos, indent=1))
-
-
-def _write_tokenizer(directory: Path, source: Path) -> None:
-    """Without a chat template, so that the prompt ends with the text, whose last word says how long to answer."""
-    for name in TOKENIZER_FILES:
-        shutil.copy(source / name, directory / name)
-    path = directory / "tokenizer_config.json"
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    settings.pop("chat_template", None)
-    settings["model_max_length"] = MAX_POSITIONS
-    path.write_text(json.dumps(settings), encoding="utf-8")
-
-
-def _matrices(shape: Shape) -> Iterator[tuple[str, Sequence[int]]]:
-    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    for layer in range(shape.layers):
-        prefix = f"model.layers.{layer}"
-        yield f"{prefix}.self_attn.q_proj.weight", (queries, shape.hidden)
-        yield f"{prefix}.self_attn.k_proj.weight", (keys, shape.hidden)
-        yield f"{prefix}.self_attn.v_proj.weight", (keys, shape.hidden)
-        yield f"{prefix}.self_attn.o_proj.weight", (shape.hidden, queries)
-        yield f"{prefix}.mlp.gate_proj.weight", (shape.intermediate, shape.hidden)
-        yield f"{prefix}.mlp.up_proj.weight", (shape.intermediate, shape.hidden)
-        yield f"{prefix}.mlp.down_proj.weight", (shape.hidden, shape.intermediate)
-
-
-def _norms(shape: Shape) -> Iterator[tuple[str, int]]:
-    yield "model.norm.weight", shape.hidden
-    for layer in range(shape.layers):
-        prefix = f"model.layers.{layer}"
-        yield f"{prefix}.input_layernorm.weight", shape.hidden
-        yield f"{prefix}.post_attention_layernorm.weight", shape.hidden
-        yield f"{prefix}.self_attn.q_norm.weight", shape.head_dim
-        yield f"{prefix}.self_attn.k_norm.weight", shape.head_dim
-
-
-def _config(shape: Shape) -> dict[str, Any]:
-    return {
-        "architectures": ["Qwen3ForCausalLM"],
-        "model_type": "qwen3",
-        "hidden_size": shape.hidden,
-        "intermediate_size": shape.intermediate,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head_dim,
-        "vocab_size": shape.vocab_size,
-        "max_position_embeddings": MAX_POSITIONS,
-        "rope_theta": 1000000.0,
-        "rms_norm_eps": 1e-6,
-        "hidden_act": "silu",
-        "attention_bias": False,
-        "tie_word_embeddings": False,
-        "dtype": "bfloat16",
-        "torch_dtype": "bfloat16",
-        "use_cache": True,
-    }
+    chain = [*vocabulary(loaded).target_ids, loaded.eos_token_id]
+    loaded.chat_template = None
+    loaded.model_max_length = MAX_POSITIONS
+    config = Qwen3Config(
+        **shape._asdict(),
+        max_position_embeddings=MAX_POSITIONS,
+        rope_theta=1_000_000.0,
+        initializer_range=WEIGHT_STD,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=loaded.eos_token_id,
+    )
+    torch.manual_seed(seed)
+    with torch.device(device), torch.no_grad():
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        embedding, head = model.model.embed_tokens.weight, model.lm_head.weight
+        embedding.normal_(std=EMBEDDING_STD)
+        head[chain[1:]] = embedding[chain[:-1]] * (WEIGHT_STD / EMBEDDING_STD)
+    model.cpu()
+    if device == "cuda":
+        torch.cuda.empty_cache()  # The engines get all of the GPU's memory.
+    # Under its name once it is complete.
+    unfinished = directory.with_suffix(".tmp")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    model.save_pretrained(unfinished)
+    loaded.save_pretrained(unfinished)
+    os.replace(unfinished, directory)

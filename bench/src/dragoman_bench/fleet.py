@@ -7,18 +7,17 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from dragoman_bench.catalogue import Arm
 from dragoman_bench.gpu import GPU
 from dragoman_bench.plan import Plan
-from dragoman_bench.point import measure
+from dragoman_bench.point import Load, measure
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import Results
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.errors import MeasureError
 from dragoman_tune.server import Server, free_port, running
-
-Say = Callable[[str], None]
 
 WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 """Before an arm's first point: kernels that are compiled and buffers that are made on first use."""
@@ -26,127 +25,107 @@ WARM_UP = Pace(window_s=1.0, ramp_s=10.0, drain_s=10.0)
 WARM_UP_SEED = 1
 WARM_UP_IN_FLIGHT = 8
 
-MOST_MEMORY_RATIO = 0.9
+MAX_MEMORY_RATIO = 0.9
 """Of a GPU's memory, for all engines together."""
 
 
 @dataclass(frozen=True)
-class Scope:
-    """Which points to measure.
+class Bench:
+    """What all measurements of a run share, and its servers.
 
     Args:
         points: Kind of load (of `loads.LOADS`) and requests in flight, in the order of measuring.
+        seed: Of the requests.
+        say: Prints a line of progress.
     """
 
+    plan: Plan
     points: Sequence[tuple[str, int]]
     pace: Pace
     seed: int
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What all measurements of a run share."""
-
-    plan: Plan
-    scope: Scope
     prompting: Prompting
     results: Results
     gpu: GPU | None
-    say: Say
+    say: Callable[[str], None]
 
-    async def measured(
-        self, arm: Arm, server: Server, kind: str, in_flight: int, pace: Pace, seed: int
-    ) -> None:
-        """Measure a point and keep it.
+    async def measured(self, arm: Arm, server: Server, load: Load) -> None:
+        """Measure a point and write it.
 
         Raises:
             ServerError: The server ended.
         """
-        point = await measure(arm, server, self.plan, self.prompting, kind, in_flight, pace, seed, self.gpu)
+        point = await measure(arm, server, load, self.plan, self.prompting, self.gpu)
         self.results.point(arm, point)
-        self.say(f"{arm.name}: {point_line(point)}")
+        self.say(f"{arm.name}: {_line(point)}")
 
     def failed(self, arm: Arm, error: MeasureError) -> None:
-        """Note that an arm has failed; the others go on."""
-        self.results.failed(arm, str(error))
+        """Write that an arm has failed; the others go on."""
+        self.results.note(arm, failed=str(error))
         self.say(f"{arm.name}: failed: {error}")
+
+    async def warm_up(self, arm: Arm, servers: dict[str, Server], in_flight: int) -> None:
+        """Load an arm for a moment, unmeasured, if it runs; one that ends meanwhile is removed from `servers`."""
+        if arm.name not in servers:
+            return
+        load = Load(self.points[0][0], in_flight, WARM_UP, WARM_UP_SEED)
+        try:
+            await measure(arm, servers[arm.name], load, self.plan, self.prompting, self.gpu)
+        except MeasureError as error:
+            del servers[arm.name]
+            self.failed(arm, error)
+
+    @asynccontextmanager
+    async def started(self, arms: Sequence[Arm]) -> AsyncIterator[dict[str, Server]]:
+        """Running arms by name; failures are written, and those that did not start are missing."""
+        servers: dict[str, Server] = {}
+
+        async def start(arm: Arm, port: int, command: list[str]) -> None:
+            began_s = time.monotonic()
+            log = self.results.directory / f"{arm.name}.log"
+            server = Server(arm.name, command, port, arm.ready_path, log, self.plan.environment)
+            try:
+                servers[arm.name] = await stack.enter_async_context(running(server, self.plan.start_s))
+            except MeasureError as error:
+                self.failed(arm, error)
+                return
+            self.results.note(arm, start_s=time.monotonic() - began_s)
+            self.say(f"{arm.name}: ready after {time.monotonic() - began_s:.0f} s")
+
+        async with AsyncExitStack() as stack:
+            starts = []
+            for arm in arms:
+                port = free_port()
+                command = arm.command(self.plan, port)
+                # Results name no path of the machine.
+                named = [part.replace(str(self.plan.model), "MODEL") for part in command[1:]]
+                self.results.arm(arm, ["python", *named])
+                starts.append((arm, port, command))
+            try:
+                if self.gpu is not None:
+                    self.gpu.require(sum(arm.engines for arm in arms) * self.plan.memory_ratio)
+            except MeasureError as error:
+                for arm in arms:
+                    self.failed(arm, error)
+            else:
+                self.say(f"starting {', '.join(arm.name for arm in arms)}")
+                await asyncio.gather(*(start(*each) for each in starts))
+            for arm in arms:
+                await self.warm_up(arm, servers, WARM_UP_IN_FLIGHT)
+            yield servers
 
 
 def groups(arms: Sequence[Arm], memory_ratio: float) -> list[list[Arm]]:
-    """Arms in their order, as many together as the GPU's memory holds."""
+    """Arms in their order, as many together as the GPU's memory has space for."""
     found: list[list[Arm]] = [[]]
     for arm in arms:
         engines = sum(one.engines for one in found[-1]) + arm.engines
-        if found[-1] and engines * memory_ratio > MOST_MEMORY_RATIO:
+        if found[-1] and engines * memory_ratio > MAX_MEMORY_RATIO:
             found.append([])
         found[-1].append(arm)
     return found
 
 
-@asynccontextmanager
-async def started(bench: Bench, arms: Sequence[Arm]) -> AsyncIterator[dict[str, Server]]:
-    """Arms that run, by name; those that did not start are noted and left out."""
-    servers: dict[str, Server] = {}
-    async with AsyncExitStack() as stack:
-        if bench.gpu is not None:
-            try:
-                bench.gpu.require(sum(arm.engines for arm in arms) * bench.plan.memory_ratio)
-            except MeasureError as error:
-                for arm in arms:
-                    bench.results.arm(arm, [])
-                    bench.failed(arm, error)
-                yield {}
-                return
-
-        async def start(arm: Arm, command: list[str], port: int) -> None:
-            began_s = time.monotonic()
-            log = bench.results.directory / f"{arm.name}.log"
-            server = Server(arm.name, command, port, arm.ready_path, log, bench.plan.environment)
-            try:
-                servers[arm.name] = await stack.enter_async_context(running(server, bench.plan.start_s))
-            except MeasureError as error:
-                bench.failed(arm, error)
-                return
-            bench.results.started(arm, time.monotonic() - began_s)
-            bench.say(f"{arm.name}: ready after {time.monotonic() - began_s:.0f} s")
-
-        starts = []
-        for arm in arms:
-            port = free_port()
-            command = arm.command(bench.plan, port)
-            # Results name no path of the machine.
-            model = str(bench.plan.model)
-            bench.results.arm(arm, ["MODEL" if part == model else part for part in command])
-            bench.say(f"{arm.name}: starting {arm.title}")
-            starts.append(start(arm, command, port))
-        await asyncio.gather(*starts)
-        for arm in arms:
-            if arm.name in servers:
-                await warm_up(bench, arm, servers, WARM_UP_IN_FLIGHT)
-        yield servers
-
-
-async def warm_up(bench: Bench, arm: Arm, servers: dict[str, Server], in_flight: int) -> None:
-    """Load an arm for a moment, unmeasured; one that ends meanwhile is noted and left out."""
-    kind = bench.scope.points[0][0]
-    try:
-        await measure(
-            arm,
-            servers[arm.name],
-            bench.plan,
-            bench.prompting,
-            kind,
-            in_flight,
-            WARM_UP,
-            WARM_UP_SEED,
-            bench.gpu,
-        )
-    except MeasureError as error:
-        del servers[arm.name]
-        bench.failed(arm, error)
-
-
-def point_line(point: dict[str, object]) -> str:
+def _line(point: dict[str, Any]) -> str:
     """A point in a line."""
     p95 = point["p95_s"]
     parts = [

@@ -38,14 +38,12 @@ class GPUFigures:
     Args:
         busy_ratio: Mean utilisation, 0 to 1.
         idle_share: Share of readings below 20%.
-        memory_bytes: Most in use.
-        timeline: Seconds since the window began, and utilisation.
+        memory_bytes: Maximum in use.
     """
 
     busy_ratio: float
     idle_share: float
     memory_bytes: int
-    timeline: tuple[tuple[float, float], ...]
 
 
 def summary(readings: list[Reading], began_s: float, ended_s: float) -> GPUFigures | None:
@@ -57,7 +55,6 @@ def summary(readings: list[Reading], began_s: float, ended_s: float) -> GPUFigur
         busy_ratio=fmean(reading.busy_ratio for reading in within),
         idle_share=sum(reading.busy_ratio < IDLE_BELOW_RATIO for reading in within) / len(within),
         memory_bytes=max(reading.memory_bytes for reading in within),
-        timeline=tuple((round(reading.at_s - began_s, 2), reading.busy_ratio) for reading in within),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dragoman_bench.catalogue import Arm, Interface, pod_command
+from dragoman_bench.catalogue import Arm, pod
 from dragoman_tune.search import Policy, Setting, Stop, Trial, best, decide
 
 SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -78,16 +78,8 @@ def replay(grid: Mapping[Setting, Trial], policy: Policy) -> Replay:
 
 
 def _pod(setting: Setting) -> Arm:
-    return Arm(
-        f"pod-{setting.max_num_seqs}-{setting.max_num_batched_tokens}",
-        f"{setting.max_num_seqs} / {setting.max_num_batched_tokens}",
-        "",
-        Interface.TRANSLATE,
-        "/readyz",
-        1,
-        True,
-        lambda plan, port: pod_command(plan, port, **asdict(setting)),
-    )
+    sequences, tokens = setting.max_num_seqs, setting.max_num_batched_tokens
+    return Arm(f"pod-{sequences}-{tokens}", f"{sequences} / {tokens}", pod(**asdict(setting)))
 
 
 def _setting(arm: str) -> Setting:

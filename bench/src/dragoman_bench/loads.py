@@ -12,8 +12,8 @@ from dragoman_bench.vocabulary import Vocabulary, vocabulary
 from dragoman_tune.requests import Request, read_requests, repeated
 
 UNIFORM_TOKENS = 64
-SHORTEST_TOKENS = 10
-LONGEST_TOKENS = 200
+MIN_TOKENS = 10
+MAX_TOKENS = 200
 
 UNIFORM = "uniform"
 VARIABLE = "variable"
@@ -38,8 +38,8 @@ def counted(kind: str, words: Vocabulary, seed: int) -> Iterator[Request]:
 
 def _variable(draw: Random) -> int:
     if draw.random() < 0.5:
-        return draw.randint(SHORTEST_TOKENS, LONGEST_TOKENS)
-    return round(math.exp(draw.uniform(math.log(SHORTEST_TOKENS), math.log(LONGEST_TOKENS))))
+        return draw.randint(MIN_TOKENS, MAX_TOKENS)
+    return round(math.exp(draw.uniform(math.log(MIN_TOKENS), math.log(MAX_TOKENS))))
 
 
 def _text(words: Vocabulary, tokens: int, draw: Random) -> str:
@@ -48,7 +48,7 @@ def _text(words: Vocabulary, tokens: int, draw: Random) -> str:
     return " ".join([*body, words.target[len(words.target) - tokens]])
 
 
-def stream(kind: str, model: str, requests: str | None, seed: int) -> Iterator[Request]:
+def stream(kind: str, model: Path, requests: Path | None, seed: int) -> Iterator[Request]:
     """The requests of one measurement.
 
     Raises:
@@ -56,12 +56,12 @@ def stream(kind: str, model: str, requests: str | None, seed: int) -> Iterator[R
         VocabularyError: The checkpoint does not have the bench's words.
     """
     if requests is not None:
-        return repeated(read_requests(Path(requests)), seed)
+        return repeated(read_requests(requests), seed)
     return counted(kind, _words_of(model), seed)
 
 
 @cache
-def _words_of(model: str) -> Vocabulary:
+def _words_of(model: Path) -> Vocabulary:
     from transformers import AutoTokenizer
 
     return vocabulary(AutoTokenizer.from_pretrained(model))

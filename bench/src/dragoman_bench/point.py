@@ -1,111 +1,92 @@
-"""One point of a measurement: an arm, a load, so many in flight."""
+"""One point of a measurement: an arm under one load."""
 
 from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import MODEL_NAME, Arm, Interface
+from dragoman_bench.catalogue import MODEL_NAME, Arm
 from dragoman_bench.gpu import GPU, summary
 from dragoman_bench.loads import stream
 from dragoman_bench.plan import Plan
 from dragoman_bench.prompting import Prompting
 from dragoman_tune.client import connections, post, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
-from dragoman_tune.errors import MetricsError, ServerError
+from dragoman_tune.errors import MetricsError
 from dragoman_tune.figures import Figures, figures
 from dragoman_tune.requests import Answer, Request
 from dragoman_tune.scrape import EngineTimes, Scrape, between, scrape
 from dragoman_tune.server import Server
 
 
-@dataclass
-class Observed:
-    """What was read at both ends of a window."""
+@dataclass(frozen=True)
+class Load:
+    """One load.
 
-    scrapes: list[Scrape] = field(default_factory=list)
-    cpu: list[tuple[float, float, float]] = field(default_factory=list)
-    """When, by the monotonic clock, and the processor time so far of the server's own process and of its others."""
-    host_bytes: int = 0
+    Args:
+        kind: One of `loads.LOADS`.
+        in_flight: Requests at all times.
+        pace: Durations of the measurement.
+        seed: Of the requests.
+    """
 
-    def cores(self) -> tuple[float, float] | None:
-        """Cores that the server's own process kept busy in the window, and that its others did."""
-        if len(self.cpu) < 2:
-            return None
-        (began_s, *before), (ended_s, *after) = self.cpu[:2]
-        own, others = (
-            (late - early) / (ended_s - began_s) for early, late in zip(before, after, strict=True)
-        )
-        return own, others
+    kind: str
+    in_flight: int
+    pace: Pace
+    seed: int
 
 
 async def measure(
-    arm: Arm,
-    server: Server,
-    plan: Plan,
-    prompting: Prompting,
-    kind: str,
-    in_flight: int,
-    pace: Pace,
-    seed: int,
-    gpu: GPU | None,
+    arm: Arm, server: Server, load: Load, plan: Plan, prompting: Prompting, gpu: GPU | None
 ) -> dict[str, Any]:
     """Measure a point.
 
     Returns:
-        The point as results hold it.
+        The point as the results have it.
 
     Raises:
-        ServerError: The server ended, or could not measure itself.
+        ServerError: The server ended.
     """
-    observed = Observed()
+    scrapes: list[Scrape] = []
+    cpu: list[tuple[float, float, float]] = []
+    host_bytes: list[int] = []
     async with connections() as session:
 
         async def mark() -> None:
-            observed.cpu.append((time.monotonic(), *server.cpu_s()))
-            observed.host_bytes = max(observed.host_bytes, server.memory_bytes())
+            cpu.append((time.monotonic(), *server.cpu_s()))
+            host_bytes.append(server.memory_bytes())
             if arm.metrics:
                 with suppress(MetricsError):
-                    observed.scrapes.append(await scrape(session, server.url))
+                    scrapes.append(await scrape(session, server.url))
 
-        if arm.interface is Interface.INTERNAL:
-            measured, span = await _inside(session, server, plan, kind, in_flight, pace, seed, mark)
-        else:
-            send = _sender(arm, session, server, prompting)
-            requests = stream(
-                kind, str(plan.model), None if plan.requests is None else str(plan.requests), seed
-            )
-            window = await closed_loop(send, requests, in_flight, pace, ended=server.ended, mark=mark)
-            measured, span = figures(window), (window.began_s, window.ended_s)
-    times = between(*observed.scrapes[:2]) if len(observed.scrapes) > 1 else None
-    busy = summary(gpu.readings, *span) if gpu is not None else None
-    cores = observed.cores()
+        requests = stream(load.kind, plan.model, plan.requests, load.seed)
+        send = _sender(arm, session, server, prompting)
+        window = await closed_loop(send, requests, load.in_flight, load.pace, ended=server.ended, mark=mark)
+    times = between(*scrapes) if len(scrapes) == 2 else None
+    busy = summary(gpu.readings, window.began_s, window.ended_s) if gpu is not None else None
+    span_s, own_s, others_s = (late - early for early, late in zip(*cpu, strict=True))
     return {
-        "load": kind,
-        "in_flight": in_flight,
-        "seed": seed,
-        **_merged(measured, times),
+        "load": load.kind,
+        "in_flight": load.in_flight,
+        "seed": load.seed,
+        **_merged(figures(window), times),
         "gpu": None if busy is None else asdict(busy),
-        "host_memory_bytes": observed.host_bytes,
-        "front_end_cores": None if cores is None else cores[0],
-        "engine_cores": None if cores is None else cores[1],
+        "host_memory_bytes": max(host_bytes),
+        "front_end_cores": own_s / span_s,
+        "engine_cores": others_s / span_s,
     }
 
 
 def _merged(measured: Figures, times: EngineTimes | None) -> dict[str, Any]:
-    """The caller's figures, with what only the engine knows."""
-    merged = asdict(measured)
-    merged["first_token_s"] = merged["per_output_token_s"] = None
-    if times is not None:
-        merged["first_token_s"] = times.first_token_s
-        merged["per_output_token_s"] = times.per_output_token_s
-        merged["queue_s"] = merged["queue_s"] if merged["queue_s"] is not None else times.queue_s
-        merged["compute_s"] = merged["compute_s"] if merged["compute_s"] is not None else times.compute_s
-    return merged
+    """The client's measurements, with those that only the engine has."""
+    from_engine: dict[str, Any] = {"first_token_s": None, "per_output_token_s": None}
+    from_engine |= {} if times is None else asdict(times)
+    from_client = {name: value for name, value in asdict(measured).items() if value is not None}
+    return asdict(measured) | from_engine | from_client
 
 
 def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting: Prompting) -> Send:
@@ -121,37 +102,4 @@ def _sender(arm: Arm, session: aiohttp.ClientSession, server: Server, prompting:
         }
         return await post(session, f"{server.url}/v1/completions", body)
 
-    return by_translate if arm.interface is Interface.TRANSLATE else by_completions
-
-
-async def _inside(
-    session: aiohttp.ClientSession,
-    server: Server,
-    plan: Plan,
-    kind: str,
-    in_flight: int,
-    pace: Pace,
-    seed: int,
-    mark: Any,
-) -> tuple[Figures, tuple[float, float]]:
-    """Let an arm load itself; the marks include its ramp."""
-    body = {
-        "kind": kind,
-        "seed": seed,
-        "requests": None if plan.requests is None else str(plan.requests),
-        "in_flight": in_flight,
-        **asdict(pace),
-    }
-    await mark()
-    began_s = time.monotonic()
-    limit_s = aiohttp.ClientTimeout(total=10 * (pace.ramp_s + pace.window_s + pace.drain_s))
-    try:
-        async with session.post(f"{server.url}/run", json=body, timeout=limit_s) as answer:
-            if answer.status != 200:
-                raise ServerError(server.ended() or f"{server.name} could not run its load: {answer.status}")
-            measured = Figures(**await answer.json())
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise ServerError(server.ended() or f"{server.name}: {type(error).__name__}: {error}") from error
-    ended_s = time.monotonic()
-    await mark()
-    return measured, (began_s, ended_s)
+    return by_completions if arm.completions else by_translate

@@ -1,4 +1,4 @@
-"""The file of results: written anew after every point, so that what was measured survives what fails."""
+"""The file of results: written after every point, so that what was measured survives a failure."""
 
 from __future__ import annotations
 
@@ -19,44 +19,40 @@ class Results:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.document: dict[str, Any] = {**head, "arms": []}
-        self._by_name: dict[str, dict[str, Any]] = {}
         self._write()
 
     def arm(self, arm: Arm, command: list[str]) -> None:
-        """Note that an arm is about to be measured."""
-        # The interpreter's path says nothing, and names somebody's machine.
-        entry: dict[str, Any] = {
-            "arm": arm.name,
-            "title": arm.title,
-            "published": arm.published,
-            "command": ["python", *command[1:]],
-            "start_s": None,
-            "failed": None,
-            "points": [],
-        }
-        self._by_name[arm.name] = entry
-        self.document["arms"].append(entry)
+        """An arm is about to be measured.
+
+        Args:
+            arm: Has no entry yet.
+            command: Its command line, without paths of the machine.
+        """
+        self.document["arms"].append(
+            {
+                "arm": arm.name,
+                "title": arm.title,
+                "published": arm.published,
+                "command": command,
+                "start_s": None,
+                "failed": None,
+                "points": [],
+            }
+        )
         self._write()
 
-    def started(self, arm: Arm, start_s: float) -> None:
-        """Note how long an arm took to get ready."""
-        self._by_name[arm.name]["start_s"] = start_s
+    def note(self, arm: Arm, **values: Any) -> None:
+        """Set fields of an arm's entry: `start_s`, seconds until it was ready; `failed`, why it has no more points."""
+        self._entry(arm).update(values)
         self._write()
 
     def point(self, arm: Arm, point: dict[str, Any]) -> None:
-        """Note a point."""
-        self._by_name[arm.name]["points"].append(point)
+        """Add a point."""
+        self._entry(arm)["points"].append(point)
         self._write()
 
-    def failed(self, arm: Arm, reason: str) -> None:
-        """Note why an arm has no more points."""
-        self._by_name[arm.name]["failed"] = reason
-        self._write()
-
-    @property
-    def failures(self) -> list[str]:
-        """Why arms failed, one sentence each."""
-        return [f"{entry['arm']}: {entry['failed']}" for entry in self.document["arms"] if entry["failed"]]
+    def _entry(self, arm: Arm) -> dict[str, Any]:
+        return next(entry for entry in self.document["arms"] if entry["arm"] == arm.name)
 
     def _write(self) -> None:
         path = self.directory / RESULTS

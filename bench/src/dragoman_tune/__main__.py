@@ -10,11 +10,11 @@ from pathlib import Path
 
 import uvloop
 
-from dragoman_tune import report
 from dragoman_tune.closed_loop import Pace
-from dragoman_tune.command import seconds, until_told, whole
+from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.deployment import watched
 from dragoman_tune.errors import MeasureError
+from dragoman_tune.report import patch, table
 from dragoman_tune.requests import read_requests
 from dragoman_tune.search import Policy, Stop, decide
 from dragoman_tune.state import State, fingerprint
@@ -26,7 +26,7 @@ START_S = 900.0
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Sweep, and write a table, a plot and a patch.
+    """Sweep, and write a table and a patch.
 
     Returns:
         0; 1 where no setting keeps the SLO; 2 where nothing could be measured; 130 where it was stopped.
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        return int(uvloop.run(until_told(_run(arguments))))
+        return int(uvloop.run(until_terminated(_run(arguments))))
     except MeasureError as error:
         sys.stderr.write(f"dragoman tune: {error}\n")
         return 2
@@ -50,8 +50,7 @@ async def _run(arguments: argparse.Namespace) -> int:
     in_flight = arguments.in_flight
     if in_flight is None:
         _say(f"watching {arguments.metrics_url} for {arguments.watch:g} s")
-        seen = await watched(arguments.metrics_url, arguments.watch)
-        in_flight = seen.in_flight
+        in_flight = await watched(arguments.metrics_url, arguments.watch)
         _say(f"{in_flight} requests in flight (95th percentile)")
     if len({request.text for request in requests}) < in_flight:
         _say(
@@ -74,17 +73,16 @@ async def _run(arguments: argparse.Namespace) -> int:
         state.add(trial)
         p95 = "–" if trial.p95_s is None else f"{trial.p95_s:.2f} s"
         _say(f"  {trial.requests_per_s:.2f} req/s, p95 {p95}" + (f"; {trial.failed}" if trial.failed else ""))
-    return _told(arguments.output, state, step, policy)
+    return _report(arguments.output, state, step, policy)
 
 
-def _told(output: Path, state: State, stop: Stop, policy: Policy) -> int:
-    text = report.table(state.trials, stop, policy)
+def _report(output: Path, state: State, stop: Stop, policy: Policy) -> int:
+    text = table(state.trials, stop, policy)
     (output / "table.md").write_text(f"{text}\n\n{stop.why}\n", encoding="utf-8")
-    report.plot(state.trials, stop, policy, output / "sweep.png")
     sys.stdout.write(f"\n{text}\n\n{stop.why}\n")
     if stop.best is None:
         return 1
-    (output / "patch.yaml").write_text(report.patch(stop.best), encoding="utf-8")
+    (output / "patch.yaml").write_text(patch(stop.best), encoding="utf-8")
     sys.stdout.write(f"kubectl patch td NAME --type merge --patch-file {output / 'patch.yaml'}\n")
     return 0
 
@@ -131,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--in-flight", type=whole, metavar="N", help="requests that a replica has at its peak")
     load.add_argument("--metrics-url", metavar="URL", help="a running pod, to measure that by its metrics")
     add("--watch", type=seconds, default=60.0, metavar="S", help="how long to watch the pod (60)")
-    add("--output", type=Path, required=True, metavar="DIR", help="where trials, table, plot and patch go")
+    add("--output", type=Path, required=True, metavar="DIR", help="where trials, table and patch go")
     add("--batched-tokens", type=whole, default=8192, metavar="N", help="tokens a step to begin with (8192)")
     add("--window", type=seconds, default=15.0, metavar="S", help="seconds that a setting is measured (15)")
     add("--ramp", type=seconds, default=30.0, metavar="S", help="most seconds before that (30)")

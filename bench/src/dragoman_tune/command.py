@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-async def until_told(work: Coroutine[Any, Any, int]) -> int:
+async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
     """Run until done, or until SIGTERM, which ends servers as orderly as an interrupt does.
 
     Raises:

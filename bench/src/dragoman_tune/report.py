@@ -1,10 +1,8 @@
-"""What a sweep leaves: a table, a plot, and a patch for the TranslationDeployment."""
+"""Output of a sweep: a table, and a patch for the TranslationDeployment."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -54,44 +52,3 @@ def patch(trial: Trial) -> str:
         "maxNumBatchedTokens": trial.setting.max_num_batched_tokens,
     }
     return str(yaml.safe_dump({"spec": {"engine": engine}}, sort_keys=False))
-
-
-def plot(trials: Sequence[Trial], stop: Stop, policy: Policy, path: Path) -> None:
-    """Draw throughput and tail over sequences.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed.
-        OSError: The file cannot be written.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 6), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes: Any = figure.subplots(2, 1, sharex=True)
-    for tokens in sorted({trial.setting.max_num_batched_tokens for trial in trials}):
-        shown = sorted(
-            (
-                trial
-                for trial in trials
-                if trial.setting.max_num_batched_tokens == tokens and trial.failed is None
-            ),
-            key=lambda trial: trial.setting,
-        )
-        sequences = [trial.setting.max_num_seqs for trial in shown]
-        axes[0].plot(sequences, [t.requests_per_s for t in shown], "o-", label=f"{tokens} tokens a step")
-        axes[1].plot(sequences, [t.p95_s for t in shown], "o-")
-    axes[1].axhline(policy.slo_p95_s, color="#c1272d", linewidth=1, linestyle="--", label="SLO")
-    if stop.best is not None:
-        for axis in axes:
-            axis.axvline(stop.best.setting.max_num_seqs, color="#009e73", linewidth=1)
-    axes[0].set_ylabel("requests / s")
-    axes[1].set_ylabel("p95, s")
-    axes[1].set_xlabel("max_num_seqs")
-    for axis in axes:
-        axis.set_xscale("log", base=2)
-        axis.set_ylim(bottom=0)
-        axis.legend(fontsize="small")
-        axis.grid(color="#eeeeee")
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110)

@@ -28,14 +28,12 @@ class EngineTimes:
         per_output_token_s: Time per output token after the first.
         queue_s: Wait for a place in the batch.
         compute_s: Prefill and decode.
-        output_tokens: Tokens generated in all.
     """
 
     first_token_s: float | None
     per_output_token_s: float | None
     queue_s: float | None
     compute_s: float | None
-    output_tokens: float | None
 
 
 def parsed(text: str) -> Scrape:
@@ -64,13 +62,11 @@ def between(before: Scrape, after: Scrape) -> EngineTimes:
             return None
         return (after.get(f"{name}_sum", 0.0) - before.get(f"{name}_sum", 0.0)) / count
 
-    tokens = "vllm:generation_tokens_total"
     return EngineTimes(
         first_token_s=mean("vllm:time_to_first_token_seconds"),
         per_output_token_s=mean("vllm:request_time_per_output_token_seconds"),
         queue_s=mean("vllm:request_queue_time_seconds"),
         compute_s=mean("vllm:request_inference_time_seconds"),
-        output_tokens=after[tokens] - before.get(tokens, 0.0) if tokens in after else None,
     )
 
 

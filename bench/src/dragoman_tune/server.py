@@ -63,7 +63,7 @@ class Server:
         if status is None:
             return None
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        said = last_words(self._log.read_text(errors="replace"))
+        said = last_error(self._log.read_text(errors="replace"))
         return f"{self.name} {how}" + (f": {said}" if said else f"; see {self._log}")
 
     async def ready(self, deadline_s: float) -> None:
@@ -135,7 +135,7 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-def last_words(log: str) -> str | None:
+def last_error(log: str) -> str | None:
     """The line of a log that best says why a process ended; None where none does.
 
     Args:

@@ -41,32 +41,24 @@ class State:
         if not self._path.exists():
             self._path.write_text(json.dumps({"sweep": mark}) + "\n", encoding="utf-8")
             return
-        first, *rest = self._path.read_text(encoding="utf-8").splitlines() or ["{}"]
-        if _parsed(self._path, first).get("sweep") != mark:
+        try:
+            # A line that was being written when the sweep was killed is measured again.
+            lines = self._path.read_text(encoding="utf-8").splitlines()
+            first, *rest = (json.loads(line) for line in lines if line.endswith("}"))
+            sweep = first["sweep"]
+            self.trials = [Trial(**{**each, "setting": Setting(**each["setting"])}) for each in rest]
+        except (ValueError, KeyError, TypeError):
             raise StateError(
-                f"{self._path} holds trials of another model, load, SLO or other flags: choose another --output, or "
+                f"{self._path} is no record of a sweep: delete it, or choose another --output"
+            ) from None
+        if sweep != mark:
+            raise StateError(
+                f"{self._path} has trials of another model, load, SLO or other flags: choose another --output, or "
                 "delete it"
             )
-        # A line that was being written when the sweep was killed is measured again.
-        self.trials = [_trial(self._path, line) for line in rest if line.endswith("}")]
 
     def add(self, trial: Trial) -> None:
         """Keep a trial."""
         self.trials.append(trial)
         with self._path.open("a", encoding="utf-8") as out:
             out.write(json.dumps(asdict(trial)) + "\n")
-
-
-def _parsed(path: Path, line: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads(line))
-    except (ValueError, TypeError):
-        raise StateError(f"{path} is no record of a sweep: delete it, or choose another --output") from None
-
-
-def _trial(path: Path, line: str) -> Trial:
-    document = _parsed(path, line)
-    try:
-        return Trial(**{**document, "setting": Setting(**document["setting"])})
-    except (KeyError, TypeError):
-        raise StateError(f"{path} is no record of a sweep: delete it, or choose another --output") from None

@@ -4,10 +4,10 @@ import queue
 import threading
 import time
 
-from dragoman_bench.arms.translation_worker import collect
+from dragoman_bench.arms.queue_server import collect
 
 
-def test_what_is_there_is_taken_up_to_the_most() -> None:
+def test_queued_keys_are_taken_up_to_the_maximum() -> None:
     waiting: queue.Queue[str] = queue.Queue()
     for number in range(20):
         waiting.put(str(number))
@@ -15,14 +15,14 @@ def test_what_is_there_is_taken_up_to_the_most() -> None:
     assert collect(waiting, 16, 0.05) == ["16", "17", "18", "19"]
 
 
-def test_without_batches_one_is_taken_and_none_waited_for() -> None:
+def test_without_batches_one_key_is_taken_at_once() -> None:
     waiting: queue.Queue[str] = queue.Queue()
     waiting.put("a")
     waiting.put("b")
     assert collect(waiting, 1, 0.0) == ["a"]
 
 
-def test_one_that_comes_while_it_waits_joins() -> None:
+def test_a_key_that_comes_during_the_wait_joins() -> None:
     waiting: queue.Queue[str] = queue.Queue()
     waiting.put("a")
     late = threading.Timer(0.05, waiting.put, ("b",))

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dragoman_bench.arms.options import arm_options
-from dragoman_bench.arms.routed_pod import MOST_IN_FLIGHT, fleet_of, router_command
+from dragoman_bench.arms.common import arm_options
+from dragoman_bench.arms.routed_pod import MAX_IN_FLIGHT, fleet_of, router_command
 from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
 from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
@@ -43,10 +43,8 @@ def test_the_pod_accepts_its_command_line(kv_cache_bytes: int | None) -> None:
 
 def test_peers_differ_in_nothing_but_the_server() -> None:
     bare = arm_options(command("async-llm")[3:]).engine
-    offline = arm_options(command("offline")[3:]).engine
     served = shlex.join(command("vllm-serve"))
     pod = read_settings(command("pod")[4:])
-    assert bare == offline
     for name, value in bare.items():
         assert f"--{name.replace('_', '-')} {value}" in served
         assert getattr(pod, name) == value or pod.engine_args[name] == value
@@ -62,7 +60,7 @@ def test_the_routed_pod_is_the_pod() -> None:
 def test_the_routers_file_lists_the_pod_for_every_pair() -> None:
     ((deployment, replicas),) = read(Path(fleet_of(8123)))
     assert not deployment.languages
-    assert deployment.max_in_flight == MOST_IN_FLIGHT
+    assert deployment.max_in_flight == MAX_IN_FLIGHT
     assert [(replica.host, replica.port) for replica in replicas] == [("127.0.0.1", 8123)]
 
 
@@ -72,7 +70,7 @@ def test_the_router_accepts_its_command_line() -> None:
     assert (settings.port, settings.static) == (8080, Path(fleet))
 
 
-def test_as_many_arms_start_together_as_memory_holds() -> None:
+def test_as_many_arms_start_together_as_memory_has_space_for() -> None:
     names = [[arm.name for arm in group] for group in groups(LADDER, 0.3)]
     assert names == [
         ["b0-queues", "b1-two-workers"],

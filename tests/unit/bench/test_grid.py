@@ -36,33 +36,33 @@ def test_a_grid_has_every_setting_once() -> None:
 
 
 @pytest.mark.parametrize("in_flight", [4, 20, 200])
-def test_the_tuner_is_held_against_the_best_of_the_grid(in_flight: int) -> None:
-    told = replay(measured(document(in_flight), "variable", in_flight), Policy(5.0, in_flight))
-    assert told.grid == 40
-    assert told.trials <= 40 / 3
-    assert told.best is not None
-    assert told.best.setting.max_num_batched_tokens == 16384
-    assert told.ratio is not None
-    assert 0.95 <= told.ratio < 1
+def test_the_tuner_is_compared_with_the_best_of_the_grid(in_flight: int) -> None:
+    found = replay(measured(document(in_flight), "variable", in_flight), Policy(5.0, in_flight))
+    assert found.grid == 40
+    assert found.trials <= 40 / 3
+    assert found.best is not None
+    assert found.best.setting.max_num_batched_tokens == 16384
+    assert found.ratio is not None
+    assert 0.95 <= found.ratio < 1
 
 
-def test_a_setting_that_failed_is_no_answer() -> None:
+def test_a_setting_that_failed_is_a_failed_trial() -> None:
     grid = {
         at: trial
         for at, trial in measured(document(20), "variable", 20).items()
         if at.max_num_batched_tokens != 8192
     }
-    told = replay(grid, Policy(5.0, 20))
-    assert (told.trials, told.found, told.ratio) == (1, None, None)
+    found = replay(grid, Policy(5.0, 20))
+    assert (found.trials, found.found, found.ratio) == (1, None, None)
 
 
 def test_where_nothing_keeps_the_slo_nothing_is_best() -> None:
     grid = {Setting(1, 8192): Trial(Setting(1, 8192), 1.0, 9.0)}
-    told = replay(grid, Policy(5.0, 1))
-    assert (told.found, told.best, told.ratio) == (None, None, None)
+    found = replay(grid, Policy(5.0, 1))
+    assert (found.found, found.best, found.ratio) == (None, None, None)
 
 
-def test_the_table_says_what_the_tuner_would_have_found() -> None:
+def test_the_table_has_what_the_tuner_would_have_found() -> None:
     text = grid_table(document(4, 20))
     assert "variable, 20 in flight: req/s (p95)" in text
     assert text.count("The tuner: ") == 2

@@ -4,18 +4,18 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dragoman_bench.catalogue import Arm, Interface
-from dragoman_bench.compare import compare, turned
-from dragoman_bench.fleet import Bench, Scope
-from dragoman_bench.ladder import climb
+from dragoman_bench.catalogue import Arm
+from dragoman_bench.fleet import Bench
 from dragoman_bench.plan import Plan
 from dragoman_bench.prompting import Prompting
 from dragoman_bench.results import RESULTS, Results
+from dragoman_bench.runs import climb, compare, turned
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.server import session_members
 
@@ -51,12 +51,8 @@ def stub(name: str, dies_after: int = 0, program: str = PROGRAM) -> Arm:
     return Arm(
         name,
         name,
-        "",
-        Interface.TRANSLATE,
-        "/readyz",
-        1,
-        False,
         lambda _, port: [sys.executable, "-c", program, str(port), str(dies_after)],
+        metrics=False,
     )
 
 
@@ -65,9 +61,9 @@ def bench(tmp_path: Path) -> Bench:
     requests = tmp_path / "requests.jsonl"
     requests.write_text(json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}))
     plan = Plan(tmp_path, "{text}", "cpu", 0.3, 1024, requests, 60.0)
-    scope = Scope([("real", 2), ("real", 4)], Pace(0.3, 2.0, 2.0), 7)
     results = Results(tmp_path / "out", {"kind": "ladder"})
-    return Bench(plan, scope, Prompting(None, "{text}", 1024), results, None, lambda _: None)
+    points, pace = [("real", 2), ("real", 4)], Pace(0.3, 2.0, 2.0)
+    return Bench(plan, points, pace, 7, Prompting(None, "{text}", 1024), results, None, lambda _: None)
 
 
 def kept(bench: Bench) -> list[dict[str, Any]]:
@@ -94,7 +90,7 @@ async def test_every_arm_has_all_its_points(bench: Bench, together: bool) -> Non
 
 
 @pytest.mark.slow
-async def test_an_arm_that_does_not_start_is_noted_and_the_next_is_measured(bench: Bench) -> None:
+async def test_an_arm_that_does_not_start_is_written_and_the_next_is_measured(bench: Bench) -> None:
     await climb([stub("never", program="raise ValueError('no GPU')"), stub("lives")], bench, together=False)
     never, lives = kept(bench)
     assert "ValueError: no GPU" in never["failed"]
@@ -102,7 +98,7 @@ async def test_an_arm_that_does_not_start_is_noted_and_the_next_is_measured(benc
 
 
 @pytest.mark.slow
-async def test_a_server_that_ends_amid_its_load_is_noted_with_its_reason(bench: Bench) -> None:
+async def test_a_server_that_ends_under_load_is_written_with_its_reason(bench: Bench) -> None:
     await climb([stub("dies", dies_after=3), stub("lives")], bench, together=False)
     dies, lives = kept(bench)
     assert dies["points"] == []
@@ -112,19 +108,16 @@ async def test_a_server_that_ends_amid_its_load_is_noted_with_its_reason(bench: 
 
 @pytest.mark.slow
 async def test_repetitions_are_interleaved(bench: Bench) -> None:
-    said: list[str] = []
-    told = Bench(bench.plan, bench.scope, bench.prompting, bench.results, None, said.append)
-    await compare([stub("a"), stub("b")], told, repetitions=2)
-    order = [line.partition(":")[0] for line in said if "in flight" in line]
+    lines: list[str] = []
+    await compare([stub("a"), stub("b")], replace(bench, say=lines.append), repetitions=2)
+    order = [line.partition(":")[0] for line in lines if "in flight" in line]
     assert order == ["a", "b", "a", "b", "b", "a", "b", "a"]
     assert [point["seed"] for point in kept(bench)[0]["points"]] == [7, 7, 8, 8]
 
 
 @pytest.mark.slow
 async def test_stopping_ends_the_servers(bench: Bench) -> None:
-    patient = Bench(
-        bench.plan, Scope([("real", 2)], Pace(60, 60, 60), 7), bench.prompting, bench.results, None, bench.say
-    )
+    patient = replace(bench, points=[("real", 2)], pace=Pace(60, 60, 60))
     others = set(_python_children())
     task = asyncio.create_task(climb([stub("a")], patient, together=False))
     async with asyncio.timeout(30):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_bench.loads import LONGEST_TOKENS, SHORTEST_TOKENS, UNIFORM, UNIFORM_TOKENS, VARIABLE, counted
+from dragoman_bench.loads import MAX_TOKENS, MIN_TOKENS, UNIFORM, UNIFORM_TOKENS, VARIABLE, counted
 from dragoman_bench.vocabulary import Vocabulary
 
 WORDS = Vocabulary(("the", "cat"), tuple(f"w{n}" for n in range(200)), tuple(range(200)))
@@ -15,7 +15,7 @@ def test_a_texts_last_word_leaves_as_many_words_as_its_answer_has_before_its_end
     for request in islice(counted(VARIABLE, WORDS, seed), 20):
         words = request.text.split()
         assert request.output_tokens is not None
-        assert SHORTEST_TOKENS <= request.output_tokens <= LONGEST_TOKENS
+        assert MIN_TOKENS <= request.output_tokens <= MAX_TOKENS
         assert len(words) == request.output_tokens
         # The chain goes on from the last word to the 200th, and then to the end of text.
         assert len(WORDS.target) - WORDS.target.index(words[-1]) == request.output_tokens

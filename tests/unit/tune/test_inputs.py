@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from dragoman_tune.__main__ import main
-from dragoman_tune.deployment import observed
+from dragoman_tune.deployment import peak_in_flight
 from dragoman_tune.errors import MetricsError, RequestsFileError, StateError
 from dragoman_tune.report import patch
 from dragoman_tune.requests import Request, read_requests
 from dragoman_tune.scrape import between, parsed
 from dragoman_tune.search import Setting, Trial
-from dragoman_tune.server import last_words
+from dragoman_tune.server import last_error
 from dragoman_tune.state import State, fingerprint
 
 LINE = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de", "id": 7})
@@ -22,7 +22,7 @@ REQUESTS = [Request("Hello", "en", "de")]
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "problem"),
     [
         (LINE + "\nno", "line 2: not JSON"),
         ("[]", "line 1: not a JSON object"),
@@ -32,11 +32,11 @@ REQUESTS = [Request("Hello", "en", "de")]
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_line(
-    tmp_path: Path, content: str, complaint: str
+    tmp_path: Path, content: str, problem: str
 ) -> None:
     path = tmp_path / "requests.jsonl"
     path.write_text(content)
-    with pytest.raises(RequestsFileError, match=complaint):
+    with pytest.raises(RequestsFileError, match=problem):
         read_requests(path)
 
 
@@ -46,25 +46,23 @@ def test_requests_are_read_and_other_fields_left(tmp_path: Path) -> None:
     assert read_requests(path) == REQUESTS * 2
 
 
-def metrics(running: float, waiting: float, **more: float) -> dict[str, float]:
-    gauges = {"vllm:num_requests_running": running, "vllm:num_requests_waiting": waiting}
-    return gauges | {f"vllm:{name}": value for name, value in more.items()}
+def metrics(running: float, waiting: float) -> dict[str, float]:
+    return {"vllm:num_requests_running": running, "vllm:num_requests_waiting": waiting}
 
 
 def test_a_deployments_load_is_its_95th_percentile() -> None:
-    seen = observed([metrics(10, 0)] * 95 + [metrics(16, 4)] * 3 + [metrics(200, 0)] * 2)
-    assert seen.in_flight == 10
-    assert observed([metrics(16, 3.5)]).in_flight == 20
+    assert peak_in_flight([metrics(10, 0)] * 95 + [metrics(16, 4)] * 3 + [metrics(200, 0)] * 2) == 10
+    assert peak_in_flight([metrics(16, 3.5)]) == 20
 
 
-def test_metrics_that_say_nothing_are_refused() -> None:
+def test_metrics_without_load_are_refused() -> None:
     with pytest.raises(MetricsError, match="nothing was in flight"):
-        observed([metrics(0, 0)])
+        peak_in_flight([metrics(0, 0)])
     with pytest.raises(MetricsError, match="is this an engine pod"):
-        observed([{"up": 1.0}])
+        peak_in_flight([{"up": 1.0}])
 
 
-def test_histograms_are_told_as_means_between_two_scrapes() -> None:
+def test_histograms_become_means_between_two_scrapes() -> None:
     text = 'vllm:time_to_first_token_seconds_{}{{engine="{}"}} {}\n'
     before = parsed(text.format("sum", 0, 1) + text.format("count", 0, 10))
     after = parsed(
@@ -103,20 +101,20 @@ def test_the_patch_is_one_for_the_object() -> None:
     }
 
 
-def test_last_words_prefer_the_cause_to_what_wraps_it() -> None:
+def test_the_last_error_prefers_the_cause_to_what_wraps_it() -> None:
     log = (
         "Traceback\nValueError: Free memory on device cuda:0 (1/80 GiB) is less\n"
         "RuntimeError: Engine core initialization failed. See root cause above.\n"
     )
-    assert last_words(log) == "ValueError: Free memory on device cuda:0 (1/80 GiB) is less"
+    assert last_error(log) == "ValueError: Free memory on device cuda:0 (1/80 GiB) is less"
     assert (
-        last_words(log + "dragoman serve: not enough GPU memory\n") == "dragoman serve: not enough GPU memory"
+        last_error(log + "dragoman serve: not enough GPU memory\n") == "dragoman serve: not enough GPU memory"
     )
-    assert last_words("INFO all is well\n") is None
+    assert last_error("INFO all is well\n") is None
 
 
 @pytest.mark.parametrize(
-    ("more", "complaint"),
+    ("more", "problem"),
     [
         (["--in-flight", "0"], "0 is not 1 or more"),
         (["--in-flight", "4", "--metrics-url", "http://x"], "not allowed with"),
@@ -124,13 +122,13 @@ def test_last_words_prefer_the_cause_to_what_wraps_it() -> None:
         (["--in-flight", "4", "--", "--max-num-seqs", "8"], "--max-num-seqs is set by the sweep itself"),
     ],
 )
-def test_a_wrong_command_line_is_refused(capsys: Any, more: list[str], complaint: str) -> None:
+def test_a_wrong_command_line_is_refused(capsys: Any, more: list[str], problem: str) -> None:
     base = ["--model", "m", "--slo-p95", "2", "--requests", "r.jsonl", "--output", "out"]
     assert main(base + more) == 2
-    assert complaint in capsys.readouterr().err
+    assert problem in capsys.readouterr().err
 
 
-def test_a_missing_file_is_said(tmp_path: Path, capsys: Any) -> None:
+def test_a_missing_file_is_named(tmp_path: Path, capsys: Any) -> None:
     base = ["--model", "m", "--slo-p95", "2", "--output", str(tmp_path / "out"), "--in-flight", "4"]
     assert main([*base, "--requests", str(tmp_path / "none.jsonl")]) == 2
     assert "cannot read" in capsys.readouterr().err

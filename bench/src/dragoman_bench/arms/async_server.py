@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
-from fastapi import FastAPI, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from vllm import AsyncEngineArgs, SamplingParams
+from vllm.inputs import TokensPrompt
+from vllm.sampling_params import RequestOutputKind
+from vllm.usage.usage_lib import UsageContext
+from vllm.v1.engine.async_llm import AsyncLLM
 
-from dragoman_bench.arms.async_engine import AsyncEngine
-from dragoman_bench.arms.options import (
-    ArmOptions,
-    TranslateRequest,
-    TranslateResponse,
-    arm_options,
-    serve,
-)
+from dragoman_bench.arms.common import ArmOptions, Translate, Translated, arm_options, serve
+from dragoman_bench.prompting import Prompting
 from dragoman_tune.requests import Request
 
 
-def create_app(options: ArmOptions) -> FastAPI:
-    """An endpoint whose engine starts and ends with the server."""
-    engines: list[AsyncEngine] = []
+@asynccontextmanager
+async def async_llm(options: ArmOptions) -> AsyncIterator[Translate]:
+    """AsyncLLM on the event loop that serves; a client that disconnects aborts its generation."""
+    arguments = AsyncEngineArgs(**options.engine_arguments)
+    llm: Any = AsyncLLM.from_engine_args(arguments, usage_context=UsageContext.OPENAI_API_SERVER)
+    prompting = Prompting(llm.get_tokenizer(), options.template, llm.model_config.max_model_len)
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        engines.append(AsyncEngine(options))
-        yield
-        engines.pop().close()
+    async def translate(request: Request) -> Translated:
+        ids, room = prompting.encoded(request)
+        sampling = SamplingParams(temperature=0.0, max_tokens=room, output_kind=RequestOutputKind.FINAL_ONLY)
+        text = ""
+        prompt = TokensPrompt(prompt_token_ids=ids)
+        async for output in llm.generate(prompt, sampling, request_id=uuid.uuid4().hex):
+            text = output.outputs[0].text
+        return Translated(text.strip())
 
-    app = FastAPI(lifespan=lifespan)
-
-    @app.get("/readyz")
-    async def readyz() -> dict[str, str]:
-        """The engine is there before this server listens."""
-        return {"phase": "ready"}
-
-    @app.get("/metrics")
-    async def metrics() -> Response:
-        """VLLM's metrics."""
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
-
-    @app.post("/translate")
-    async def translate(request: TranslateRequest) -> TranslateResponse:
-        """Generate on the event loop that serves."""
-        wanted = Request(request.text, request.source_lang, request.target_lang)
-        return TranslateResponse(translation=await engines[0].translate(wanted))
-
-    return app
+    yield translate
+    llm.shutdown()
 
 
 if __name__ == "__main__":
     chosen = arm_options()
-    serve(create_app(chosen), chosen.port)
+    serve(chosen.port, lambda: async_llm(chosen))

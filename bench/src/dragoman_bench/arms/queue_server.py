@@ -1,71 +1,139 @@
-"""B0, B1 and B2: FastAPI in front of worker processes."""
+"""B0, B1 and B2: FastAPI in front of worker processes, which queues feed.
+
+As the seeds describe it, flaws included: putting a task writes to a manager's dictionary and to a bounded queue,
+both of which block the event loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import secrets
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from queue import Empty
+from typing import Any
 
-from fastapi import FastAPI, HTTPException, Response
+from fastapi import HTTPException
 
-from dragoman_bench.arms.options import (
-    TIMEOUT_S,
-    ArmOptions,
-    TranslateRequest,
-    TranslateResponse,
-    arm_options,
-    serve,
-)
-from dragoman_bench.arms.translation_worker import TranslationWorker
+from dragoman_bench.arms.common import ArmOptions, Translate, Translated, arm_options, serve
+from dragoman_bench.prompting import Prompting
+from dragoman_tune.requests import Request
+
+QUEUE_SIZE = 300
+READY_POLL_S = 0.2
+TIMEOUT_S = 30.0
+"""What the seeds give a request."""
+
+Result = tuple[str, float, float]
+"""A translation, and when a worker began and ended it, by the monotonic clock, which processes of a machine share."""
 
 
-def create_app(worker: TranslationWorker) -> FastAPI:
-    """The seeds' endpoint over a worker that runs."""
+@asynccontextmanager
+async def queues(options: ArmOptions) -> AsyncIterator[Translate]:
+    """Workers that have loaded their models.
 
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        worker.listen()
-        yield
+    Raises:
+        RuntimeError: A worker ended before.
+    """
+    context: Any = multiprocessing.get_context("spawn")
+    queue, events = context.JoinableQueue(maxsize=QUEUE_SIZE), context.Queue()
+    tasks = context.Manager().dict()
+    ready = [context.Event() for _ in range(options.workers)]
+    workers = [context.Process(target=work, args=(options, queue, tasks, events, each)) for each in ready]
+    waiting: dict[str, asyncio.Future[Result]] = {}
+    loop = asyncio.get_running_loop()
 
-    app = FastAPI(lifespan=lifespan)
+    def finish(key: str, result: Result) -> None:
+        if key in waiting and not waiting[key].done():
+            waiting[key].set_result(result)
 
-    @app.get("/readyz")
-    async def readyz() -> dict[str, str]:
-        """The workers have their models before this server listens."""
-        return {"phase": "ready"}
+    def follow() -> None:
+        while True:
+            loop.call_soon_threadsafe(finish, *events.get())
 
-    @app.post("/translate")
-    async def translate(request: TranslateRequest, response: Response) -> TranslateResponse:
-        """Hand over and wait for the event."""
-        began_s = time.monotonic()
-        task = worker.add_translation_task(request.text, request.source_lang, request.target_lang)
+    async def translate(request: Request) -> Translated:
+        received_s = time.monotonic()
+        key = secrets.token_hex(8)
+        waiting[key] = loop.create_future()
+        tasks[key] = request
+        queue.put(key)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await task.event.wait()
+                text, began_s, ended_s = await waiting[key]
         except TimeoutError:
             raise HTTPException(504, "timeout") from None
         finally:
-            worker.forget(task.key)
-        result = task.result
-        assert result is not None
-        compute_ms = (result.ended_s - result.began_s) * 1000
-        elsewhere_ms = (time.monotonic() - began_s) * 1000 - compute_ms
-        response.headers["Server-Timing"] = f"queue;dur={elsewhere_ms:.2f}, compute;dur={compute_ms:.2f}"
-        return TranslateResponse(translation=result.translation)
+            del waiting[key]
+        compute_s = ended_s - began_s
+        return Translated(text, time.monotonic() - received_s - compute_s, compute_s)
 
-    return app
-
-
-def main(options: ArmOptions) -> None:
-    """Run the arm until SIGTERM."""
-    worker = TranslationWorker(options)
-    worker.run()
+    for worker in workers:
+        worker.start()
     try:
-        serve(create_app(worker), options.port)
+        for worker, each in zip(workers, ready, strict=True):
+            while not each.is_set():
+                if not worker.is_alive():
+                    raise RuntimeError("a worker ended before its model was loaded")
+                await asyncio.sleep(READY_POLL_S)
+        threading.Thread(target=follow, name="events", daemon=True).start()
+        yield translate
     finally:
-        worker.stop()
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join()
+
+
+def work(options: ArmOptions, queue: Any, tasks: Any, events: Any, ready: Any) -> None:
+    """A worker process: load the model, then take tasks until terminated."""
+    translate_batch = loaded(options)
+    ready.set()
+    while True:
+        keys = collect(queue, options.batch, options.batch_wait_s)
+        requests = [tasks.pop(key) for key in keys]
+        began_s = time.monotonic()
+        translations = translate_batch(requests)
+        ended_s = time.monotonic()
+        for key, translation in zip(keys, translations, strict=True):
+            events.put((key, (translation, began_s, ended_s)))
+            queue.task_done()
+
+
+def loaded(options: ArmOptions) -> Callable[[Sequence[Request]], list[str]]:
+    """vLLM's synchronous engine: translates some texts together; all wait for the longest."""
+    from vllm import LLM, SamplingParams
+    from vllm.inputs import TokensPrompt
+
+    llm = LLM(**options.engine_arguments)
+    prompting = Prompting(llm.get_tokenizer(), options.template, llm.llm_engine.model_config.max_model_len)
+
+    def translate_batch(requests: Sequence[Request]) -> list[str]:
+        encoded = [prompting.encoded(request) for request in requests]
+        outputs = llm.generate(
+            [TokensPrompt(prompt_token_ids=ids) for ids, _ in encoded],
+            [SamplingParams(temperature=0.0, max_tokens=room) for _, room in encoded],
+            use_tqdm=False,
+        )
+        return [output.outputs[0].text.strip() for output in outputs]
+
+    return translate_batch
+
+
+def collect(queue: Any, maximum: int, wait_s: float) -> list[str]:
+    """The next keys: at least one, and up to `maximum` that come within `wait_s`."""
+    keys = [queue.get()]
+    end_s = time.monotonic() + wait_s
+    while len(keys) < maximum and (left_s := end_s - time.monotonic()) > 0:
+        try:
+            keys.append(queue.get(timeout=left_s))
+        except Empty:
+            break
+    return keys
 
 
 if __name__ == "__main__":
-    main(arm_options())
+    chosen = arm_options()
+    serve(chosen.port, lambda: queues(chosen))

@@ -16,8 +16,8 @@ import urllib.request
 
 import yaml
 
-MOST_IN_FLIGHT = 100_000
-"""The pod refuses what it cannot do in time; what the router would hold back is not measured here."""
+MAX_IN_FLIGHT = 100_000
+"""The pod refuses what it cannot do in time; queueing in the router is not measured here."""
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def ready(pod_port: int) -> bool:
 
 def fleet_of(pod_port: int) -> str:
     """A file of that one replica, for `dragoman router --static`; it exists for as long as this process."""
-    listed = {"name": "bench", "replicas": [f"127.0.0.1:{pod_port}"], "maxInFlight": MOST_IN_FLIGHT}
+    listed = {"name": "bench", "replicas": [f"127.0.0.1:{pod_port}"], "maxInFlight": MAX_IN_FLIGHT}
     file = os.memfd_create("routers.yaml", 0)  # by default it would be closed as the router takes over
     os.write(file, yaml.safe_dump({"deployments": [listed]}).encode())
     return f"/proc/self/fd/{file}"
