@@ -40,7 +40,7 @@ from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.tracing import tracing
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings
 
 LIMIT_MS = 3.0

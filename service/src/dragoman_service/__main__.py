@@ -24,7 +24,7 @@ from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.server import Pod, listen
 from dragoman_service.http.tracing import tracing
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings, read_settings, termination_log
 
 log = logging.getLogger("dragoman_service")

@@ -161,7 +161,7 @@ def _engine(settings: Settings) -> Engine:
         return ScriptedEngine(script_from(settings), settings.name, CollectorRegistry())
     # Brings vLLM and torch along, which take seconds.
     from dragoman_service.engine.vllm.engine import AsyncLLMEngine
-    from dragoman_service.prompts import prompt_family
+    from dragoman_service.prompts.families import prompt_family
 
     family = prompt_family(settings.prompt_family, settings.prompt_template)
     return AsyncLLMEngine(settings, family.framing)

@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_contract.prompts import PROMPT_FAMILIES
+from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
 from dragoman_protocols.languages import pair
 from dragoman_service.engine.protocol import Framing
 from dragoman_service.errors import PromptTemplateError
-from dragoman_service.prompts import CUSTOM, FAMILIES, prompt_family
+from dragoman_service.prompts.families import FAMILIES, prompt_family
 from dragoman_service.prompts.family import fill
 
 EN_DE = pair("en", "de", ())
@@ -15,7 +15,7 @@ ZH_EN = pair("zh-Hant", "en", ())
 
 
 def test_the_families_are_those_of_the_contract() -> None:
-    assert {*FAMILIES, CUSTOM} == set(PROMPT_FAMILIES)
+    assert {*FAMILIES, CUSTOM_FAMILY} == set(PROMPT_FAMILIES)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 
 
 def make_translator(timeout_s: float = 30.0, **script: Any) -> Translator:

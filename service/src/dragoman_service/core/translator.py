@@ -25,7 +25,7 @@ from dragoman_service.core.prepare import ANY_TERM, Preparer
 from dragoman_service.core.stages import NO_ORIGIN, Observer, Origin, Outcome, PreparedText, SegmentResult
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import SettingsError
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 from dragoman_service.prompts.family import PromptFamily, PromptOptions
 from dragoman_service.settings import Settings
 from dragoman_service.text.guards import Expectation, check

@@ -12,7 +12,7 @@ from dragoman_service.core.stages import Observer, Origin
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 
 Answers = Callable[[str, int], str | Chunk]
 """From a segment and how often it was requested before to an answer."""

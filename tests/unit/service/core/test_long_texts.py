@@ -8,7 +8,7 @@ from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Split, TranslationRequest
 from dragoman_service.core.budgets import expansion_ratio, segment_budget
 from dragoman_service.engine.protocol import output_budget
-from dragoman_service.prompts import FAMILIES
+from dragoman_service.prompts.families import FAMILIES
 
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
 

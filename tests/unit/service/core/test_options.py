@@ -6,7 +6,7 @@ from dragoman_protocols.errors import UnsupportedOptionError
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import Formality, TranslationRequest
-from dragoman_service.prompts import FAMILIES, prompt_family
+from dragoman_service.prompts.families import FAMILIES, prompt_family
 from dragoman_service.prompts.family import PromptOptions, Tone
 
 EN_DE, EN_ZH = pair("en", "de", ()), pair("en", "zh-Hans", ())

@@ -15,7 +15,7 @@ from dragoman_protocols.translation import Format, Split, TranslationRequest
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
-from dragoman_service.prompts import prompt_family
+from dragoman_service.prompts.families import prompt_family
 from dragoman_service.text.pieces import MARKER_PATTERN
 
 PARTS = [
