@@ -1,6 +1,9 @@
 """What a proxy costs: ours (with busy polling, too), nginx, haproxy, vllm-router and litellm in one run, interleaved.
 
     python bench/router/overhead.py [--rounds 9] [--vllm-router FILE] [--litellm FILE] [--json FILE]
+    python bench/router/overhead.py --against DIRECTORY [--rounds 9] [--json FILE]
+
+The second compares the router with that of another checkout, such as the commit before, and prints the ratios of both.
 
 Needs wrk, nginx and haproxy on PATH, and at least two cores: the proxy has core 1 to itself, the upstream core 0, the
 load core 2 or, where there is none, core 0 too. The upstream answers at once. Two measurements each round: as many
@@ -24,6 +27,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +184,7 @@ def one_round(
             "rate": proxy.rate,
             "failed": failed,
             "memory_mb": proxy.memory_mb(),
+            **{f"{name}_ms": round(through[name], 3) for name in through},
             **{f"added_{name}_ms": round(through[name] - without[name], 3) for name in through},
             **{f"direct_{name}_ms": round(without[name], 3) for name in without},
             "load_average": round(os.getloadavg()[0], 1),
@@ -224,6 +229,18 @@ def table(rows: list[dict[str, Any]], compared: list[Proxy]) -> str:
     return "\n".join(lines)
 
 
+def ratios(rows: list[dict[str, Any]], ours: Proxy, other: Proxy) -> str:
+    """This checkout's router over the other's, round by round: median and range."""
+    lines = [f"{ours.name} ÷ {other.name}"]
+    for field in ("most_per_s", "cpu_us_at_most", "cpu_us_at_rate", "p50_ms", "p99_ms", "memory_mb"):
+        values = {
+            name: [row[field] for row in rows if row["proxy"] == name] for name in (ours.name, other.name)
+        }
+        found = sorted(a / b for a, b in zip(values[ours.name], values[other.name], strict=True))
+        lines.append(f"{field}: {statistics.median(found):.3f} ({found[0]:.3f} to {found[-1]:.3f})")
+    return "\n".join(lines)
+
+
 def stop_all(processes: Iterable[subprocess.Popen[bytes]]) -> None:
     """End processes together; one that does not end in 20 s is killed."""
     processes = list(processes)
@@ -246,36 +263,39 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=4, help="of each measurement")
     parser.add_argument("--vllm-router", type=Path, help="its program; left out where not given")
     parser.add_argument("--litellm", type=Path, help="its program; left out where not given")
-    parser.add_argument("--json", type=Path, help="write every figure here")
+    parser.add_argument("--against", type=Path, metavar="DIRECTORY", help="another checkout, with its .venv")
+    parser.add_argument("--json", type=Path, help="write all measurements here")
     arguments = parser.parse_args()
     os.sched_setaffinity(0, {int(LOAD_CORE)})
-    one, two, *ports = (free_port() for _ in range(11))
+    pods = free_port(), free_port()
     with tempfile.TemporaryDirectory(prefix="overhead-") as temporary:
         directory = Path(temporary)
         (directory / "post.lua").write_text(LUA)
-        served = proxies.upstream(directory, (one, two))
+        served = proxies.upstream(directory, pods)
+        ours = partial(proxies.ours, directory, pods)
         compared: list[Proxy] = []
         try:
-            compared.append(proxies.ours(directory, (one, two), ports[0], ports[1]))
-            compared.append(
-                proxies.ours(directory, (one, two), ports[7], ports[8], busy_poll_ms=BUSY_POLL_MS)
-            )
-            compared.append(proxies.nginx(directory, (one, two), ports[2]))
-            compared.append(proxies.haproxy(directory, (one, two), ports[3]))
-            if arguments.vllm_router:
-                compared.append(
-                    proxies.vllm_router(directory, (one, two), ports[4], arguments.vllm_router, ports[5])
-                )
-            if arguments.litellm:
-                compared.append(proxies.litellm(directory, (one, two), ports[6], arguments.litellm))
+            compared.append(ours(free_port(), free_port()))
+            compared.append(proxies.nginx(directory, pods, free_port()))
+            if arguments.against:
+                compared.append(ours(free_port(), free_port(), checkout=arguments.against.resolve()))
+            else:
+                compared.append(ours(free_port(), free_port(), busy_poll_ms=BUSY_POLL_MS))
+                compared.append(proxies.haproxy(directory, pods, free_port()))
+            if program := arguments.vllm_router:
+                compared.append(proxies.vllm_router(directory, pods, free_port(), program, free_port()))
+            if program := arguments.litellm:
+                compared.append(proxies.litellm(directory, pods, free_port(), program))
             for proxy in compared:
                 proxies.await_ready(proxy.port, PATH, BODY.encode(), HEADERS)
             rows: list[dict[str, Any]] = []
             for number in range(arguments.rounds):
-                rows += one_round(number, compared, one, arguments.seconds, directory / "post.lua")
+                rows += one_round(number, compared, pods[0], arguments.seconds, directory / "post.lua")
         finally:
             stop_all([served, *(proxy.process for proxy in compared)])
     text = table(rows, compared)
+    if arguments.against:
+        text += "\n\n" + ratios(rows, compared[0], compared[2])
     print(text)
     if arguments.json:
         machine = {"cores": os.cpu_count(), "python": platform.python_version(), "kernel": platform.release()}

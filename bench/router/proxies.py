@@ -177,8 +177,9 @@ def ours(
     keys: bool = True,
     busy_poll_ms: int = 0,
     program: Sequence[str] = ("-m", "dragoman", "router"),
+    checkout: Path | None = None,
 ) -> Proxy:
-    """With metrics and language routing, and keys unless they are not wanted."""
+    """With metrics and language routing, and with keys by default; this checkout's, or another one's."""
     (directory / "static.yaml").write_text(deployments.format(*ports))
     flags = [f"--static={directory}/static.yaml", "--host=127.0.0.1", f"--port={port}"]
     flags += [f"--admin-port={admin_port}", "--lame-duck-s=0", f"--busy-poll-ms={busy_poll_ms}"]
@@ -186,9 +187,10 @@ def ours(
         (directory / "keys").mkdir(exist_ok=True)
         (directory / "keys/bench").write_text(KEY)
         flags.append(f"--keys-dir={directory}/keys")
-    command = [sys.executable, *program, *flags]
-    name = f"dragoman router, polling {busy_poll_ms} ms" if busy_poll_ms else "dragoman router"
-    return Proxy(name, port, start(directory, PROXY_CORE, f"ours-{busy_poll_ms}", *command))
+    python = sys.executable if checkout is None else str(checkout / ".venv/bin/python")
+    name = "dragoman router" if checkout is None else f"dragoman router of {checkout.name}"
+    name += f", polling {busy_poll_ms} ms" if busy_poll_ms else ""
+    return Proxy(name, port, start(directory, PROXY_CORE, f"ours-{port}", python, *program, *flags))
 
 
 def vllm_router(

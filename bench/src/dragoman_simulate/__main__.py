@@ -10,7 +10,7 @@ from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.plot import draw
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import Outcome, fluid
-from dragoman_simulate.report import as_json, judge, sentence, table
+from dragoman_simulate.report import as_json, compared, sentence, table
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
 from dragoman_simulate.view import Limits
@@ -20,7 +20,7 @@ TARGET_UTILISATION = 0.8
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Replay traces and print what came of them.
+    """Replay traces and print the results.
 
     Returns:
         0; 2 where the command line, a trace or a table cannot be used, or a file cannot be written.
@@ -70,9 +70,9 @@ def _print(trace: Trace, outcomes: dict[str, Outcome], limits: Limits, speed: Sp
         f"sequences, ready in {limits.start_up_s:g} s; target wait {limits.target_wait_s:g} s; {speed.name}"
     )
     _say(table(outcomes))
-    verdict = judge(outcomes)
-    if verdict is not None:
-        _say(sentence(verdict))
+    comparison = compared(outcomes)
+    if comparison is not None:
+        _say(sentence(comparison))
     _say()
 
 
@@ -103,61 +103,24 @@ def _parser() -> argparse.ArgumentParser:
         'several alike, and {"event": "metrics_outage", "from": s, "to": s}.',
     )
     add = parser.add_argument
+    add("--trace", type=Path, action="append", required=True, metavar="FILE", help="may be repeated")
+    names = ",".join(POLICIES)
+    add("--policy", type=_policies, default=list(POLICIES), metavar="NAMES", help=f"of {names} (all)")
+    add("--target-wait", type=seconds, default=2.0, metavar="S", help="target for a request's wait (2)")
+    add("--start-up", type=seconds, default=60.0, metavar="S", help="time until a replica is ready (60)")
+    add("--max-num-seqs", type=whole, default=32, metavar="N", help="sequences of a replica at once (32)")
+    concurrency = "requests that a replica should have (0.8 of --max-num-seqs); for dragoman and hpa"
+    add("--target-concurrency", type=seconds, metavar="N", help=concurrency)
+    add("--min", type=_whole_or_none, default=1, metavar="N", help="minimum replicas; 0 allows zero (1)")
+    add("--max", type=whole, default=20, metavar="N", help="maximum replicas (20)")
     add(
-        "--trace",
-        type=Path,
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="trace to replay; may be repeated",
+        "--idle", type=seconds, default=900.0, metavar="S", help="idle time before dragoman scales to 0 (900)"
     )
-    add(
-        "--policy",
-        type=_policies,
-        default=list(POLICIES),
-        metavar="NAMES",
-        help=f"policies, separated by commas (default: {','.join(POLICIES)})",
-    )
-    add(
-        "--target-wait",
-        type=seconds,
-        default=2.0,
-        metavar="S",
-        help="wait that a request should not exceed (2)",
-    )
-    add("--start-up", type=seconds, default=60.0, metavar="S", help="time until a new replica is ready (60)")
-    add(
-        "--max-num-seqs",
-        type=whole,
-        default=32,
-        metavar="N",
-        help="sequences that a replica runs at once (32)",
-    )
-    add(
-        "--target-concurrency",
-        type=seconds,
-        metavar="N",
-        help="requests that a replica should have (0.8 of --max-num-seqs); hpa is given the same",
-    )
-    add("--min", type=_whole_or_none, default=1, metavar="N", help="fewest replicas; 0 allows zero (1)")
-    add("--max", type=whole, default=20, metavar="N", help="most replicas (20)")
-    add(
-        "--idle",
-        type=seconds,
-        default=900.0,
-        metavar="S",
-        help="silence before dragoman goes to zero (900)",
-    )
-    add(
-        "--tick",
-        type=whole,
-        default=5,
-        metavar="S",
-        help="whole seconds between two decisions of dragoman (5); the others keep their published intervals",
-    )
+    tick = "whole seconds between two decisions of dragoman (5); the others have their published intervals"
+    add("--tick", type=whole, default=5, metavar="S", help=tick)
     add("--speeds", type=Path, metavar="FILE", help="measured speeds as JSON (an H200 and a 1.7 B model)")
-    add("--json", action="store_true", help="print the figures as one JSON object on the last line")
-    add("--plot", type=Path, metavar="FILE.png", help="draw the curves (needs dragoman-bench)")
+    add("--json", action="store_true", help="print the results as one JSON object on the last line")
+    add("--plot", type=Path, metavar="FILE.png", help="draw the curves")
     return parser
 
 

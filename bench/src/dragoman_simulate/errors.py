@@ -1,4 +1,4 @@
-"""What can go wrong before a replay starts. Each message names the cause and the place to mend it."""
+"""Errors of a replay's input. Each message names the cause and where to correct it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,3 @@ class TraceError(SimulateError):
 
 class SpeedTableError(SimulateError):
     """A table of engine speeds cannot be used."""
-
-
-class MissingPlotterError(SimulateError):
-    """`--plot` without matplotlib."""
-
-    def __init__(self) -> None:
-        super().__init__("--plot needs matplotlib: install dragoman-bench")

@@ -1,4 +1,4 @@
-"""Runs one trace under one policy, and says what it cost and what it did to the requests."""
+"""Replays one trace under one policy: its cost, and the waits of the requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Outcome:
         wait_p50_s, wait_p95_s, wait_p99_s: Wait from arrival to the begin of generation.
         changes_per_hour: Changes of the desired number of replicas, per hour.
         replicas_max: Maximum of desired replicas.
-        shrunk_blind: Replicas that were taken away while metrics were out.
+        removed_blind: Replicas that were removed while metrics were unavailable.
         requests: Requests in the trace.
     """
 
@@ -66,7 +66,7 @@ class Outcome:
     wait_p99_s: float
     changes_per_hour: float
     replicas_max: int
-    shrunk_blind: int
+    removed_blind: int
     requests: float
     curves: Curves
 
@@ -77,7 +77,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
     counts, sources, targets = (
         array.tolist() for array in (trace.counts, trace.source_tokens, trace.target_tokens)
     )
-    changes = shrunk_blind = highest = 0
+    changes = removed_blind = highest = 0
     for second, count in enumerate(counts):
         if second % policy.tick_s == 0:
             view = pods.view(second, trace.blind(second))
@@ -86,7 +86,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
             if desired != view.desired:
                 changes += 1
                 if view.metrics is None:
-                    shrunk_blind += max(0, view.desired - desired)
+                    removed_blind += max(0, view.desired - desired)
                 pods.resize(desired, second)
         if second % CURVE_S == 0:
             _draw(curves, pods.view(second, blind=False), second)
@@ -101,7 +101,7 @@ def replay(trace: Trace, policy: Policy, pods: Pods, limits: Limits) -> Outcome:
         wait_p99_s=p99,
         changes_per_hour=changes / (trace.duration_s / 3600),
         replicas_max=highest,
-        shrunk_blind=shrunk_blind,
+        removed_blind=removed_blind,
         requests=float(trace.counts.sum()),
         curves=curves,
     )
@@ -111,7 +111,7 @@ def fluid(trace: Trace, policy: Policy, limits: Limits, speed: SpeedTable) -> Ou
     """Replay on the fluid fleet.
 
     It begins with the replicas that the trace's first minute needs, loaded as that minute loads them, so that
-    no policy is judged on a cold start.
+    no policy begins with a cold start.
     """
     minute = slice(0, min(60, trace.duration_s))
     requests = float(trace.counts[minute].sum())

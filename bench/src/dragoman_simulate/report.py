@@ -1,4 +1,4 @@
-"""What a replay says: a table for people, one JSON object for programs."""
+"""Results of a replay: a table, and one JSON object."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dragoman_simulate.replay import Outcome
+from dragoman_tune.report import markdown
 
 SHARE_BOUND = 0.8
 NOTHING = 1e-6
@@ -17,7 +18,7 @@ OURS = "dragoman"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """Our policy against the best of the others on one trace.
 
     Best is the rule with the lowest share of requests over the target, and of those with none, or as few, the one
@@ -38,7 +39,7 @@ class Verdict:
     worse_than: tuple[str, ...]
 
 
-def judge(outcomes: Mapping[str, Outcome]) -> Verdict | None:
+def compared(outcomes: Mapping[str, Outcome]) -> Comparison | None:
     """Compare; None where ours or all others were left out."""
     others = {name: outcome for name, outcome in outcomes.items() if name != OURS}
     if OURS not in outcomes or not others:
@@ -50,7 +51,7 @@ def judge(outcomes: Mapping[str, Outcome]) -> Verdict | None:
     hours_ratio = ours.replica_hours / others[best].replica_hours
     worse_than = tuple(name for name, other in others.items() if _beats(other, ours))
     met = hours_ratio <= 1 + 1e-9 and ratio is not None and ratio <= SHARE_BOUND
-    return Verdict(best, hours_ratio, ratio, met, worse_than)
+    return Comparison(best, hours_ratio, ratio, met, worse_than)
 
 
 def table(outcomes: Mapping[str, Outcome]) -> str:
@@ -64,7 +65,7 @@ def table(outcomes: Mapping[str, Outcome]) -> str:
         "p99 s",
         "changes/h",
         "max",
-        "shrunk blind",
+        "removed blind",
     )
     rows = [
         (
@@ -76,30 +77,23 @@ def table(outcomes: Mapping[str, Outcome]) -> str:
             f"{outcome.wait_p99_s:.1f}",
             f"{outcome.changes_per_hour:.1f}",
             str(outcome.replicas_max),
-            str(outcome.shrunk_blind),
+            str(outcome.removed_blind),
         )
         for name, outcome in outcomes.items()
     ]
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (head, *rows)
-    )
+    return markdown(head, rows)
 
 
-def sentence(verdict: Verdict) -> str:
-    """The verdict for a person."""
+def sentence(comparison: Comparison) -> str:
+    """The comparison in a sentence."""
     share = (
         "some where it has none"
-        if verdict.share_ratio is None
-        else f"{verdict.share_ratio:.2f} of its share over target"
+        if comparison.share_ratio is None
+        else f"{comparison.share_ratio:.2f} of its share over target"
     )
-    hours = f"{verdict.hours_ratio:.3f} of its hours"
-    against = f"dragoman against {verdict.best}, the best of the others: {hours}, {share}"
-    return f"{against} ({'within' if verdict.met else 'NOT within'} 1.0 and {SHARE_BOUND})"
+    hours = f"{comparison.hours_ratio:.3f} of its hours"
+    against = f"dragoman against {comparison.best}, the best of the others: {hours}, {share}"
+    return f"{against} ({'within' if comparison.met else 'NOT within'} 1.0 and {SHARE_BOUND})"
 
 
 def as_json(outcomes: Mapping[str, Mapping[str, Outcome]]) -> str:

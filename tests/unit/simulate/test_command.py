@@ -12,7 +12,7 @@ import pytest
 from dragoman_simulate.__main__ import main
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import fluid
-from dragoman_simulate.report import judge
+from dragoman_simulate.report import compared
 from dragoman_simulate.trace import read_trace
 
 TRACES = Path(__file__).parents[3] / "bench" / "traces"
@@ -92,20 +92,20 @@ def test_what_docs_autoscaling_says_of_the_shipped_traces(build, name):
     trace = read_trace(TRACES / f"{name}.jsonl.gz")
     limits = build.limits(maximum=20, start_up_s=60.0)
     outcomes = {policy: fluid(trace, make(limits), limits, build.speed) for policy, make in POLICIES.items()}
-    verdict, ours = judge(outcomes), outcomes["dragoman"]
-    assert verdict is not None
-    assert verdict.hours_ratio <= 1
-    assert ours.shrunk_blind == 0
+    comparison, ours = compared(outcomes), outcomes["dragoman"]
+    assert comparison is not None
+    assert comparison.hours_ratio <= 1
+    assert ours.removed_blind == 0
     if name == "step":  # nobody can serve before a replica has started: see the page
-        assert verdict.share_ratio == pytest.approx(1.07, abs=0.03)
-        assert verdict.best == "kpa"
+        assert comparison.share_ratio == pytest.approx(1.07, abs=0.03)
+        assert comparison.best == "kpa"
     else:
-        assert verdict.met
-        assert verdict.worse_than == ()
+        assert comparison.met
+        assert comparison.worse_than == ()
     if name == "steady":
         assert ours.changes_per_hour <= 6
     if name == "outage":
-        assert outcomes["keda"].shrunk_blind > 0
+        assert outcomes["keda"].removed_blind > 0
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def pods_metric_replicas(total: float, ready: int, pending: int, target: float, 
     """Replicas for a metric averaged over pods, where pods that start have none yet.
 
     They count as idle when the others are over the target and as at target when the others are under it, and a
-    verdict that this turns around is no verdict.
+    recommendation that this turns around is dropped.
     """
     if not ready:
         return current
