@@ -1,7 +1,5 @@
-import asyncio
 import threading
 from collections.abc import Iterator
-from contextlib import aclosing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
@@ -12,11 +10,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
-from dragoman_protocols.errors import GenerationError
-from dragoman_service.engine.protocol import Decoding, Prompt
-from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.metrics import Accounting, Metrics
-from dragoman_service.http.tracing import TracedEngine, Tracing, tracing
+from dragoman_service.http.tracing import Tracing, tracing
 from dragoman_service.settings import Settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -24,17 +19,9 @@ CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
 
 
 class Traced:
-    def __init__(self, **script: Any) -> None:
+    def __init__(self) -> None:
         self.memory = InMemorySpanExporter()
         self.tracing = Tracing(SimpleSpanProcessor(self.memory), "european")
-        self.scripted = ScriptedEngine(Script(**script), "m", CollectorRegistry())
-        self.engine = TracedEngine(self.scripted, self.tracing)
-
-    async def generate(self, headers: Any) -> None:
-        chunks = self.engine.generate(Prompt("ab", "ab"), Decoding(), "r", trace_headers=headers)
-        async with aclosing(chunks):
-            async for _ in chunks:
-                pass
 
     def span(self, name: str) -> Any:
         (found,) = [span for span in self.memory.get_finished_spans() if span.name == name]
@@ -45,13 +32,14 @@ async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
     traced = Traced()
     with traced.tracing.request(CALLER) as span:
         span.admitted(texts=1, tokens=70)
-        await traced.generate(span.headers)
+        passed_on = span.headers["traceparent"]
         span.ended("ok", api="native", source="en", target="de")
-    request, admission, generation = map(traced.span, ("translate", "admission", "generate"))
-    for each in (request, admission, generation):
+    request, admission = map(traced.span, ("translate", "admission"))
+    for each in (request, admission):
         assert f"{each.context.trace_id:032x}" == TRACE
     assert f"{request.parent.span_id:016x}" == "00f067aa0ba902b7"
-    assert admission.parent.span_id == generation.parent.span_id == request.context.span_id
+    assert admission.parent.span_id == request.context.span_id
+    assert passed_on == f"00-{TRACE}-{request.context.span_id:016x}-01", "vLLM's spans are below it"
     assert request.attributes == {
         "dragoman.api": "native",
         "dragoman.source": "en",
@@ -60,22 +48,6 @@ async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
     }
     assert request.resource.attributes["service.name"] == "european"
     assert admission.attributes == {"dragoman.texts": 1, "dragoman.estimated_tokens": 70}
-    assert generation.attributes["dragoman.output_tokens"] == 1
-
-
-async def test_the_engine_s_own_spans_would_stand_below_the_generation() -> None:
-    traced = Traced()
-    passed: list[Any] = []
-    generate = traced.scripted.generate
-
-    def noted(*given: Any, **named: Any) -> Any:
-        passed.append(named)
-        return generate(*given, **named)
-
-    traced.scripted.generate = noted  # type: ignore[method-assign]
-    await traced.generate(CALLER)
-    expected = f"00-{TRACE}-{traced.span('generate').context.span_id:016x}-01"
-    assert passed[0]["trace_headers"] == {"traceparent": expected}
 
 
 async def test_a_refused_request_has_its_outcome() -> None:
@@ -85,19 +57,6 @@ async def test_a_refused_request_has_its_outcome() -> None:
     assert traced.span("translate").status.status_code is StatusCode.ERROR
     assert traced.span("translate").parent is None
     assert traced.span("admission").attributes == {"dragoman.outcome": "overloaded"}
-
-
-async def test_generations_that_fail_or_are_aborted_end_their_spans() -> None:
-    traced = Traced(fail_every=1)
-    with pytest.raises(GenerationError):
-        await traced.generate(None)
-    assert traced.span("generate").attributes["dragoman.outcome"] == "generation_failed"
-    slow = Traced(first_token_s=60)
-    task = asyncio.create_task(slow.generate(None))
-    await asyncio.sleep(0.01)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    assert slow.span("generate").attributes["dragoman.outcome"] == "aborted"
 
 
 @pytest.mark.parametrize("header", ["", "junk", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "ff-1-2-3"])

@@ -30,7 +30,7 @@ from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import Accounting, Metrics
-from dragoman_service.http.tracing import TracedEngine, Tracing
+from dragoman_service.http.tracing import Tracing
 from dragoman_service.settings import Settings
 
 CPUS_FOR_GUARDS = 4
@@ -71,8 +71,7 @@ def create_app(
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
     guards = GuardProcess() if _has_guard_process(settings) else None
-    traced = engine if tracing is None else TracedEngine(engine, tracing)
-    translator = translator_of(settings, traced, metrics, guards)
+    translator = translator_of(settings, engine, metrics, guards)
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.state.warm_up = translator.warm_up

@@ -1,19 +1,17 @@
-"""OpenTelemetry traces of requests and of their generations, if a collector is configured.
+"""OpenTelemetry traces of requests, if a collector is configured.
 
-A request's span continues the client's `traceparent`. Below it are its admission and a span for each
-generation, whose context goes on to vLLM, which adds spans of its own. No span contains text.
+A request's span continues the client's `traceparent`. Below it are its admission and, by vLLM, a span for each
+generation. No span contains text.
 
 Source: https://www.w3.org/TR/trace-context/ and https://opentelemetry.io/docs/languages/python/
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dragoman_protocols.errors import RequestError
-from dragoman_service.engine.protocol import Capacity, Chunk, Decoding, Engine, Prompt, StallDetector
 from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -111,70 +109,3 @@ class RequestSpan:
         self._span.set_attributes({f"dragoman.{name}": value for name, value in attributes.items()})
         self._span.set_attribute("dragoman.outcome", outcome)
         self._span.set_status(StatusCode.OK if outcome == "ok" else StatusCode.ERROR)
-
-
-class TracedEngine:
-    """An engine whose generations have spans, below the span that `trace_headers` name."""
-
-    def __init__(self, engine: Engine, tracing: Tracing) -> None:
-        self._engine = engine
-        self._tracing = tracing
-        self.count_tokens, self.load = engine.count_tokens, engine.load
-        self.check, self.aclose = engine.check, engine.aclose
-
-    async def generate(
-        self,
-        prompt: Prompt,
-        decoding: Decoding,
-        request_id: str,
-        *,
-        priority: int = 0,
-        trace_headers: Mapping[str, str] | None = None,
-    ) -> AsyncGenerator[Chunk]:
-        """See `Engine.generate`."""
-        from opentelemetry.trace import StatusCode, set_span_in_context
-
-        span = self._tracing.tracer.start_span(
-            "generate",
-            self._tracing.context.extract(trace_headers or {}),
-            attributes={"dragoman.priority": priority, "dragoman.temperature": decoding.temperature},
-        )
-        headers: dict[str, str] = {}
-        self._tracing.context.inject(headers, set_span_in_context(span))
-        chunks = self._engine.generate(prompt, decoding, request_id, priority=priority, trace_headers=headers)
-        outcome = "aborted"
-        try:
-            async with aclosing(chunks):
-                async for chunk in chunks:
-                    if chunk.finish is not None:
-                        outcome = chunk.finish.value
-                        span.set_attribute("dragoman.prompt_tokens", chunk.prompt_tokens)
-                        span.set_attribute("dragoman.output_tokens", chunk.output_tokens)
-                    yield chunk
-        except RequestError as error:
-            outcome = error.code
-            span.set_status(StatusCode.ERROR)
-            raise
-        finally:
-            span.set_attribute("dragoman.outcome", outcome)
-            span.end()
-
-    @property
-    def capacity(self) -> Capacity:
-        """See `Engine.capacity`."""
-        return self._engine.capacity
-
-    @property
-    def stall_detector(self) -> StallDetector:
-        """See `Engine.stall_detector`."""
-        return self._engine.stall_detector
-
-    @property
-    def hidden_metrics(self) -> frozenset[str]:
-        """See `Engine.hidden_metrics`."""
-        return self._engine.hidden_metrics
-
-    @property
-    def max_model_len(self) -> int:
-        """See `Engine.max_model_len`."""
-        return self._engine.max_model_len
