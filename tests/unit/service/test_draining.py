@@ -26,8 +26,6 @@ from dragoman_service.http.lifecycle import (
     Routers,
     SeenRouter,
     Unfetched,
-    lame_duck_s,
-    may_stop,
 )
 
 NOW_S = 1000.0
@@ -38,6 +36,13 @@ ACTIVE = SeenRouter(NOW_S - ROUTER_SEEN_S)
 DRAINED = SeenRouter(NOW_S - 3, drained_s=NOW_S - 2)
 STILL_ARRIVING = SeenRouter(NOW_S - 2 + IN_TRANSIT_S, drained_s=NOW_S - 2)
 BACK_AGAIN = SeenRouter(NOW_S, drained_s=NOW_S - 2)
+
+
+def known(*routers: SeenRouter, direct_s: float = float("-inf")) -> Routers:
+    found = Routers(lambda: NOW_S)
+    found._seen = {str(number): router for number, router in enumerate(routers)}
+    found._direct_s = direct_s
+    return found
 
 
 @pytest.mark.parametrize(
@@ -55,7 +60,7 @@ BACK_AGAIN = SeenRouter(NOW_S, drained_s=NOW_S - 2)
     ],
 )
 def test_a_pod_may_stop_once_each_recent_router_has_confirmed(routers: list[SeenRouter], may: bool) -> None:
-    assert may_stop(routers, NOW_S) is may
+    assert known(*routers).may_stop is may
 
 
 @pytest.mark.parametrize(
@@ -71,7 +76,7 @@ def test_a_pod_may_stop_once_each_recent_router_has_confirmed(routers: list[Seen
 def test_only_a_router_makes_a_lame_duck_unless_a_time_is_set(
     configured_s: float | None, routers: list[SeenRouter], expected_s: float
 ) -> None:
-    assert lame_duck_s(configured_s, routers, NOW_S) == expected_s
+    assert known(*routers).lame_duck_s(configured_s) == expected_s
 
 
 def test_a_confirmation_outlasts_requests_in_transit() -> None:
@@ -175,10 +180,9 @@ async def test_the_last_fetch_ends_the_wait() -> None:
 
 
 def test_a_client_that_came_by_no_router_lately_keeps_a_pod_that_all_routers_have_confirmed() -> None:
-    confirmed = [SeenRouter(request_s=100, drained_s=100)]
-    assert may_stop(confirmed, 101)
-    assert not may_stop(confirmed, 101, direct_s=101 - DIRECT_SEEN_S)
-    assert may_stop(confirmed, 101, direct_s=100.9 - DIRECT_SEEN_S)
-    assert lame_duck_s(None, [], 101, direct_s=100) == LAME_DUCK_S
-    assert lame_duck_s(None, [], 1000, direct_s=100) == 0
-    assert lame_duck_s(7, [], 101, direct_s=100) == 7
+    assert known(DRAINED).may_stop
+    assert not known(DRAINED, direct_s=NOW_S - DIRECT_SEEN_S).may_stop
+    assert known(DRAINED, direct_s=NOW_S - DIRECT_SEEN_S - 0.1).may_stop
+    assert known(direct_s=NOW_S - 1).lame_duck_s(None) == LAME_DUCK_S
+    assert known(direct_s=NOW_S - 900).lame_duck_s(None) == 0
+    assert known(direct_s=NOW_S - 1).lame_duck_s(7) == 7

@@ -71,10 +71,10 @@ def test_the_core_s_work_is_counted() -> None:
     metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
     assert learned == [(PAIR, 40, 12)]
     counted.metrics.segment(PAIR, 0.5, 40, 12, Origin("native"))
-    counted.metrics.finding("copied", Origin())
-    counted.metrics.retried(Origin())
-    counted.metrics.source_kept(Origin())
-    counted.metrics.reused("cache", Origin())
+    counted.metrics.finding("copied")
+    counted.metrics.retried()
+    counted.metrics.source_kept()
+    counted.metrics.reused("cache")
     pair = {"source": "en", "target": "pt-BR"}
     assert counted.value("segments_total", **pair) == 1
     assert counted.value("segment_seconds_sum", **pair) == 0.5

@@ -79,10 +79,10 @@ class Generator:
             outcome, how = await self.outcomes.get(key, lambda: self.outcome(task))
             self._known[key] = outcome
         if how != "made":
-            self.observer.reused(how, self.origin)
+            self.observer.reused(how)
         result = segment_result(number, task.segment, outcome, strict=strict)
         if result.source_kept:
-            self.observer.source_kept(self.origin)
+            self.observer.source_kept()
         return result
 
     async def outcome(self, task: SegmentTask) -> Outcome:
@@ -106,7 +106,7 @@ class Generator:
         retried = bool(names)
         self._count(evaluation)
         if retried:
-            self.observer.retried(self.origin)
+            self.observer.retried()
             if self.origin.added is not None:
                 self.origin.added(texts[0].prompt_tokens + texts[0].output_tokens)
             texts.append(await self.generate(prompt, retry_sampling(decoding, names), urgency))
@@ -170,7 +170,7 @@ class Generator:
 
     def _count(self, evaluation: Evaluation) -> None:
         for name in evaluation.names:
-            self.observer.finding(name, self.origin)
+            self.observer.finding(name)
 
 
 def _different(first: str, others: Sequence[Evaluation]) -> tuple[str, ...]:

@@ -46,19 +46,18 @@ class Observer:
     Called on the event loop, for every segment: methods must be fast and must not raise.
     """
 
-    def finding(self, guard: str, origin: Origin) -> None:
+    def finding(self, guard: str) -> None:
         """A guard reported a finding.
 
         Args:
             guard: A `text.guards.Guard`, a `text.restoring.Fault` with `marker_` before it, or `glossary`:
                 17 values in all.
-            origin: Of the request.
         """
 
-    def retried(self, origin: Origin) -> None:
+    def retried(self) -> None:
         """A segment is generated a second time, with other sampling."""
 
-    def source_kept(self, origin: Origin) -> None:
+    def source_kept(self) -> None:
         """A segment's source was kept, because no generated text was usable."""
 
     def segment(
@@ -66,12 +65,11 @@ class Observer:
     ) -> None:
         """A segment is complete, after `duration_s` in the engine and its queue, retries included."""
 
-    def reused(self, how: str, origin: Origin) -> None:
+    def reused(self, how: str) -> None:
         """A segment needed no generation of its own.
 
         Args:
             how: `cache`, or `in_flight` where this request or another one in flight has the same segment.
-            origin: Of the request.
         """
 
 

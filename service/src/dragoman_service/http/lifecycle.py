@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dragoman_contract.routing import LAME_DUCK_S, ROUTER_SEEN_S
 from dragoman_protocols.errors import DrainingError, EngineDeadError, NotReadyError
@@ -72,7 +72,7 @@ class Unfetched:
         return True
 
 
-@dataclass(frozen=True)
+@dataclass
 class SeenRouter:
     """What a pod knows of one router.
 
@@ -84,49 +84,10 @@ class SeenRouter:
     request_s: float
     drained_s: float | None = None
 
-    def is_recent(self, now_s: float) -> bool:
-        """Whether a request of it arrived within `ROUTER_SEEN_S`."""
-        return now_s - self.request_s <= ROUTER_SEEN_S
-
     @property
     def drained(self) -> bool:
         """Whether it sends nothing new."""
         return self.drained_s is not None and self.request_s <= self.drained_s + IN_TRANSIT_S
-
-
-def may_stop(routers: Collection[SeenRouter], now_s: float, direct_s: float = float("-inf")) -> bool:
-    """Whether a pod may stop serving before its time as a lame duck is up.
-
-    Args:
-        routers: All that it knows.
-        now_s: Monotonic seconds.
-        direct_s: Arrival of the last request that came by no router, in monotonic seconds.
-
-    Returns:
-        True once each recent router has confirmed. False if none is known, or if a client sends requests directly:
-        it never confirms, and learns of the pod's end through its Service alone.
-    """
-    if now_s - direct_s <= DIRECT_SEEN_S:
-        return False
-    awaited = [router for router in routers if router.is_recent(now_s)]
-    return all(router.drained for router in awaited) and any(router.drained for router in routers)
-
-
-def lame_duck_s(
-    configured_s: float | None, routers: Collection[SeenRouter], now_s: float, direct_s: float = float("-inf")
-) -> float:
-    """Maximum seconds for which a pod accepts requests after SIGTERM.
-
-    Args:
-        configured_s: The setting; None is the contract's time if there were requests lately, else 0.
-        routers: All that it knows.
-        now_s: Monotonic seconds.
-        direct_s: Arrival of the last request that came by no router, in monotonic seconds.
-    """
-    if configured_s is not None:
-        return configured_s
-    used = now_s - direct_s <= ROUTER_SEEN_S or any(router.is_recent(now_s) for router in routers)
-    return LAME_DUCK_S if used else 0.0
 
 
 class Routers:
@@ -141,28 +102,44 @@ class Routers:
         """A request came by no router."""
         self._direct_s = self._clock()
 
-    def record(self, name: str) -> None:
+    def record(self, name: str) -> SeenRouter:
         """A request came by this router."""
-        before = self._seen.pop(name, None)
-        now_s = self._clock()
+        router = self._seen.pop(name, None) or SeenRouter(0.0)
+        router.request_s = self._clock()
         # Put last, so that the first is the one without requests for longest.
-        self._seen[name] = SeenRouter(now_s) if before is None else replace(before, request_s=now_s)
+        self._seen[name] = router
         if len(self._seen) > MAX_ROUTERS:
             del self._seen[next(iter(self._seen))]
+        return router
 
     def drained(self, name: str) -> None:
         """This router confirms that it sends nothing new."""
-        self.record(name)
-        self._seen[name] = replace(self._seen[name], drained_s=self._clock())
+        self.record(name).drained_s = self._clock()
 
     @property
     def may_stop(self) -> bool:
-        """See the function."""
-        return may_stop(self._seen.values(), self._clock(), self._direct_s)
+        """Whether a pod may stop serving before its time as a lame duck is up: each recent router has confirmed.
+
+        False if none is known, or if a client sends requests directly: it never confirms, and learns of the pod's end
+        through its Service alone.
+        """
+        now_s = self._clock()
+        if now_s - self._direct_s <= DIRECT_SEEN_S:
+            return False
+        known = self._seen.values()
+        awaited = [router for router in known if now_s - router.request_s <= ROUTER_SEEN_S]
+        return all(router.drained for router in awaited) and any(router.drained for router in known)
 
     def lame_duck_s(self, configured_s: float | None) -> float:
-        """See the function."""
-        return lame_duck_s(configured_s, self._seen.values(), self._clock(), self._direct_s)
+        """Maximum seconds for which a pod accepts requests after SIGTERM.
+
+        Args:
+            configured_s: The setting; None is the contract's time if there were requests lately, else 0.
+        """
+        if configured_s is not None:
+            return configured_s
+        last_s = max([self._direct_s, *(router.request_s for router in self._seen.values())])
+        return LAME_DUCK_S if self._clock() - last_s <= ROUTER_SEEN_S else 0.0
 
 
 class Lifecycle:

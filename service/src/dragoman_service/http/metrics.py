@@ -165,19 +165,16 @@ class Metrics(Observer):
         """Count a request whose client disconnected before the answer."""
         self._requests.labels(self._model_name, *self._labels(pair, api), DISCONNECTED).inc()
 
-    def finding(self, guard: str, origin: Origin) -> None:
+    def finding(self, guard: str) -> None:
         """A guard reported a finding."""
-        del origin
         self._findings.labels(self._model_name, guard).inc()
 
-    def retried(self, origin: Origin) -> None:
+    def retried(self) -> None:
         """A segment is generated once more."""
-        del origin
         self._retries.labels(self._model_name).inc()
 
-    def source_kept(self, origin: Origin) -> None:
+    def source_kept(self) -> None:
         """A segment's source was kept."""
-        del origin
         self._source_kept.labels(self._model_name).inc()
 
     def segment(
@@ -192,9 +189,8 @@ class Metrics(Observer):
         self._prompt_tokens.labels(self._model_name, *languages).inc(prompt_tokens)
         self._output_tokens.labels(self._model_name, *languages).inc(output_tokens)
 
-    def reused(self, how: str, origin: Origin) -> None:
+    def reused(self, how: str) -> None:
         """A segment needed no generation of its own."""
-        del origin
         self._reused.labels(self._model_name, how).inc()
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:

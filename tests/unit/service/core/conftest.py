@@ -56,23 +56,23 @@ class Counts(Observer):
         self.retries = self.left = self.segments = self.tokens = 0
         self.reuses: list[str] = []
 
-    def finding(self, guard: str, origin: Origin) -> None:
+    def finding(self, guard: str) -> None:
         self.findings.append(guard)
-        self.apis.add(origin.api)
 
-    def retried(self, origin: Origin) -> None:
+    def retried(self) -> None:
         self.retries += 1
 
-    def source_kept(self, origin: Origin) -> None:
+    def source_kept(self) -> None:
         self.left += 1
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
     ) -> None:
+        self.apis.add(origin.api)
         self.segments += 1
         self.tokens += prompt_tokens + output_tokens
 
-    def reused(self, how: str, origin: Origin) -> None:
+    def reused(self, how: str) -> None:
         self.reuses.append(how)
 
 
