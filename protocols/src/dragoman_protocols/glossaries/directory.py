@@ -6,21 +6,25 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
-from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
 from dragoman_protocols.glossaries.document import read, written
-from dragoman_protocols.glossaries.store import MAX_GLOSSARIES, Change, canonical_id, full, in_order, unknown
+from dragoman_protocols.glossaries.store import (
+    MAX_GLOSSARIES,
+    Change,
+    LocalStore,
+    canonical_id,
+    full,
+    in_order,
+    unknown,
+)
 from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 log = logging.getLogger(__name__)
-
-Made = TypeVar("Made")
 
 SUFFIX = ".json"
 
@@ -29,7 +33,7 @@ PARSED = 16
 which every translation that uses it would pay."""
 
 
-class DirectoryStore:
+class DirectoryStore(LocalStore):
     """A `GlossaryStore` over a directory.
 
     Files are written beside their place and moved into it, so that readers never see a part of one. Pods that
@@ -43,6 +47,7 @@ class DirectoryStore:
     """
 
     def __init__(self, directory: Path) -> None:
+        super().__init__()
         self._directory = directory
         self._changing = asyncio.Lock()
         try:
@@ -63,10 +68,6 @@ class DirectoryStore:
     async def get(self, glossary_id: str) -> StoredGlossary:
         """See `GlossaryStore.get`."""
         return await asyncio.to_thread(self._read, self._path(glossary_id))
-
-    async def packed(self, glossary_id: str) -> Packed:
-        """One glossary as routers bring it to pods; raises as `get` does."""
-        return await asyncio.to_thread(self._packed, self._path(glossary_id))
 
     async def all(self) -> Sequence[Outline]:
         """See `GlossaryStore.all`; a file of another program, or a damaged one, is ignored and logged."""
@@ -113,15 +114,9 @@ class DirectoryStore:
         return in_order(found)
 
     def _read(self, path: Path) -> StoredGlossary:
-        return self._found(path, _parsed)
-
-    def _packed(self, path: Path) -> Packed:
-        return self._found(path, _packed)
-
-    def _found(self, path: Path, made: Callable[[Path, int, int], Made]) -> Made:
         try:
             state = path.stat()
-            return made(path, state.st_mtime_ns, state.st_ino)
+            return _parsed(path, state.st_mtime_ns, state.st_ino)
         except FileNotFoundError:
             raise unknown() from None
         except OSError as error:
@@ -152,15 +147,6 @@ def _parsed(path: Path, mtime_ns: int, inode: int) -> StoredGlossary:
     """A file's glossary; time and inode tell its states apart, for each write makes a new file."""
     del mtime_ns, inode
     return read(path.read_bytes())
-
-
-@lru_cache(maxsize=PARSED)
-def _packed(path: Path, mtime_ns: int, inode: int) -> Packed:
-    """The same, packed."""
-    del mtime_ns, inode
-    document = path.read_bytes()
-    read(document)  # What is no glossary is found out here, and not by a pod.
-    return pack(path.stem, document)
 
 
 def _failed(what: str, error: OSError) -> GlossaryStoreError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -14,6 +15,9 @@ from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 
 MAX_GLOSSARIES = 1000
 """What DeepL keeps for one account."""
+
+PACKED = 16
+"""Glossaries that are kept packed, each up to a megabyte: packing one takes up to 50 ms."""
 
 Change = Callable[[StoredGlossary], StoredGlossary]
 """Makes the next state of a glossary of its present one; keeps its id. May run more than once, where a store
@@ -70,12 +74,34 @@ class GlossaryStore(Protocol):
         ...
 
 
-class MemoryStore:
+class LocalStore(ABC):
+    """A store of this process, which packs glossaries for routers."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, tuple[StoredGlossary, Packed]] = {}
+
+    @abstractmethod
+    async def get(self, glossary_id: str) -> StoredGlossary:
+        """See `GlossaryStore.get`; the same value until the glossary changes."""
+
+    async def packed(self, glossary_id: str) -> Packed:
+        """One glossary as routers send it to pods; raises as `get` does."""
+        glossary = await self.get(glossary_id)
+        known = self._packed.get(glossary.glossary_id)
+        if known is None or known[0] is not glossary:
+            packed = await asyncio.to_thread(lambda: pack(glossary.glossary_id, written(glossary)))
+            if len(self._packed) >= PACKED:
+                self._packed.clear()
+            known = self._packed[glossary.glossary_id] = glossary, packed
+        return known[1]
+
+
+class MemoryStore(LocalStore):
     """Keeps glossaries until the process ends."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._glossaries: dict[str, StoredGlossary] = {}
-        self._packed: dict[str, tuple[StoredGlossary, Packed]] = {}
 
     async def add(self, glossary: StoredGlossary) -> None:
         """See `GlossaryStore.add`."""
@@ -102,21 +128,8 @@ class MemoryStore:
 
     async def remove(self, glossary_id: str) -> None:
         """See `GlossaryStore.remove`."""
-        glossary_id = canonical_id(glossary_id)
-        self._packed.pop(glossary_id, None)
-        if self._glossaries.pop(glossary_id, None) is None:
+        if self._glossaries.pop(canonical_id(glossary_id), None) is None:
             raise unknown()
-
-    async def packed(self, glossary_id: str) -> Packed:
-        """One glossary as routers send it to pods; raises as `get` does."""
-        glossary = await self.get(glossary_id)
-        known = self._packed.get(glossary.glossary_id)
-        if known is None or known[0] is not glossary:
-            packed = await asyncio.to_thread(lambda: pack(glossary.glossary_id, written(glossary)))
-            known = glossary, packed
-            if self._glossaries.get(glossary.glossary_id) is glossary:
-                self._packed[glossary.glossary_id] = known
-        return known[1]
 
 
 def canonical_id(glossary_id: str) -> str:
