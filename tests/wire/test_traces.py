@@ -36,9 +36,7 @@ def collector() -> Iterator[tuple[str, list[Any]]]:
         server.shutdown()
 
 
-def test_a_client_s_trace_goes_on_to_the_pod(
-    start_scripted: Any, collector: tuple[str, list[Any]]
-) -> None:
+def test_a_client_s_trace_goes_on_to_the_pod(start_scripted: Any, collector: tuple[str, list[Any]]) -> None:
     endpoint, spans = collector
     pod = start_scripted("--otlp-endpoint", endpoint)
     pod.wait_for("/readyz")
