@@ -10,7 +10,7 @@ import itertools
 import json
 import threading
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -161,20 +161,13 @@ class Seen:
             kopf.on.event(group, version, plural, registry=self.registry)(changed)
 
 
-class Backoffs:
-    """Without an end; the iteration starts again for each request."""
-
-    def __iter__(self) -> Iterator[float]:
-        return itertools.repeat(0.01)
-
-
 def settings() -> kopf.OperatorSettings:
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True
     chosen.scanning.disabled = True
     chosen.persistence.finalizer = OURS
-    chosen.networking.error_backoffs = Backoffs()
+    chosen.networking.error_backoffs = itertools.repeat(0.01)
     return chosen
 
 

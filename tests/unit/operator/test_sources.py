@@ -15,12 +15,13 @@ from aiohttp import web
 
 from dragoman_contract.http import ENGINE_PORT, ROUTER_ADMIN_PORT
 from dragoman_kube.objects import Key
+from dragoman_operator.api.scaling import Prometheus as PrometheusSource
 from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.sources import pods as pods_module
 from dragoman_operator.autoscaling.sources import routers as routers_module
 from dragoman_operator.autoscaling.sources.engine_metrics import LOAD_NAMES, TUNING_NAMES
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
-from dragoman_operator.autoscaling.sources.prometheus import Prometheus
+from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.observed.snapshot import EnginePod
 
@@ -193,6 +194,16 @@ PROMETHEUS = f"http://user:secret@{NET}.2.1:9090/prom/"
 RESPONSE = matrix(("vllm:num_requests_running", "a", 50.0, 2), ("vllm:num_requests_waiting", "a", 50.0, 9))
 
 
+OWN = PrometheusSource()
+"""The operator's own Prometheus."""
+
+
+def servers(
+    http: aiohttp.ClientSession, url: str = PROMETHEUS, token: str | None = None
+) -> PrometheusServers:
+    return PrometheusServers(None, http, url, lambda: token, 2.0)  # type: ignore[arg-type]
+
+
 def prometheus(handler: Handler) -> Any:
     return served(f"{NET}.2.1", 9090, "/prom/api/v1/query", handler)
 
@@ -204,11 +215,11 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
         queries.append((str((await request.post())["query"]), request.headers.get("Authorization")))
         return web.json_response(RESPONSE)
 
-    source = Prometheus(http, PROMETHEUS.replace("user:secret@", ""), "token", 2.0)
+    source = servers(http, PROMETHEUS.replace("user:secret@", ""), "token")
     async with prometheus(answer):
-        namespaces = frozenset({"default", "other"})
+        source.begin([DEMO, Key("other", "demo")])
         pods = [pod("a", f"{NET}.0.1"), pod("b", f"{NET}.0.2")]
-        first, _ = await asyncio.gather(source.read(pods, namespaces), source.read(pods, namespaces))
+        first, _ = await asyncio.gather(source.read("default", OWN, pods), source.read("other", OWN, pods))
     ((query, authorization),) = queries
     assert 'namespace=~"default|other"' in query
     assert authorization == "Bearer token"
@@ -236,9 +247,7 @@ async def test_wrong_prometheus_is_named_and_its_page_not_repeated(
         return web.Response(status=status, text=body)
 
     async with prometheus(answer):
-        result = await Prometheus(http, PROMETHEUS, None, 2.0).read(
-            [pod("a", f"{NET}.0.1")], frozenset({"default"})
-        )
+        result = await servers(http).read("default", OWN, [pod("a", f"{NET}.0.1")])
     assert result.failure is not None
     assert result.failure.startswith(f"http://{NET}.2.1:9090/prom: ")
     assert problem in result.failure
@@ -246,17 +255,15 @@ async def test_wrong_prometheus_is_named_and_its_page_not_repeated(
 
 
 async def test_unreachable_prometheus_keeps_the_last_samples(http: aiohttp.ClientSession) -> None:
-    now = [100.0]
-
     async def answer(_: web.Request) -> web.Response:
         return web.json_response(RESPONSE)
 
-    source = Prometheus(http, PROMETHEUS, None, 2.0, lambda: now[0])
-    pods, namespaces = [pod("a", f"{NET}.0.1")], frozenset({"default"})
+    source, pods = servers(http), [pod("a", f"{NET}.0.1")]
     async with prometheus(answer):
-        await source.read(pods, namespaces)
-    now[0] += 5
-    result = await source.read(pods, namespaces)
+        source.begin([DEMO])
+        await source.read("default", OWN, pods)
+    source.begin([DEMO])
+    result = await source.read("default", OWN, pods)
     assert result.failure == f"http://{NET}.2.1:9090/prom: cannot be reached: Connection refused"
     assert result.samples["uid-a"].at == 50.0
 

@@ -8,7 +8,7 @@ to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import kopf
@@ -22,22 +22,12 @@ from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
-FIRST_BACKOFF_S, MAX_BACKOFF_S = 1.0, 30.0
+BACKOFF_S = 5.0
+"""Seconds between attempts of one request, without an end: in an outage the operator exits when it loses its Lease."""
 LIST_TIMEOUT_S = 60.0
 FINALIZER = f"{GROUP}/never-set"
 """kopf removes its finalizer from every object without a handler for deletion. The default finalizer is shared by all
 kopf operators, and others may need it on our pods and children."""
-
-
-class Backoffs:
-    """Seconds between attempts of one request, without an end: kopf would exit at the end.
-
-    In an outage the operator exits when it loses its Lease.
-    """
-
-    def __iter__(self) -> Iterator[float]:
-        doubled = (FIRST_BACKOFF_S * 2.0**attempt for attempt in range(5))
-        return itertools.chain(doubled, itertools.repeat(MAX_BACKOFF_S))
 
 
 def registry(
@@ -118,7 +108,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.peering.standalone = True
     chosen.scanning.disabled = True
     chosen.persistence.finalizer = FINALIZER
-    chosen.networking.error_backoffs = Backoffs()
+    chosen.networking.error_backoffs = itertools.repeat(BACKOFF_S)
     chosen.networking.request_timeout = LIST_TIMEOUT_S
     for kind in CACHED_KINDS:
         if kind is not TRANSLATION_DEPLOYMENT:

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
@@ -38,6 +38,17 @@ MAX_RESPONSE_BYTES = 64 << 20
 LOOKBACK = "2m"
 """Contains two scrapes of a pod at an interval of one minute."""
 
+TOKEN_MAX_AGE_S = 60.0
+"""Maximum age of a cached token."""
+
+
+class Server(NamedTuple):
+    """One Prometheus, with one token."""
+
+    url: str
+    token: str | None
+
+
 PodName = tuple[str, str]
 """Namespace and name."""
 
@@ -49,91 +60,147 @@ class PodSamples(NamedTuple):
     interval_s: float
 
 
-class Prometheus:
-    """One Prometheus, with one token.
+class PrometheusServers:
+    """Queries each Prometheus once a tick, for all objects that name it as their source of metrics.
 
     Samples have the time of their scrape, so that a Prometheus that no longer scrapes is detected although it
-    responds.
+    responds. While it does not respond its last samples are used, with their times.
 
     Args:
-        url: Its URL; credentials before an ``@`` are sent and never shown.
+        kube: The API server, for tokens in Secrets.
+        url: The operator's own Prometheus; may be empty. Credentials before an ``@`` are sent and never shown.
+        token: Reads its bearer token; None without authentication.
         timeout_s: Timeout of a query. Shorter than a tick.
     """
 
     def __init__(
         self,
+        kube: KubeClient,
         http: aiohttp.ClientSession,
         url: str,
-        token: str | None,
+        token: Callable[[], str | None],
         timeout_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._kube = kube
         self._http = http
-        self._url = url.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._own_url = url
+        self._own_token = token
         self._timeout_s = timeout_s
         self._clock = clock
-        self._lock = asyncio.Lock()
-        self._queried: frozenset[str] = frozenset()
-        self._queried_at = float("-inf")
-        self._response: dict[PodName, PodSamples] = {}
-        self._failure: str | None = None
-        self.redacted_url = redacted(url)
+        self._namespaces: frozenset[str] = frozenset()
+        self._queries: dict[Server, asyncio.Task[str | None]] = {}
+        self._samples: dict[Server, dict[PodName, PodSamples]] = {}
+        self._tokens: dict[tuple[str, SecretKey], tuple[float, str]] = {}
 
-    async def read(self, pods: Iterable[EnginePod], namespaces: frozenset[str]) -> SamplesResult:
-        """Samples of the ready pods; errors are part of the result.
+    def begin(self, keys: Iterable[Key]) -> None:
+        """Start of a tick, with the deployments that will read."""
+        self._namespaces = frozenset(key.namespace for key in keys)
+        self._samples = {server: self._samples.get(server, {}) for server in self._queries}
+        self._queries = {}
 
-        The first query of a tick is for `namespaces`: those of all deployments that read from this Prometheus.
-        """
-        async with self._lock:
-            old = self._clock() - self._queried_at >= self._timeout_s
-            if old or not namespaces <= self._queried:
-                await self._refresh(namespaces)
-                self._queried_at, self._queried = self._clock(), namespaces
-        samples: dict[str, ReplicaSample] = {}
-        problems: dict[str, str] = {}
-        interval_s = 0.0
-        for pod in pods:
-            if not pod.ready:
-                continue
-            found = self._response.get((pod.namespace, pod.name))
-            if found is not None:
-                samples[pod.uid] = found.sample
-                # The minimum: a missed scrape is not the interval.
-                interval_s = min(interval_s or found.interval_s, found.interval_s or interval_s)
-            elif self._failure is None:
-                problems[pod.name] = (
-                    f'no series of vLLM\'s with namespace="{pod.namespace}", pod="{pod.name}": is it scraped?'
-                )
-        return SamplesResult(samples, problems, self._failure, interval_s)
+    def named(self, chosen: PrometheusSource) -> str:
+        """The source as text, without credentials."""
+        return redacted(chosen.url or self._own_url)
 
-    async def _refresh(self, namespaces: frozenset[str]) -> None:
+    async def read(
+        self, namespace: str, chosen: PrometheusSource, pods: Iterable[EnginePod]
+    ) -> SamplesResult:
+        """Samples of the ready pods of one object, which names this source; errors are part of the result."""
+        url = chosen.url or self._own_url
+        if not url:
+            return SamplesResult(
+                failure="autoscaling.prometheus has no url, and the operator has no Prometheus (--prometheus-url)"
+            )
+        token = None
+        try:
+            if chosen.url is None:
+                token = self._own_token()
+            elif chosen.token_secret_ref is not None:
+                token = await self._token(namespace, chosen.token_secret_ref)
+        except (MetricsError, ValueError, OSError) as error:
+            return SamplesResult(failure=f"{redacted(url)}: {error}")
+        server = Server(url, token)
+        if server not in self._queries:
+            self._queries[server] = asyncio.create_task(self._query(server, self._namespaces | {namespace}))
+        failure = await asyncio.shield(self._queries[server])
+        return _result_of(pods, self._samples.get(server, {}), failure)
+
+    async def _query(self, server: Server, namespaces: frozenset[str]) -> str | None:
+        """Query one Prometheus; the problem, if there is one."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 try:
-                    answer = await self._post(query(namespaces))
+                    data = await self._post(server, query(namespaces))
                 except aiohttp.ClientConnectorError:
                     raise
                 except aiohttp.ClientConnectionError:
                     # A keep-alive connection to a Prometheus that was restarted.
-                    answer = await self._post(query(namespaces))
-            self._response, self._failure = pod_samples(answer), None
+                    data = await self._post(server, query(namespaces))
+            self._samples[server] = pod_samples(data)
         except (MetricsError, aiohttp.ClientError, OSError, ValueError) as error:
-            # The last samples remain, with their times.
-            self._failure = f"{self.redacted_url}: {describe_error(error, self._timeout_s)}"
+            return f"{redacted(server.url)}: {describe_error(error, self._timeout_s)}"
+        return None
 
-    async def _post(self, question: str) -> object:
+    async def _post(self, server: Server, promql: str) -> object:
         # POST, because a query with many namespaces is too long for a URL.
         async with self._http.post(
-            f"{self._url}/api/v1/query",
-            data={"query": question},
-            headers=self._headers,
+            f"{server.url.rstrip('/')}/api/v1/query",
+            data={"query": promql},
+            headers={"Authorization": f"Bearer {server.token}"} if server.token else {},
             allow_redirects=False,
         ) as response:
-            return _result(response.status, await read_body(response, MAX_RESPONSE_BYTES))
+            return _data(response.status, await read_body(response, MAX_RESPONSE_BYTES))
+
+    async def _token(self, namespace: str, ref: SecretKey) -> str:
+        """A token from a Secret.
+
+        Raises:
+            MetricsError: It cannot be read.
+        """
+        read_at, token = self._tokens.get((namespace, ref), (float("-inf"), ""))
+        if self._clock() - read_at < TOKEN_MAX_AGE_S:
+            return token
+        what = f"the Secret {ref.name} with the token"
+        try:
+            secret = await self._kube.get(SECRET, Key(namespace, ref.name))
+        except RefusedError as error:
+            problem = f"{what} may not be read: install the chart with prometheus.readSecrets=true"
+            raise MetricsError(problem) from error
+        except ClusterError as error:
+            raise MetricsError(f"{what} cannot be read: {error.reason}") from error
+        if secret is None:
+            raise MetricsError(f"{what} does not exist")
+        try:
+            token = base64.b64decode((secret.get("data") or {})[ref.key], validate=True).decode().strip()
+        except KeyError:
+            raise MetricsError(f"{what} has no key {ref.key}") from None
+        except (binascii.Error, UnicodeDecodeError):
+            raise MetricsError(f"{what} has no text in {ref.key}") from None
+        self._tokens[namespace, ref] = self._clock(), token
+        return token
 
 
-def _result(status: int, body: bytes) -> object:
+def _result_of(
+    pods: Iterable[EnginePod], found: Mapping[PodName, PodSamples], failure: str | None
+) -> SamplesResult:
+    ready = [pod for pod in pods if pod.ready]
+    known = {pod.uid: one for pod in ready if (one := found.get((pod.namespace, pod.name))) is not None}
+    problems = {
+        pod.name: f'no series of vLLM\'s with namespace="{pod.namespace}", pod="{pod.name}": is it scraped?'
+        for pod in ready
+        if pod.uid not in known and failure is None
+    }
+    return SamplesResult(
+        samples={uid: one.sample for uid, one in known.items()},
+        problems=problems,
+        failure=failure,
+        # The minimum: a missed scrape is not the interval.
+        interval_s=min((one.interval_s for one in known.values() if one.interval_s), default=0.0),
+    )
+
+
+def _data(status: int, body: bytes) -> object:
     """The data of a response; the body of another server is not repeated in the error.
 
     Source: https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview
@@ -202,98 +269,3 @@ def _latest(scrapes: dict[float, list[Sample]]) -> PodSamples | None:
             now, before = readings
             return PodSamples(replica_sample(now, before), math.ceil(now.at - before.at))
     return PodSamples(replica_sample(readings[0], None), 0.0) if readings else None
-
-
-TOKEN_MAX_AGE_S = 60.0
-"""Maximum age of a cached token."""
-
-
-class PrometheusServers:
-    """One Prometheus per URL and token, for objects that name one as the source of metrics.
-
-    Args:
-        kube: The API server, for tokens in Secrets.
-        url: The operator's own Prometheus; may be empty.
-        token: Reads its bearer token; None without authentication.
-    """
-
-    def __init__(
-        self,
-        kube: KubeClient,
-        http: aiohttp.ClientSession,
-        url: str,
-        token: Callable[[], str | None],
-        timeout_s: float,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._kube = kube
-        self._http = http
-        self._own_url = url
-        self._own_token = token
-        self._timeout_s = timeout_s
-        self._clock = clock
-        self._prometheis: dict[tuple[str, str | None], Prometheus] = {}
-        self._requested: set[tuple[str, str | None]] = set()
-        self._tokens: dict[tuple[str, SecretKey], tuple[float, str]] = {}
-        self._namespaces: frozenset[str] = frozenset()
-
-    def begin(self, keys: Iterable[Key]) -> None:
-        """Start of a tick, with the deployments that will read."""
-        self._namespaces = frozenset(key.namespace for key in keys)
-        self._prometheis = {key: self._prometheis[key] for key in self._requested if key in self._prometheis}
-        self._requested.clear()
-
-    def named(self, chosen: PrometheusSource) -> str:
-        """The source as text, without credentials."""
-        return redacted(chosen.url or self._own_url)
-
-    async def read(self, namespace: str, chosen: PrometheusSource, pods: list[EnginePod]) -> SamplesResult:
-        """Samples of the pods of one object, which names this source; errors are part of the result."""
-        url = chosen.url or self._own_url
-        if not url:
-            return SamplesResult(
-                failure="autoscaling.prometheus has no url, and the operator has no Prometheus (--prometheus-url)"
-            )
-        try:
-            if chosen.url is None:
-                token = self._own_token()
-            elif chosen.token_secret_ref is not None:
-                token = await self._token(namespace, chosen.token_secret_ref)
-            else:
-                token = None
-            source = self._prometheis.get((url, token))
-            if source is None:
-                source = Prometheus(self._http, url, token, self._timeout_s, self._clock)
-                self._prometheis[url, token] = source
-        except (MetricsError, ValueError, OSError) as error:
-            return SamplesResult(failure=f"{redacted(url)}: {error}")
-        self._requested.add((url, token))
-        return await source.read(pods, self._namespaces | {namespace})
-
-    async def _token(self, namespace: str, ref: SecretKey) -> str:
-        """A token from a Secret.
-
-        Raises:
-            MetricsError: It cannot be read.
-        """
-        read_at, token = self._tokens.get((namespace, ref), (float("-inf"), ""))
-        if self._clock() - read_at < TOKEN_MAX_AGE_S:
-            return token
-        what = f"the Secret {ref.name} with the token"
-        try:
-            secret = await self._kube.get(SECRET, Key(namespace, ref.name))
-        except RefusedError as error:
-            problem = f"{what} may not be read: install the chart with prometheus.readSecrets=true"
-            raise MetricsError(problem) from error
-        except ClusterError as error:
-            raise MetricsError(f"{what} cannot be read: {error.reason}") from error
-        if secret is None:
-            raise MetricsError(f"{what} does not exist")
-        try:
-            token = base64.b64decode((secret.get("data") or {})[ref.key], validate=True).decode().strip()
-        except KeyError:
-            raise MetricsError(f"{what} has no key {ref.key}") from None
-        except (binascii.Error, UnicodeDecodeError):
-            raise MetricsError(f"{what} has no text in {ref.key}") from None
-        self._tokens[namespace, ref] = self._clock(), token
-        return token
