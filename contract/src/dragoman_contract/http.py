@@ -14,7 +14,7 @@ OPERATOR_HEALTH_PORT = 8081
 OPERATOR_METRICS_PORT = 9090
 
 MAX_TEXTS = 1024
-"""Default of pods: texts in one request. Routers tell clients so: a TranslationDeployment has no field for it."""
+"""Default of pods: texts in one request. Routers report it to clients: a TranslationDeployment has no field for it."""
 
 WRITE_TIMEOUT_S = 30.0
 """Default of routers and pods: a client that reads nothing of its response for this long is disconnected.

@@ -15,7 +15,7 @@ Listener = Callable[[Manifest | None, Manifest | None], None]
 """Called with an object before and after a change; None before its creation and after its deletion."""
 
 MAX_DELETED = 1000
-"""Number of deleted uids that are remembered, so that a late response does not bring an object back."""
+"""Number of deleted uids that are stored, so that a late response does not restore an object."""
 
 
 class Cache:

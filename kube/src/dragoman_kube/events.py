@@ -19,7 +19,7 @@ from dragoman_kube.times import timestamp
 log = logging.getLogger(__name__)
 
 MAX_COUNTS = 1000
-"""Events whose count is remembered. Counting one that is not begins at two, as in client-go."""
+"""Events whose count is stored. The count of any other begins at two, as in client-go."""
 MAX_MESSAGE_CHARACTERS = 1024
 """The API's limit."""
 

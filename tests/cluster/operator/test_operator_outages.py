@@ -63,7 +63,7 @@ async def test_stopping_hands_over_at_once(world):
     await world.until(second.leads, bool, timeout_s=10)
 
 
-async def test_standby_stops_at_once_and_leaves_the_lease(world):
+async def test_standby_stops_at_once_and_keeps_the_lease_unchanged(world):
     first = world.operator("first")
     await world.until(first.leads, bool)
     second = world.operator("second")
@@ -92,7 +92,7 @@ async def test_one_acts_and_the_other_follows(world):
     assert lease["spec"]["holderIdentity"] == "second"
 
 
-async def test_frozen_leader_does_not_act_when_it_wakes(world):
+async def test_suspended_leader_does_not_act_when_it_continues(world):
     first = world.operator("first")
     await world.create(replicas=0)
     await world.until_complete()

@@ -106,7 +106,7 @@ async def running(http: aiohttp.ClientSession, urls: list[str]) -> list[int]:
     return found
 
 
-async def test_next_operator_goes_on_with_the_replicas_and_the_memory(world):
+async def test_next_operator_continues_with_replicas_and_state(world):
     first = world.operator("first", **FAST)
     await world.create(**scaling(minReplicas=2))
     await world.until(world.status, lambda status: status.get("readyReplicas") == 2)
@@ -180,7 +180,7 @@ def last_rule(status: dict[str, Any]) -> str | None:
     return changes[0]["rule"] if changes else None
 
 
-async def test_first_held_request_wakes_a_deployment(world, held: Path):
+async def test_first_queued_request_scales_from_zero(world, held: Path):
     world.operator(**{"router-namespace": world.namespace})
     await world.create(replicas=0, **scaling(minReplicas=0, idleSeconds=3))
     await world.until(

@@ -106,7 +106,7 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
     await world.until(lambda: sizes(world), lambda found: found == [2, 2], timeout_s=60)
 
 
-async def test_a_worse_size_goes_back_and_is_remembered(world):
+async def test_a_worse_size_is_reverted_and_stored(world):
     world.operator(**FAST)
     # Its crowded pod needs a while for what it has.
     rollout = {"drainTimeout": "30s"}

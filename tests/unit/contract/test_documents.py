@@ -36,7 +36,7 @@ def test_a_tag_has_twelve_digits_and_goes_by_the_uid_where_there_is_one(uid: str
 
 
 @given(st.text())
-def test_any_id_has_a_tag_that_may_be_looked_up(document_id: str) -> None:
+def test_any_id_has_a_tag(document_id: str) -> None:
     assert len(tag_of(document_id)) <= 2 * TAG_DIGITS
 
 

@@ -1,4 +1,4 @@
-"""Quantities, times, durations and what objects say of themselves."""
+"""Quantities, times, durations and fields of objects."""
 
 from __future__ import annotations
 

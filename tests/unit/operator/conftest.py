@@ -1,4 +1,4 @@
-"""Builders: an object as a person writes it, and what the cluster makes of it."""
+"""Builders: an object as a user writes it, and as the cluster stores it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def make_td(make_body: Callable[..., dict[str, Any]]) -> Callable[..., Translati
 
 
 def stored(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest as the API server gives it back: numbered, with defaults and other people's fields."""
+    """A manifest as the API server gives it back: numbered, with defaults and fields of other clients."""
     result = copy.deepcopy(manifest)
     result["metadata"] |= {"uid": f"uid-of-{manifest['kind']}", "resourceVersion": "1", "generation": 1}
     result["metadata"]["annotations"]["deployment.kubernetes.io/revision"] = "1"

@@ -93,7 +93,7 @@ def test_rate_of_finished_requests(before: EngineMetrics | None, rate: float | N
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e300])
-def test_figures_that_no_engine_has_are_no_reading(value: float) -> None:
+def test_implausible_values_are_ignored(value: float) -> None:
     with pytest.raises(MetricsError):
         read_samples(
             [Sample("vllm:num_requests_running", {}, value), Sample("vllm:num_requests_waiting", {}, 0.0)],

@@ -101,7 +101,7 @@ def test_pod_that_starts_while_operators_change_is_measured() -> None:
     assert starts.seen([pod("a", start_s=50)], LONGEST_S).time_to_ready_s == 50
 
 
-def test_operator_that_remembered_only_the_median_is_followed_up() -> None:
+def test_median_stored_by_an_earlier_operator_is_used() -> None:
     starts = Starts.from_fields(None, 40.0, LONGEST_S, T0 + 1000)
     assert starts.seen([pod("a", start_s=900)], LONGEST_S).time_to_ready_s == 40
     new = replace(pod("b"), created_s=T0 + 2000, changed_s=T0 + 2020)

@@ -89,7 +89,7 @@ def candidate(api: Api, clock: Clock, identity: str, retry_s: float = 0.01) -> t
     return Leadership(line, settings, "ns", clock, lost), line  # type: ignore[arg-type]
 
 
-async def test_first_come_leads_and_the_other_waits_for_its_silence() -> None:
+async def test_first_operator_leads_and_the_other_waits_for_its_lease_to_expire() -> None:
     api, clock = Api(), Clock()
     (first, line), (second, _) = candidate(api, clock, "first"), candidate(api, clock, "second")
     assert await first._attempt()
@@ -211,7 +211,7 @@ async def test_lease_of_another_holder_is_lost_at_once() -> None:
             await first.renew_forever()
 
 
-async def test_no_write_leaves_without_the_lease() -> None:
+async def test_nothing_is_written_without_the_lease() -> None:
     kube = KubeClient(None, 5).fenced(lambda: 0.0)  # type: ignore[arg-type]
     manifest = {"metadata": {"namespace": "ns", "name": "x", "uid": "1", "resourceVersion": "1"}}
     kind = Kind("v1", "Service", "services")

@@ -114,7 +114,7 @@ def test_child_of_another_owner_is_not_changed(
     assert sentence.startswith("Service demo exists and is owned by something else")
 
 
-def test_unwanted_child_of_somebody_else_is_no_obstacle(
+def test_child_of_another_owner_that_is_not_needed_is_no_obstacle(
     make_td: MakeTd, make_observed: MakeObserved, images: Images
 ) -> None:
     observed = make_observed(make_td())

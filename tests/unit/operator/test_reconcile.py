@@ -529,7 +529,7 @@ async def test_child_that_lost_its_label_is_ours_and_not_created_again(
     assert "labels" in api.objects[SERVICE.name]["metadata"]
 
 
-async def test_child_of_somebody_else_is_an_obstacle_though_the_cache_has_it_not(
+async def test_child_of_another_owner_is_an_obstacle_although_it_is_not_cached(
     make_body: MakeBody, reconciler: Make
 ) -> None:
     theirs = {"kind": "Service", "metadata": {"name": "demo", "namespace": "default", "uid": "theirs"}}

@@ -1,4 +1,4 @@
-"""The autoscaler's tick: what it reads, decides, publishes and remembers; its parts are stand-ins."""
+"""The autoscaler's tick: what it reads, decides, publishes and stores; its parts are stand-ins."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class World:
         self.failure: str | None = None
         self.broken = False
         self.load_ = TotalLoad()
-        self.marked: list[Key] = []
+        self.enqueued: list[Key] = []
         self.failures: list[str] = []
         self.scraped: set[str] = set()
         self.autoscaler = Autoscaler(
             list,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
-            self.marked.append,
+            self.enqueued.append,
             TICK_S,
             lambda: self.now,
         )
@@ -122,7 +122,7 @@ def internal(make_td: MakeTd, **scaling: Any) -> TranslationDeployment:
     return make_td(replicas=1, autoscaling={"minReplicas": 1, "maxReplicas": 4, **scaling})
 
 
-async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td: MakeTd) -> None:
+async def test_queue_scales_up_and_enqueues_the_object(world: World, make_td: MakeTd) -> None:
     td = internal(make_td)
     began = world.view(td, {}, None)
     assert began is not None
@@ -131,7 +131,7 @@ async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td:
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (4, "Load")
     assert world.view(td, {}, None) == scaled
-    assert world.marked == [DEMO]
+    assert world.enqueued == [DEMO]
     assert world.autoscaler.changes() == {DEMO: {("up", "Load"): 1}}
     world.autoscaler.forget(DEMO)
     assert world.autoscaler.changes() == {}
@@ -140,13 +140,13 @@ async def test_queue_brings_replicas_and_marks_the_object(world: World, make_td:
     assert scaled.time_to_ready_s == 30
 
 
-async def test_figures_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
+async def test_measurements_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td), {}, None)
     await world.ticks(2)
-    world.marked.clear()
+    world.enqueued.clear()
     await world.ticks(60)
     # The first minute has no window yet, so that one rule takes over from another.
-    assert 4 <= len(world.marked) <= 7
+    assert 4 <= len(world.enqueued) <= 7
 
 
 async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
@@ -170,9 +170,7 @@ async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     assert (await after.ticks()).replicas == (await world.ticks()).replicas == 4
 
 
-async def test_first_sight_of_a_deployment_that_runs_keeps_its_replicas(
-    world: World, make_td: MakeTd
-) -> None:
+async def test_running_deployment_keeps_its_replicas_at_first(world: World, make_td: MakeTd) -> None:
     scaled = world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     assert scaled is not None
     assert scaled.replicas == 3
@@ -187,7 +185,7 @@ async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World, 
     world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     world.ready = 3
     await world.ticks()
-    world.marked.clear()
+    world.enqueued.clear()
     world.reporting = 1
     scaled = await world.ticks()
     assert (scaled.replicas, scaled.rule) == (3, "MetricsMissing")
@@ -195,7 +193,7 @@ async def test_pods_without_metrics_keep_the_number_with_a_reason(world: World, 
     assert not scaled.metrics.status
     assert "2 of 3 ready replicas report no metrics" in scaled.metrics.message
     assert "demo-1: no answer within 2 s" in scaled.metrics.message
-    assert world.marked == [DEMO]
+    assert world.enqueued == [DEMO]
     world.reporting = 3
     scaled = await world.ticks()
     assert scaled.metrics is not None
@@ -224,12 +222,12 @@ async def test_queued_request_scales_at_once_and_only_from_zero(world: World, ma
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready = 0
     await world.ticks()
-    world.marked.clear()
+    world.enqueued.clear()
     world.load_ = TotalLoad(queued=1)
     world.autoscaler.scale_from_zero(DEMO)
     scaled = world.autoscaler.latest()[DEMO]
     assert (scaled.replicas, scaled.rule) == (1, "ScaleFromZero")
-    assert world.marked == [DEMO]
+    assert world.enqueued == [DEMO]
     world.autoscaler.scale_from_zero(DEMO)
     world.autoscaler.scale_from_zero(Key("default", "unknown"))
     assert world.autoscaler.latest()[DEMO] is scaled
@@ -258,7 +256,7 @@ async def test_clock_that_is_set_back_does_no_harm(world: World, make_td: MakeTd
 
 
 @pytest.mark.parametrize("mode", ["Off", "External", "HPA", "KEDA"])
-async def test_other_modes_are_not_its_business(world: World, make_td: MakeTd, mode: str) -> None:
+async def test_other_modes_are_not_scaled(world: World, make_td: MakeTd, mode: str) -> None:
     world.view(internal(make_td), {}, None)
     assert world.view(internal(make_td, mode=mode), {}, None) is None
     await world.ticker.tick()
@@ -280,7 +278,7 @@ async def test_new_bounds_hold_at_the_next_tick(world: World, make_td: MakeTd) -
 @pytest.mark.parametrize(
     "word", [None, "", "!", "AAAA", "eJwrSS0uAQAEXQHB"], ids=["none", "empty", "odd", "no zip", "no JSON"]
 )
-def test_spoilt_memory_is_an_empty_one(word: str | None) -> None:
+def test_malformed_state_is_an_empty_history(word: str | None) -> None:
     assert decode(word, T0) == (History(), None)
 
 
@@ -299,7 +297,7 @@ async def test_state_stays_small(world: World, make_td: MakeTd) -> None:
     assert worth_publishing(scaled, replace(shown, ready=2))
 
 
-class Crowd(World):
+class SharedWorld(World):
     """A world with pods of others in it."""
 
     def __init__(self) -> None:
@@ -326,7 +324,7 @@ def another(**metadata: Any) -> dict[str, Any]:
 async def test_pod_without_our_label_does_not_stop_the_tick(
     labels: dict[str, str] | None, make_td: MakeTd
 ) -> None:
-    world = Crowd()
+    world = SharedWorld()
     world.view(internal(make_td), {}, None)
     world.others = [another(labels=labels), {}]
     world.each = ReplicaSample(None, 8.0, 12.0)
@@ -334,7 +332,7 @@ async def test_pod_without_our_label_does_not_stop_the_tick(
 
 
 async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: MakeTd) -> None:
-    world = Crowd()
+    world = SharedWorld()
     world.view(internal(make_td), {}, None)
     theirs = [{"kind": "ReplicaSet", "uid": "other", "controller": True}]
     world.others = [another(ownerReferences=None), another(ownerReferences=theirs)]
@@ -344,7 +342,7 @@ async def test_pod_of_another_owner_is_neither_counted_nor_scraped(make_td: Make
 
 
 async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: MakeTd) -> None:
-    world = Crowd()
+    world = SharedWorld()
     world.view(internal(make_td), {}, None)
     gone = replace(internal(make_td), namespace="gone", uid="gone")
     world.view(gone, {}, {"spec": {"replicas": 3}})
@@ -356,7 +354,7 @@ async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: Ma
 
 
 async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: MakeTd) -> None:
-    world = Crowd()
+    world = SharedWorld()
     world.view(internal(make_td), {}, None)
     world.broken = True
     for _ in range(40):
@@ -369,8 +367,8 @@ async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: M
     assert (await world.ticks(13)).replicas == 4
 
 
-async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: MakeTd) -> None:
-    world = Crowd()
+async def test_failure_of_scaling_from_zero_does_not_end_the_routers_stream(make_td: MakeTd) -> None:
+    world = SharedWorld()
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.load_ = "no load"  # type: ignore[assignment]
     with world.ticker.guarded("autoscaler", DEMO):
@@ -379,7 +377,7 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
 
 
 @pytest.mark.parametrize(
-    "memory",
+    "state",
     [
         '{"points": [[1, 0, 1, 1, 1]]}',
         '{"points": [[1, 5, -1, 1, 1]]}',
@@ -391,8 +389,8 @@ async def test_failure_of_a_wake_does_not_reach_the_routers_stream(make_td: Make
         '{"peaks": [[1e12, 100]]}',
     ],
 )
-def test_memory_with_absurd_figures_is_an_empty_one(memory: str) -> None:
-    assert decode(encode_state(memory), T0)[0] == History()
+def test_state_with_implausible_values_is_an_empty_history(state: str) -> None:
+    assert decode(encode_state(state), T0)[0] == History()
 
 
 async def test_requests_in_spec_replicas_are_decided_at_once(world: World, make_td: MakeTd) -> None:

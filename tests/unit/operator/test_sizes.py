@@ -1,4 +1,4 @@
-"""What tuning makes of the children and the status, and its tick; the API server and the pods are stand-ins."""
+"""Effects of tuning on children and status, and its tick; the API server and the pods are stand-ins."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_no_less_than_the_spec_where_the_autoscaler_follows(
     assert facts(td, (), 1, False, None).minimum == (8 if follows else 1)
 
 
-def test_version_is_of_what_an_engine_s_pace_depends_on(make_td: MakeTd) -> None:
+def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> None:
     spec = make_td().spec
     same = [
         sized(make_td(), 99).spec,
@@ -165,7 +165,7 @@ def test_each_step_is_a_condition_and_an_event(
     assert (reason in events) == (reason != "CollectingMetrics")
 
 
-def test_replicas_that_wait_for_the_verdict_are_no_stalled_rollout(
+def test_replicas_that_wait_for_the_trial_are_no_stalled_rollout(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
 ) -> None:
     td = make_td(**APPLY)
@@ -230,14 +230,14 @@ class World:
         self.in_flight = 20.0
         self.unresponsive = False
         self.counted = 0.0
-        self.marked: list[Key] = []
+        self.enqueued: list[Key] = []
         self.failures: list[str] = []
         self.metrics = Metrics(self)
         self.tuner = self.another()
 
     def another(self) -> Tuner:
         """An operator that has just started."""
-        return Tuner(self.marked.append, TICK_S, lambda: self.now)
+        return Tuner(self.enqueued.append, TICK_S, lambda: self.now)
 
     def ticker(self, tuner: Tuner) -> Ticker:
         """The loop of one operator."""
@@ -303,7 +303,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert tuned.state.recommendation.max_num_seqs == 32
     assert tuned.state.size_of_pods == 32
     assert tuned.paused_after_first_pod
-    assert world.marked[-1] == Key("default", "demo")
+    assert world.enqueued[-1] == Key("default", "demo")
     world.sizes = [8, 8, 32]
     await world.ticks(2)
     assert view(world, td, observed).state.trial is not None
@@ -323,7 +323,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(
 ) -> None:
     td = make_td(**APPLY, autoscaling={"maxReplicas": 2})
     view(world, td, make_observed(td))
-    autoscaler = Autoscaler(list, Mock(), Mock(load=lambda _: TotalLoad()), world.marked.append, TICK_S)
+    autoscaler = Autoscaler(list, Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
     autoscaler.view(td, {}, None, frozenset({"rs"}))
     parts: dict[str, Any] = {"autoscaler": autoscaler, "tuner": world.tuner}
     ticker = Ticker(parts, lambda _: world.pods(), world.metrics, TICK_S, world.failures.append)
@@ -398,7 +398,7 @@ async def test_rolled_back_deployment_tries_nothing(
 
 
 def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:
-    """An operator that learns to tune replaces no pods of objects that do not ask for it."""
+    """An operator with tuning replaces no pods of objects without it."""
     untuned = desired_children(make_td(), images)[DEPLOYMENT]
     settled = desired_children(
         make_td(**APPLY), images, decisions=Decisions(tuned=TuningView("Apply", fresh("v", 8, T0), T0))

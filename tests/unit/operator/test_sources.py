@@ -321,23 +321,23 @@ async def followed(
     http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[Routers, list[Key]]]:
     monkeypatch.setattr(routers_module, "REPORT_TIMEOUT_S", 0.5)
-    held: list[Key] = []
-    routers = Routers(http, held.append)
-    yield routers, held
+    queued: list[Key] = []
+    routers = Routers(http, queued.append)
+    yield routers, queued
     await routers.aclose()
 
 
 async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[Key]]) -> None:
-    routers, held = followed
+    routers, queued = followed
     first, second = Router(), Router()
     async with router(f"{NET}.3.1", first.serve), router(f"{NET}.3.2", second.serve):
         routers.follow({"1": f"{NET}.3.1", "2": f"{NET}.3.2"})
         await until(lambda: routers.load(DEMO) == TotalLoad())
-        assert held == []
+        assert queued == []
         first.report(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
         second.report(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
         await until(lambda: routers.load(DEMO) == TotalLoad(3, 5))
-        assert set(held) == {DEMO}
+        assert set(queued) == {DEMO}
         routers.follow({"1": f"{NET}.3.1"})
         assert routers.load(DEMO) == TotalLoad(2, 4)
 
@@ -384,12 +384,14 @@ async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers,
 @pytest.mark.parametrize(
     "line", [b"<html>\n", b'{"deployments": {"default/demo": {"queued": -1}}}\n', b"x" * (5 << 20)]
 )
-async def test_nonsense_of_a_router_is_silence(followed: tuple[Routers, list[Key]], line: bytes) -> None:
-    routers, held = followed
+async def test_router_with_malformed_reports_does_not_report(
+    followed: tuple[Routers, list[Key]], line: bytes
+) -> None:
+    routers, queued = followed
     standin = Router()
     standin.line = line
     async with router(f"{NET}.3.1", standin.serve):
         routers.follow({"1": f"{NET}.3.1"})
         await until(lambda: standin.connections >= 3)
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
-    assert held == []
+    assert queued == []

@@ -180,7 +180,7 @@ def test_table_names_every_field_and_no_other() -> None:
     assert set(leaves(TranslationDeploymentSpec)) == EFFECTS.keys()
 
 
-def test_leaves_go_into_lists_and_options() -> None:
+def test_fields_in_lists_and_options_are_found() -> None:
     found = set(leaves(TranslationDeploymentSpec))
     assert {f"languages.{name}" for name in Languages.model_fields} <= found
     assert "model.tokenSecretRef.key" in found

@@ -89,7 +89,7 @@ def test_deployment_that_its_controller_has_not_observed(
     assert condition(status, "Progressing") == ("True", "Applying")
 
 
-def test_pods_that_leave_do_not_count(
+def test_terminating_pods_do_not_count(
     make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
 ) -> None:
     td = make_td(replicas=1)

@@ -50,7 +50,7 @@ class Clock:
     decisions: list[Decision] = field(default_factory=list)
 
     def tick(self, times: int = 1, follow: bool = True, **changes: Any) -> Decision:
-        """Ask `times` times under the same load, `policy.tick_s` apart."""
+        """Decide `times` times under the same load, `policy.tick_s` apart."""
         for _ in range(times):
             self.now += self.policy.tick_s
             samples = make_samples(self.replicas, now=self.now, **changes)

@@ -82,7 +82,7 @@ def test_a_replica_that_waits_for_a_gpu_does_not_freeze_the_rest(build):
     assert 1 in {decision.replicas for decision in clock.decisions}
 
 
-def test_at_zero_nothing_needs_metrics_to_wake(build):
+def test_scaling_from_zero_needs_no_metrics(build):
     """production-stack#1003, llm-d#2492, aibrix#476: at zero there are no metrics, so nothing ever woke."""
     clock = build.clock(1, min_replicas=0)
     clock.tick(400)

@@ -136,14 +136,14 @@ def test_a_restart_changes_nothing(policy, ticks):
         text = restarted.to_json()
         again = recommend(policy, samples, History.from_json(text), now)
         assert len(text) < 16_000
-        # Figures are kept to a thousandth, which can tip a number that lies on an edge by one.
+        # Numbers are stored to a thousandth, which can tip a number that lies on an edge by one.
         assert again.replicas == pytest.approx(decision.replicas, abs=1)
         assert again.metrics_available == decision.metrics_available
         history, restarted = decision.history, again.history
 
 
 @given(policies(), runs(), st.integers(0, 60))
-def test_a_lost_history_never_shrinks_at_once(policy, ticks, later):
+def test_a_lost_history_never_scales_down_at_once(policy, ticks, later):
     now, samples = ticks[-1]
     decision = recommend(policy, samples, History(), now + later)
     if policy.idle_s > 0 or policy.min_replicas > 0:

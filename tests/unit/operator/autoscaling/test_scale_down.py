@@ -40,7 +40,7 @@ def test_the_window_outlives_two_starts(build):
     assert clock.replicas == 1
 
 
-def test_a_regretted_shrink_doubles_the_window_and_an_undisputed_one_halves_it(build):
+def test_a_reverted_scale_down_doubles_the_window_and_a_confirmed_one_halves_it(build):
     clock = build.clock(5)
     clock.tick(100, running=40, finished_per_s=100)
     quiet(clock, 1)
@@ -52,7 +52,7 @@ def test_a_regretted_shrink_doubles_the_window_and_an_undisputed_one_halves_it(b
     assert clock.history.window_s == 300
 
 
-def test_no_shrink_while_replicas_start(build):
+def test_no_scale_down_while_replicas_start(build):
     clock = build.clock(3)
     clock.tick(200, running=2, desired=4, pending=1, pending_s=60, follow=False)
     assert clock.decisions[-1].replicas == 4
@@ -72,7 +72,7 @@ def test_no_scale_down_while_any_replica_does_not_report(build):
     assert clock.decisions[-1].reason == "kept at 5 replicas: 1 of 5 report no metrics"
 
 
-def test_large_fleets_shrink_in_worthwhile_steps(build):
+def test_large_deployments_scale_down_in_worthwhile_steps(build):
     clock = build.clock(100, max_replicas=200)
     clock.tick(200, running=98 * 8)
     assert clock.replicas == 100
@@ -80,7 +80,7 @@ def test_large_fleets_shrink_in_worthwhile_steps(build):
     assert clock.replicas == 96
 
 
-def test_to_zero_only_after_silence_and_only_where_allowed(build):
+def test_to_zero_only_without_requests_and_only_if_allowed(build):
     clock = build.clock(1, min_replicas=0)
     clock.tick(200, running=1)
     assert clock.replicas == 1
@@ -108,7 +108,7 @@ def test_the_bounds_win_over_everything(build):
     assert decision.reason == "4 replicas: minReplicas is 1 and maxReplicas 4"
 
 
-def test_one_shrink_a_minute(build):
+def test_one_scale_down_a_minute(build):
     clock = build.clock(9)
     clock.tick(100, running=72)
     for step in range(120):

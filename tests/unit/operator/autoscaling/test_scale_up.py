@@ -23,7 +23,7 @@ def test_arrivals_count_and_not_the_queue_they_left_behind(build):
     clock = build.clock(4)
     clock.tick(20, running=32, finished_per_s=100)  # 0.32 s each: 32 at once, four replicas
     decision = clock.tick(running=40, waiting=24, finished_per_s=100, follow=False)
-    # Peers that divide what is in flight by the target would ask for eight.
+    # Peers that divide what is in flight by the target would require eight.
     assert decision.signals.by_load < 5
     assert decision.replicas == 4
 
@@ -44,7 +44,7 @@ def test_requests_too_short_to_be_observed_give_no_service_time(build):
     assert decision.replicas == 2
 
 
-def test_steady_growth_is_met_before_it_queues(build):
+def test_steady_increase_scales_up_before_requests_queue(build):
     clock = build.clock(10, target_concurrency=9.9)
     grown = []
     for step in range(60):

@@ -78,7 +78,7 @@ def test_side_by_side_a_faster_pod_may_have_fewer_requests_in_flight(build: Any)
     assert compare(before, after, side_by_side=True).outcome is Outcome.BETTER
 
 
-def test_reason_has_the_figures(build: Any) -> None:
+def test_reason_has_the_measurements(build: Any) -> None:
     before = build.watched(build.pod(16, noise=0.0), [25.0] * 60)
     after = build.watched(build.pod(32, noise=0.0), [25.0] * 60)
     reason = compare(before, after, side_by_side=True).reason

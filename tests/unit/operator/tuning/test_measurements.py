@@ -77,7 +77,7 @@ def test_percentiles_are_of_the_time_with_requests(build: Any) -> None:
     assert [point.running for point in found.curve] == [4.0, 40.0]
 
 
-def test_missing_figures_stay_missing() -> None:
+def test_missing_metrics_stay_missing() -> None:
     samples = [EngineMetrics(at, 4, 0) for at in (0.0, 5.0, 10.0)]
     tally = Measurements()
     for before, now in pairwise(samples):

@@ -26,7 +26,7 @@ from dragoman_simulate.view import Limits
 LADDER_RESULTS = Path("bench/results/h200/ladder.json")
 
 
-def seen(**figures: Any) -> Evidence:
+def seen(**measured: Any) -> Evidence:
     """A window in which a replica of 16 was busy with 20 requests."""
     base: dict[str, Any] = {
         "window_s": 600.0,
@@ -43,11 +43,11 @@ def seen(**figures: Any) -> Evidence:
         "tokens_per_s": 5000.0,
         "curve": (Point(16, 0.003),),
     }
-    return Evidence(**base | figures)
+    return Evidence(**base | measured)
 
 
-def size(bounds: Bounds, **figures: Any) -> int:
-    found = recommend_max_num_seqs(seen(**figures), bounds)
+def size(bounds: Bounds, **measured: Any) -> int:
+    found = recommend_max_num_seqs(seen(**measured), bounds)
     assert found is not None
     return found.max_num_seqs
 
@@ -138,12 +138,12 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
     assert point["requests_per_s"] < 0.6 * sized["requests_per_s"]
     waiting = point["queue_s"] / (point["queue_s"] + point["compute_s"])
     token_s = 16 / point["output_tokens_per_s"]
-    figures = {"p95": 25.0, "queue_ratio": waiting, "curve": (Point(16, token_s),)}
-    assert size(Bounds(16, 1, 8192), **figures) == 32
+    measured = {"p95": 25.0, "queue_ratio": waiting, "curve": (Point(16, token_s),)}
+    assert size(Bounds(16, 1, 8192), **measured) == 32
 
 
 @pytest.mark.parametrize(
-    ("current", "figures", "wanted"),
+    ("current", "measured", "wanted"),
     [
         (16, {}, 32),
         (16, {"queue_ratio": 0.001}, 16),  # no request waits for a slot
@@ -166,21 +166,21 @@ def test_the_step_of_the_ladder_s_pods_is_taken() -> None:
         (16, {"kv_p95": 0.85, "kv_each": 0.85 / 16}, 16),
     ],
 )
-def test_sizes(current: int, figures: dict[str, Any], wanted: int | None) -> None:
-    found = recommend_max_num_seqs(seen(**figures), Bounds(current, 1, 4096))
+def test_sizes(current: int, measured: dict[str, Any], wanted: int | None) -> None:
+    found = recommend_max_num_seqs(seen(**measured), Bounds(current, 1, 4096))
     assert (found.max_num_seqs if found else None) == wanted
 
 
 def test_bounds_are_kept() -> None:
     assert size(Bounds(16, 1, 24)) == 24
-    # An autoscaler whose target follows the size would ask for more replicas instead.
+    # An autoscaler whose target follows the size would require more replicas instead.
     assert size(Bounds(64, 64, 4096), queue_ratio=0.0) == 64
 
 
 def test_what_the_busiest_hour_needed_is_kept() -> None:
-    figures = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
-    assert size(Bounds(32, 1, 4096), **figures) == 8
-    found = recommend_max_num_seqs(seen(**figures), Bounds(32, 1, 4096, busiest=20.0))
+    measured = {"p95": 4.0, "queue_ratio": 0.0, "curve": (Point(4, 0.003),)}
+    assert size(Bounds(32, 1, 4096), **measured) == 8
+    found = recommend_max_num_seqs(seen(**measured), Bounds(32, 1, 4096, busiest=20.0))
     assert found is not None
     assert (found.max_num_seqs, "the maximum of the last day is 20" in found.reason) == (32, True)
 
@@ -225,7 +225,7 @@ def test_whatever_was_seen_the_size_is_within_bounds(
     maximum: int,
     busiest: float,
 ) -> None:
-    figures = {
+    measured = {
         "p95": load,
         "queue_ratio": queue,
         "kv_p95": usage,
@@ -233,7 +233,7 @@ def test_whatever_was_seen_the_size_is_within_bounds(
         "preemptions": preemptions,
         "curve": curve,
     }
-    found = recommend_max_num_seqs(seen(**figures), Bounds(current, minimum, maximum, busiest))
+    found = recommend_max_num_seqs(seen(**measured), Bounds(current, minimum, maximum, busiest))
     if found is not None:
         assert found.max_num_seqs == current or minimum <= found.max_num_seqs <= maximum
         assert found.reason.startswith(str(found.max_num_seqs))

@@ -46,7 +46,7 @@ def facts(**changes: Any) -> Facts:
 
 @dataclass
 class Fleet:
-    """Pods that are as the state says at the next step, and an operator that restarts after each.
+    """Pods that are as in the state at the next step, and an operator that restarts after each.
 
     Args:
         pod: Builds a pod.
@@ -198,7 +198,7 @@ def test_a_size_that_is_never_ready_is_rejected(fleet: MakeFleet) -> None:
     assert not pods.state.ended[0].applied
 
 
-def test_scaled_to_zero_ends_a_trial_without_a_verdict(fleet: MakeFleet) -> None:
+def test_scaling_to_zero_ends_a_trial_without_a_result(fleet: MakeFleet) -> None:
     pods = fleet()
     pods.until(lambda state: state.trial is not None)
     found = next_step(pods.state, facts(desired=0, ready={}), pods.now)
@@ -246,7 +246,7 @@ def test_another_spec_ends_a_trial_and_keeps_the_size(fleet: MakeFleet) -> None:
     assert adopted(pods.state, "v1", 20, pods.now).max_num_seqs == 20
 
 
-@pytest.mark.parametrize("word", [None, "", "nonsense", 7, "eJwDAAAAAAE="])
+@pytest.mark.parametrize("word", [None, "", "malformed", 7, "eJwDAAAAAAE="])
 def test_a_state_that_cannot_be_read_is_none(word: object) -> None:
     assert resumed(word, "v1", 16, 5.0) == fresh("v1", 16, 5.0)
 
