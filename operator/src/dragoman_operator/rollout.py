@@ -10,8 +10,6 @@ records the last template whose pods were all ready, and it is restored after a 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +22,7 @@ from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
-from dragoman_operator.observed.drift import is_superset
+from dragoman_operator.observed.drift import digest, is_superset
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
 
 MAX_FAILURES = 2
@@ -48,12 +46,6 @@ class Kept:
     template: Mapping[str, Any]
     failed: str
     reason: str
-
-
-def digest(template: Mapping[str, Any]) -> str:
-    """Digest of a pod template as the operator writes it."""
-    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def version_to_keep(

@@ -77,8 +77,8 @@ def test_object_of_another_name_with_the_label_is_no_child(world: World) -> None
 
 def test_ghosts_are_ignored(world: World) -> None:
     world.pods[KEY] = [body(5, "there", "a"), body(6, "gone", "b")]
-    world.cache.ignore(["gone"])
+    world.cache.ignore(body(6, "gone", "b"))
     assert [pod["metadata"]["uid"] for pod in world.cache.pods(KEY)] == ["there"]
     assert [found["metadata"]["uid"] for _, found in world.cache.entries(POD)] == ["there"]
-    world.cache.found("gone")
+    world.pods[KEY][1] = body(7, "gone", "b")
     assert len(world.cache.pods(KEY)) == 2, "it had lost its label, and has it again"

@@ -302,7 +302,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert tuned.state.recommendation is not None
     assert tuned.state.recommendation.max_num_seqs == 32
     assert tuned.state.size_of_pods == 32
-    assert tuned.paused_after_first_pod
+    assert tuned.trial_size == 32
     assert world.enqueued[-1] == Key("default", "demo")
     world.sizes = [8, 8, 32]
     await world.ticks(2)
@@ -314,7 +314,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert view(world, td, resumed, again).state.size_of_pods == 32
     await world.ticks(30, again)
     tuned = view(world, td, resumed, again)
-    assert (tuned.state.max_num_seqs, tuned.state.trial, tuned.paused_after_first_pod) == (32, None, False)
+    assert (tuned.state.max_num_seqs, tuned.state.trial) == (32, None)
     assert tuned.state.ended[0].applied
 
 

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
+from dragoman_kube.cache import version_of
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError, RefusedError
 from dragoman_kube.kinds import POD, REPLICA_SET, Kind
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, uid_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, Manifest
 
 CACHED_KINDS = (TRANSLATION_DEPLOYMENT, *CHILD_KINDS, REPLICA_SET, POD)
@@ -24,6 +25,12 @@ LEARNED_S = 10.0
 """Maximum time for which the response to a write is used. By then the index has it, or the object was deleted."""
 MAX_DELETED = 1000
 """Number of deleted uids that are kept, for responses that arrive after the event of the deletion."""
+
+
+def label_of(kind: Kind) -> str:
+    """Label selector of the objects of a kind; empty for all."""
+    return "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
+
 
 Index = Mapping[Key, Iterable[Manifest]]
 """Bodies by the TranslationDeployment that they belong to."""
@@ -37,7 +44,9 @@ class Cache:
         self._indices: Mapping[str, Index] = {}
         self._learned: dict[tuple[Kind, Key], tuple[float, Manifest]] = {}
         self._deleted: dict[str, None] = {}
-        self._ghosts: set[str] = set()
+        self._ghosts: set[tuple[str, int]] = set()
+        """Uid and version of objects that are in an index and no longer in the cluster. One that had only lost our
+        label comes back with a newer version."""
         self.unknown: set[str] = set()
         """Namespaces that may no longer be listed; an empty name is the whole cluster."""
 
@@ -82,7 +91,6 @@ class Cache:
 
         `key` is its own namespace and name.
         """
-        self._ghosts.discard(uid)
         self._deleted[uid] = None
         while len(self._deleted) > MAX_DELETED:
             del self._deleted[next(iter(self._deleted))]
@@ -90,33 +98,21 @@ class Cache:
         if learned is not None and learned[1]["metadata"]["uid"] == uid:
             del self._learned[kind, key]
 
-    def found(self, uid: str) -> None:
-        """An event or a list has this object: it is no ghost, but had lost our label for a while."""
-        self._ghosts.discard(uid)
-
     def entries(self, kind: Kind) -> Iterator[tuple[Key, Manifest]]:
         """The indexed objects of a kind without ghosts, by the TranslationDeployment that they belong to."""
         for key in list(self._indices.get(kind.plural, {})):
             for found in self._all(kind, key):
                 yield key, found
 
-    def ignore(self, uids: Iterable[str]) -> None:
-        """Ignore these ghosts: they are in an index and no longer in the cluster."""
-        self._ghosts.update(uids)
+    def ignore(self, ghost: Manifest) -> None:
+        """Ignore an object that is in an index and no longer in the cluster."""
+        self._ghosts.add((uid_of(ghost), version_of(ghost)))
 
     def _all(self, kind: Kind, key: Key) -> Iterator[Manifest]:
         bodies = self._indices.get(kind.plural, {}).get(key, ())
-        return (found for found in bodies if found["metadata"].get("uid") not in self._ghosts)
-
-
-def version_of(manifest: Manifest) -> int:
-    """The resourceVersion as a number; 0 if it is not one.
-
-    Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions (comparable since
-    v1.35; etcd's revisions before).
-    """
-    version = str(manifest["metadata"].get("resourceVersion"))
-    return int(version) if version.isdecimal() else 0
+        if not self._ghosts:
+            return iter(bodies)
+        return (found for found in bodies if (uid_of(found), version_of(found)) not in self._ghosts)
 
 
 log = logging.getLogger(__name__)
@@ -179,19 +175,11 @@ class CacheCheck:
                 log.warning("the cache was not checked: %s", error)
 
     async def _check(self, kind: Kind, namespace: str) -> None:
-        labels = "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
-        listing = await self._kube.list(kind, namespace, labels=labels, metadata_only=True)
-        if not listing.resource_version.isdecimal():
-            return
-        listed = {item["metadata"]["uid"] for item in listing.items}
-        gone = [
-            (key, found)
-            for key, found in self._cache.entries(kind)
-            if namespace in ("", key.namespace)
-            and found["metadata"]["uid"] not in listed
-            and version_of(found) <= int(listing.resource_version)
-        ]
-        self._cache.ignore(found["metadata"]["uid"] for _, found in gone)
-        for key, found in gone:
+        listing = await self._kube.list(kind, namespace, labels=label_of(kind), metadata_only=True)
+        listed, version = set(map(uid_of, listing.items)), int(listing.resource_version)
+        for key, found in list(self._cache.entries(kind)):
+            if namespace not in ("", key.namespace) or uid_of(found) in listed or version_of(found) > version:
+                continue
+            self._cache.ignore(found)
             log.info("%s %s was deleted without an event", kind.name, found["metadata"]["name"])
             self._enqueue(key)

@@ -18,7 +18,7 @@ from dragoman_kube.config import configuration
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Key
-from dragoman_operator.controller.cache import CACHED_KINDS, Cache
+from dragoman_operator.controller.cache import CACHED_KINDS, Cache, label_of
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 
@@ -83,8 +83,6 @@ def registry(
         own = Key(namespace or "", name)
         if type == "DELETED":
             cache.forget(param, own, uid)
-        else:
-            cache.found(uid)
         if type is None:
             relisted()
         # A child that lost its label is reported as deleted.
@@ -111,8 +109,8 @@ def settings() -> kopf.OperatorSettings:
     chosen.networking.error_backoffs = itertools.repeat(BACKOFF_S)
     chosen.networking.request_timeout = LIST_TIMEOUT_S
     for kind in CACHED_KINDS:
-        if kind is not TRANSLATION_DEPLOYMENT:
-            chosen.watching.label_selectors[_selector(kind)] = LABEL_DEPLOYMENT
+        if label := label_of(kind):
+            chosen.watching.label_selectors[_selector(kind)] = label
     return chosen
 
 

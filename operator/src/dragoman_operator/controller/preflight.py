@@ -7,12 +7,10 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import Kind
-from dragoman_operator.controller.cache import CACHED_KINDS
-from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT
+from dragoman_operator.controller.cache import CACHED_KINDS, label_of
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +43,7 @@ async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
 
 
 async def _watch_once(kube: KubeClient, kind: Kind, namespace: str) -> None:
-    labels = "" if kind is TRANSLATION_DEPLOYMENT else LABEL_DEPLOYMENT
+    labels = label_of(kind)
     attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
     query = [("limit", "1"), ("labelSelector", labels)]
     try:

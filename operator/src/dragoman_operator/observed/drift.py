@@ -30,12 +30,16 @@ class Applied:
     made: Mapping[str, Any]
 
 
+def digest(value: Mapping[str, Any]) -> str:
+    """Digest of a JSON object; 16 hexadecimal digits."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def signed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest with its digest in the annotation `APPLIED`."""
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     metadata = manifest["metadata"]
-    annotations = {**metadata.get("annotations", {}), APPLIED: digest}
+    annotations = {**metadata.get("annotations", {}), APPLIED: digest(manifest)}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -26,6 +26,7 @@ from dragoman_kube.objects import (
     condition_of,
     controller_of,
     created_at,
+    has_ended,
     is_deleting,
     labels_of,
 )
@@ -109,7 +110,7 @@ def _controlled(found: Iterable[Manifest], kind: Kind, uids: Container[str]) -> 
 
 def is_live(pod: Manifest) -> bool:
     """Whether the pod has not ended, as evicted ones have, and is not being deleted."""
-    return not is_deleting(pod) and (pod.get("status") or {}).get("phase") not in ("Failed", "Succeeded")
+    return not is_deleting(pod) and not has_ended(pod)
 
 
 TEMPLATE_HASH = "pod-template-hash"

@@ -109,7 +109,7 @@ def desired_children(
             sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else None,
-            paused_after_first_pod=tuned is not None and tuned.paused_after_first_pod,
+            paused_after_first_pod=tuned is not None and tuned.trial_size is not None,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
         SCALED_OBJECT: scaled_object(td, prometheus_url),

@@ -45,13 +45,8 @@ class TuningView:
     at: float
 
     @property
-    def paused_after_first_pod(self) -> bool:
-        """Whether the rollout pauses after the first pod, which is compared with the others."""
-        return self.trial_size is not None
-
-    @property
     def trial_size(self) -> int | None:
-        """The maxNumSeqs of a side-by-side trial; None without one."""
+        """The maxNumSeqs of a side-by-side trial: the rollout pauses after its first pod; None without one."""
         trial = self.state.trial
         return trial.max_num_seqs if trial is not None and trial.side_by_side else None
 

@@ -22,6 +22,9 @@ LADDER = (
 """Candidates for maxNumSeqs, in factors of 1.5 or 2; above eight they are multiples of it, for which vLLM has CUDA
 graphs. Requests in flight are binned by the same steps."""
 
+COUNTERS = ("tokens", "decode_s", "decode_n", "queue_s", "queue_n", "finished", "lost", "preemptions")
+"""Metrics that only increase, until the engine is restarted."""
+
 KV_BINS = 20
 """Bins of 5% of the KV cache."""
 
@@ -110,19 +113,7 @@ class Measurements:
     def seen(self, before: EngineMetrics, now: EngineMetrics) -> Measurements:
         """With one more sample; it is ignored if a counter fell, because the engine was restarted."""
         span_s = now.at - before.at
-        increases = {
-            name: _difference(getattr(before, name), getattr(now, name))
-            for name in (
-                "tokens",
-                "decode_s",
-                "decode_n",
-                "queue_s",
-                "queue_n",
-                "finished",
-                "lost",
-                "preemptions",
-            )
-        }
+        increases = {name: _difference(getattr(before, name), getattr(now, name)) for name in COUNTERS}
         if span_s <= 0 or any(more is not None and more < 0 for more in increases.values()):
             return self
         sample = Measurements(
