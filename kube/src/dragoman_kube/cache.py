@@ -7,7 +7,8 @@ reconciliation, and does not create it twice while the watch event is on its way
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from dragoman_kube.objects import Key, Manifest, key_of, uid_of
 
@@ -80,7 +81,7 @@ class Cache:
             listener(before, after)
 
 
-def version_of(manifest: Manifest) -> int:
+def version_of(manifest: Mapping[str, Any]) -> int:
     """The resourceVersion as a number; API servers count upwards.
 
     Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions (comparable since

@@ -11,6 +11,7 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.observed.drift import digest
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Images
 from dragoman_operator.resources.plan import plan
@@ -20,7 +21,6 @@ from dragoman_operator.rollout import (
     STUCK_AFTER_S,
     SURGE,
     UNSCHEDULABLE_TIMEOUT_S,
-    digest,
     strategy,
     unschedulable_time_left_s,
     version_to_keep,
