@@ -14,15 +14,9 @@ from dragoman_devcluster.errors import LocalClusterError
 from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.options import DEFAULT_DIR, ClusterOptions
-from dragoman_devcluster.state import READY, Supervisor, read_supervisor
+from dragoman_devcluster.state import READY, read_supervisor
 from dragoman_devcluster.supervisor import supervise
-from dragoman_kube.client import connect
-from dragoman_kube.config import configuration
 from dragoman_kube.errors import ClusterError
-from dragoman_kube.kinds import POD
-from dragoman_kube.objects import Manifest
-
-_TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,38 +100,10 @@ def _status(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _say(json.dumps({"api": running.api, "url": running.url, "phase": running.phase, "pid": running.pid}))
         return 0
-    _say(asyncio.run(_describe(running, arguments.dir.resolve() / "kubeconfig")))
+    kubeconfig = arguments.dir.resolve() / "kubeconfig"
+    _say(f"{running.api or 'cluster'} {running.url} is {running.phase}, process {running.pid}")
+    _say(f"pods: kubectl --kubeconfig {kubeconfig} get pods --all-namespaces")
     return 0
-
-
-async def _describe(supervisor: Supervisor, kubeconfig: Path) -> str:
-    """The API's kind and address, and the pods as `kubectl get pods` prints them."""
-    lines = [
-        f"api         {supervisor.api or '-'} {supervisor.url}".rstrip(),
-        f"state       {supervisor.phase}, process {supervisor.pid}",
-        f"kubeconfig  {kubeconfig}",
-    ]
-    if supervisor.phase != READY:
-        return "\n".join(lines)
-    async with connect(await configuration(kubeconfig)) as client:
-        pods = await client.request("GET", POD.path(), accept=_TABLE)
-    return "\n".join([*lines, "", *table(pods)])
-
-
-def table(pods: Manifest) -> list[str]:
-    """The lines of a table of pods as the API has rendered it, or ``no pods``."""
-    shown = [index for index, column in enumerate(pods["columnDefinitions"]) if not column["priority"]]
-    rows = [
-        [row["object"]["metadata"]["namespace"], *(str(row["cells"][index]) for index in shown)]
-        for row in pods["rows"]
-    ]
-    if not rows:
-        return ["no pods"]
-    rows.insert(0, ["NAMESPACE", *(pods["columnDefinitions"][index]["name"].upper() for index in shown)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
 
 
 def _say(line: str) -> None:

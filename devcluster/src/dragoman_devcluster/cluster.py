@@ -29,9 +29,8 @@ from dragoman_devcluster.node.launch import GPU
 from dragoman_devcluster.node.node import Node
 from dragoman_devcluster.options import NODE_NAME, ClusterOptions, count_gpus
 from dragoman_devcluster.proxy import ServiceProxy
-from dragoman_devcluster.servers.embedded import EmbeddedServer
-from dragoman_devcluster.servers.kube_apiserver import BINARIES, KubeApiServer, find_binaries
-from dragoman_devcluster.servers.server import HOST, ApiServer, keep
+from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries, kube_apiserver
+from dragoman_devcluster.servers.server import HOST, ApiServer, embedded_server, keep
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
 from dragoman_kube.events import EventRecorder, EventWriter
@@ -152,7 +151,7 @@ def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
     found = find_binaries(os.environ)
     missing = [name for name in BINARIES if name not in found]
     if options.api == "embedded" or (options.api == "auto" and missing):
-        return EmbeddedServer(options, guardian)
+        return embedded_server(options, guardian)
     if options.api not in ("auto", "kube-apiserver"):
         raise StartFailedError(f"no API {options.api!r}: choose auto, embedded or kube-apiserver")
     if missing:
@@ -160,7 +159,7 @@ def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
             f"no {' and no '.join(missing)}: set KUBEBUILDER_ASSETS to the directory that holds them, "
             "put them on PATH, or use --api embedded"
         )
-    return KubeApiServer(options, guardian, found)
+    return kube_apiserver(options, guardian, found)
 
 
 def _run(stack: AsyncExitStack, loop: Coroutine[Any, Any, None], name: str) -> None:

@@ -18,26 +18,23 @@ from typing import IO
 
 
 class Guardian:
-    """The node's end of the pipe. Starts the guardian process at once, and again if it is killed."""
+    """The node's end of the pipe. Starts the guardian process at once."""
 
     def __init__(self) -> None:
-        self._groups: set[int] = set()
-        self._process = _start()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
 
     def watch(self, group: int) -> None:
         """Have the process group ended when this process ends."""
-        self._groups.add(group)
-        if self._process.poll() is not None:
-            self.close()
-            self._process = _start()
-            self._send(*(f"+{known}" for known in self._groups))
-        else:
-            self._send(f"+{group}")
+        self._send(f"+{group}\n")
 
     def release(self, group: int) -> None:
         """The process group has ended."""
-        self._groups.discard(group)
-        self._send(f"-{group}")
+        self._send(f"-{group}\n")
 
     def close(self) -> None:
         """End the guardian, and with it whatever is still being watched."""
@@ -46,21 +43,12 @@ class Guardian:
                 self._process.stdin.close()
         self._process.wait()
 
-    def _send(self, *commands: str) -> None:
+    def _send(self, command: str) -> None:
         pipe = self._process.stdin
         if pipe is not None and not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
-                pipe.write("".join(f"{command}\n" for command in commands).encode())
+                pipe.write(command.encode())
                 pipe.flush()
-
-
-def _start() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def guard(commands: IO[str]) -> None:

@@ -33,15 +33,11 @@ def bring_up(options: ClusterOptions, report: Callable[[str], None] = lambda _: 
         take_down(options.dir, report)
         running = None
     pid = running.pid if running is not None and running.is_alive else _spawn(options)
-    message, deadline = "", time.monotonic() + START_TIMEOUT_S
+    deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline:
         running = read_supervisor(options.dir)
-        if running is not None and running.pid == pid:
-            if running.phase == READY:
-                return _with_api_of(running, options)
-            if running.step != message:
-                message = running.step
-                report(message)
+        if running is not None and running.pid == pid and running.phase == READY:
+            return _with_api_of(running, options)
         if born(pid) is None:
             _reap(pid)
             raise StartFailedError(f"the local cluster did not start:\n{tail(_log(options.dir))}")

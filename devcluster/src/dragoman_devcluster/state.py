@@ -1,4 +1,4 @@
-"""Who runs the cluster of a state directory: its supervisor's process, and how far it has come."""
+"""The supervisor of a state directory's cluster: its process and its phase."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 KEPT = ("logs", "volumes")
@@ -27,7 +27,6 @@ class Supervisor:
     pid: int
     born: int
     phase: str = STARTING
-    step: str = ""
     api: str = ""
     url: str = ""
 
@@ -35,10 +34,6 @@ class Supervisor:
     def here(cls) -> Supervisor:
         """This process."""
         return cls(os.getpid(), born(os.getpid()) or 0)
-
-    def at(self, phase: str, step: str, *, api: str = "", url: str = "") -> Supervisor:
-        """The same process, further on."""
-        return replace(self, phase=phase, step=step, api=api or self.api, url=url or self.url)
 
     @property
     def is_alive(self) -> bool:
@@ -104,7 +99,7 @@ def remove_state(directory: Path) -> None:
         (directory / name).unlink(missing_ok=True)
     for runtime in (directory / "api", pods_directory(directory)):
         shutil.rmtree(runtime, ignore_errors=True)
-    for name in (*KEPT, "."):
+    for name in (*KEPT, ""):
         # Directories that hold nothing go too.
         with suppress(OSError):
-            (directory / name).rmdir() if name != "." else directory.rmdir()
+            (directory / name).rmdir()

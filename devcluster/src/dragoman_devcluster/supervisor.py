@@ -8,13 +8,14 @@ import logging
 import signal
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dragoman_devcluster.cluster import LocalCluster
 from dragoman_devcluster.errors import AlreadyRunningError
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.state import READY, STARTING, STOPPING, Supervisor, write_supervisor
+from dragoman_devcluster.state import READY, STOPPING, Supervisor, write_supervisor
 
 logger = logging.getLogger(__name__)
 
@@ -30,14 +31,14 @@ async def supervise(options: ClusterOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     with _sole_use(options.dir):
-        here = Supervisor.here().at(STARTING, "starting the API server")
+        here = Supervisor.here()
         write_supervisor(options.dir, here)
         async with LocalCluster(options) as cluster:
-            here = here.at(READY, "up", api=cluster.api, url=cluster.url)
+            here = replace(here, phase=READY, api=cluster.api, url=cluster.url)
             write_supervisor(options.dir, here)
             logger.info("ready: %s at %s", cluster.api, cluster.url)
             await _first(stop.wait(), cluster.keep())
-            write_supervisor(options.dir, here.at(STOPPING, "stopping"))
+            write_supervisor(options.dir, replace(here, phase=STOPPING))
             logger.info("stopping")
     logger.info("stopped")
 

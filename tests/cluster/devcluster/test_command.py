@@ -37,7 +37,7 @@ def test_up_status_down_leave_nothing_behind(tmp_path, api_kind):
         assert read_supervisor(place) == supervisor
         shown = local("status", *where)
         assert api_kind in shown
-        assert "no pods" in shown
+        assert "is ready" in shown
     finally:
         local("down", *where)
     assert born(supervisor.pid) is None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from dragoman_devcluster.api.tls import Credentials, credentials, write_kubeconfig, write_private
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.process import Process
-from dragoman_devcluster.servers.server import HOST, STOP_GRACE_S, free_port, service_range, until_ready
+from dragoman_devcluster.servers.server import HOST, ApiServer, free_port, service_range
 
 BINARIES = ("kube-apiserver", "etcd")
 ISSUER = "https://kubernetes.default.svc"
@@ -28,59 +25,26 @@ def find_binaries(environment: Mapping[str, str]) -> dict[str, Path]:
     return {name: Path(path) for name, path in found.items() if path}
 
 
-class KubeApiServer:
-    """Runs etcd and kube-apiserver, whose files `binaries` has by name."""
+def kube_apiserver(options: ClusterOptions, guardian: Guardian, binaries: Mapping[str, Path]) -> ApiServer:
+    """An API server of etcd and kube-apiserver, whose files `binaries` has by name."""
+    root, port = options.dir.resolve(), options.port or free_port()
+    etcd, peer = (f"http://{HOST}:{free_port()}" for _ in range(2))
 
-    kind = "kube-apiserver"
-
-    def __init__(self, options: ClusterOptions, guardian: Guardian, binaries: Mapping[str, Path]) -> None:
-        self._options = options
-        self._guardian = guardian
-        self._binaries = binaries
-        self._port = options.port or free_port()
-        self._etcd, self._peer = (f"http://{HOST}:{free_port()}" for _ in range(2))
-        self._processes: dict[str, Process] = {}
-
-    async def start(self) -> Path:
-        """Start both, or the one that has ended, and wait until the API answers; the administrator's kubeconfig."""
-        root = self._options.dir.resolve()
+    def commands() -> dict[str, list[str]]:
         state = root / "api"
         given = credentials(state, HOST)
         _signing_key(state / "service-accounts.key")
         write_private(state / "tokens.csv", f"{given.token},admin,admin,system:masters\n".encode())
-        self._run("etcd", etcd_flags(state, self._etcd, self._peer), root)
-        flags = api_flags(state, given, self._port, self._etcd, service_range(state, first_octet=10))
-        server = self._run("kube-apiserver", flags, root)
-        kubeconfig = root / "kubeconfig"
-        url = f"https://{HOST}:{self._port}"
-        write_kubeconfig(kubeconfig, url, given.certificate_file.read_bytes(), given.token)
-        await until_ready(kubeconfig, server, root / "logs" / "kube-apiserver.log")
-        return kubeconfig
+        authority = given.certificate_file.read_bytes()
+        write_kubeconfig(root / "kubeconfig", f"https://{HOST}:{port}", authority, given.token)
+        services = service_range(state, first_octet=10)
+        flags = {
+            "etcd": etcd_flags(state, etcd, peer),
+            "kube-apiserver": api_flags(state, given, port, etcd, services),
+        }
+        return {name: [str(binaries[name]), *words] for name, words in flags.items()}
 
-    async def wait(self) -> None:
-        """Wait until one of the two ends."""
-        ends = [asyncio.create_task(process.wait()) for process in self._processes.values()]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        for end in ends:
-            end.cancel()
-
-    async def stop(self) -> None:
-        """End both, the API server first."""
-        for process in reversed(self._processes.values()):
-            await process.stop(STOP_GRACE_S)
-
-    def _run(self, name: str, flags: list[str], root: Path) -> Process:
-        running = self._processes.get(name)
-        if running is not None and not running.has_ended:
-            return running
-        process = self._processes[name] = Process.start(
-            [str(self._binaries[name]), *flags],
-            env=os.environ,
-            cwd=root,
-            output=root / "logs" / f"{name}.log",
-            guardian=self._guardian,
-        )
-        return process
+    return ApiServer("kube-apiserver", root, guardian, commands)
 
 
 def etcd_flags(state: Path, client_url: str, peer_url: str) -> list[str]:

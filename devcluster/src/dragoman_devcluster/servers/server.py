@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import random
 import socket
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from dragoman_devcluster.errors import StartFailedError
+from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.node.backoff import Backoff
+from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.process import Process
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
@@ -33,12 +37,25 @@ FIRST_PORT = 10_000
 PORTS_TRIED = 100
 
 
-class ApiServer(Protocol):
-    """An API server."""
+class ApiServer:
+    """An API server of one or several processes, on loopback.
 
-    @property
-    def kind(self) -> str:
-        """``embedded`` or ``kube-apiserver``."""
+    Args:
+        kind: ``embedded`` or ``kube-apiserver``.
+        root: State directory.
+        guardian: Ends the processes if this one dies.
+        commands: The command line of each process by its name, in the order of their starts; the last one serves the
+            API. Called before every start.
+    """
+
+    def __init__(
+        self, kind: str, root: Path, guardian: Guardian, commands: Callable[[], Mapping[str, list[str]]]
+    ) -> None:
+        self.kind = kind
+        self._root = root
+        self._guardian = guardian
+        self._commands = commands
+        self._processes: dict[str, Process] = {}
 
     async def start(self) -> Path:
         """Start what of it does not run, at the same address with what it held before, and wait until it answers.
@@ -49,12 +66,41 @@ class ApiServer(Protocol):
         Raises:
             StartFailedError: It does not start.
         """
+        for name, argv in self._commands().items():
+            if name not in self._processes or self._processes[name].has_ended:
+                self._processes[name] = Process.start(
+                    argv, env=os.environ, cwd=self._root, output=self._log(name), guardian=self._guardian
+                )
+        kubeconfig, serving = self._root / "kubeconfig", next(reversed(self._processes))
+        await until_ready(kubeconfig, self._processes[serving], self._log(serving))
+        return kubeconfig
+
+    def _log(self, process: str) -> Path:
+        return self._root / "logs" / f"{process}.log"
 
     async def wait(self) -> None:
-        """Wait until it ends, or a part of it, by itself or stopped."""
+        """Wait until one of its processes ends, by itself or stopped."""
+        ends = [asyncio.create_task(process.wait()) for process in self._processes.values()]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        for end in ends:
+            end.cancel()
 
     async def stop(self) -> None:
         """End it; what it holds stays on disk."""
+        for process in reversed(self._processes.values()):
+            await process.stop(STOP_GRACE_S)
+
+
+def embedded_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
+    """The embedded API server: ``python -m dragoman_devcluster.api``."""
+    root, port = options.dir.resolve(), str(options.port or free_port())
+
+    def commands() -> dict[str, list[str]]:
+        services = service_range(root / "api", first_octet=127)
+        flags = ["--port", port, "--dir", str(root), "--service-range", services]
+        return {"api": [sys.executable, "-m", "dragoman_devcluster.api", *flags]}
+
+    return ApiServer("embedded", root, guardian, commands)
 
 
 def free_port() -> int:
@@ -116,17 +162,11 @@ def tail(log: Path) -> str:
 
 
 async def _is_ready(kubeconfig: Path) -> bool:
-    if not _is_written(kubeconfig):
-        return False
     try:
         async with connect(await configuration(kubeconfig)) as client:
             return await client.get(NAMESPACE, Key("", "default")) is not None
     except ClusterError:
         return False
-
-
-def _is_written(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
 
 
 async def keep(server: ApiServer, backoff: Backoff) -> None:

@@ -15,11 +15,8 @@ from dragoman_devcluster.servers import server as api_server
 AT_ONCE = Backoff(0.0, 0.0)
 
 
-class Server:
-    """Ends when told to; starts as often as it is told to fail, less once."""
-
-    kind = "embedded"
-    takes_loopback_endpoints = True
+class Server(api_server.ApiServer):
+    """Ends when a test ends it; its first `failures` starts fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.ended, self.started = asyncio.Event(), asyncio.Event()

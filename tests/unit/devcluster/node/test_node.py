@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_devcluster.__main__ import table
 from dragoman_devcluster.cluster import choose_server
 from dragoman_devcluster.errors import PodRefusedError, StartFailedError
 from dragoman_devcluster.guardian import Guardian
@@ -74,16 +73,6 @@ async def test_the_guardian_ends_what_is_left(tmp_path):
     process = start(guardian, tmp_path, "import time; time.sleep(60)")
     guardian.close()
     assert await process.wait() == 128 + signal.SIGKILL
-
-
-async def test_a_killed_guardian_is_replaced(tmp_path):
-    guardian = Guardian()
-    first = start(guardian, tmp_path, "import time; time.sleep(60)")
-    guardian._process.kill()
-    guardian._process.wait()
-    second = start(guardian, tmp_path, "import time; time.sleep(60)")
-    guardian.close()
-    assert {await first.wait(), await second.wait()} == {128 + signal.SIGKILL}
 
 
 def test_addresses_are_loopback_and_never_shared():
@@ -174,14 +163,3 @@ def test_ports_are_free_and_no_outgoing_connection_gets_them():
 def test_where_all_of_those_are_taken_it_is_any_port(monkeypatch):
     monkeypatch.setattr(server, "PORTS_TRIED", 0)
     assert free_port() > 0
-
-
-def test_the_table_of_pods():
-    columns = [("Name", 0), ("Ready", 0), ("IP", 1)]
-    row = {"cells": ["web-1", "1/1", "127.64.0.1"], "object": {"metadata": {"namespace": "default"}}}
-    shown = {"columnDefinitions": [{"name": name, "priority": priority} for name, priority in columns]}
-    assert [line.split() for line in table({**shown, "rows": [row]})] == [
-        ["NAMESPACE", "NAME", "READY"],
-        ["default", "web-1", "1/1"],
-    ]
-    assert table({**shown, "rows": []}) == ["no pods"]

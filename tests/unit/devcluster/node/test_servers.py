@@ -10,8 +10,8 @@ import pytest
 
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
-from dragoman_devcluster.servers import kube_apiserver
-from dragoman_devcluster.servers.kube_apiserver import BINARIES
+from dragoman_devcluster.servers import server as api_server
+from dragoman_devcluster.servers.kube_apiserver import BINARIES, kube_apiserver
 from dragoman_devcluster.state import born
 
 
@@ -28,7 +28,7 @@ async def server(tmp_path, monkeypatch):
     async def ready(kubeconfig, process, log):
         await until(lambda: all((tmp_path / name).exists() for name in BINARIES))
 
-    monkeypatch.setattr(kube_apiserver, "until_ready", ready)
+    monkeypatch.setattr(api_server, "until_ready", ready)
     binaries = {}
     for name in BINARIES:
         binaries[name] = tmp_path / f"{name}.sh"
@@ -37,7 +37,7 @@ async def server(tmp_path, monkeypatch):
     guardian = Guardian()
     options = ClusterOptions(dir=tmp_path / "cluster", api="kube-apiserver")
     (tmp_path / "cluster").mkdir()
-    yield kube_apiserver.KubeApiServer(options, guardian, binaries)
+    yield kube_apiserver(options, guardian, binaries)
     guardian.close()
 
 
