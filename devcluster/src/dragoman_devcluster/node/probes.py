@@ -5,58 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
 
 from dragoman_kube.objects import Manifest
-
-
-@dataclass(frozen=True)
-class ProbeTiming:
-    """The timing of a probe; the defaults are Kubernetes'.
-
-    Source: https://kubernetes.io/docs/tasks/configure-pod-container/configure-liveness-readiness-startup-probes/
-    """
-
-    initial_delay_s: float = 0.0
-    period_s: float = 10.0
-    timeout_s: float = 1.0
-    success_threshold: int = 1
-    failure_threshold: int = 3
-
-    @classmethod
-    def of(cls, probe: Manifest) -> ProbeTiming:
-        """The timing of a probe in a pod's spec; fields that are absent or 0 have their default."""
-        default = cls()
-        return cls(
-            initial_delay_s=float(probe.get("initialDelaySeconds") or 0),
-            period_s=float(probe.get("periodSeconds") or default.period_s),
-            timeout_s=float(probe.get("timeoutSeconds") or default.timeout_s),
-            success_threshold=int(probe.get("successThreshold") or default.success_threshold),
-            failure_threshold=int(probe.get("failureThreshold") or default.failure_threshold),
-        )
-
-
-@dataclass(frozen=True)
-class Streak:
-    """How often in a row a probe has had its latest result."""
-
-    succeeded: bool = False
-    length: int = 0
-
-    def then(self, succeeded: bool) -> Streak:
-        """The streak after one more result."""
-        if self.length and succeeded == self.succeeded:
-            return replace(self, length=self.length + 1)
-        return Streak(succeeded, 1)
-
-    def verdict(self, timing: ProbeTiming) -> bool | None:
-        """True or False once the threshold is reached; None while the former verdict stands."""
-        threshold = timing.success_threshold if self.succeeded else timing.failure_threshold
-        return self.succeeded if self.length >= threshold else None
-
 
 Execute = Callable[[list[str]], Awaitable[tuple[int, str]]]
 """Runs a command in a container's surroundings; returns its exit code and output."""
@@ -120,24 +74,22 @@ async def _http_get(get: Manifest, target: Target) -> str | None:
         return f"HTTP probe failed with statuscode: {response.status}"
 
 
-@dataclass(frozen=True)
-class ProbeResult:
-    """One result of a probe: None or what went wrong, and the health that it settles, if any."""
+async def results(probe: Manifest, target: Target) -> AsyncIterator[tuple[str | None, bool | None]]:
+    """Probe repeatedly, at the intervals of the probe, which the API has filled in.
 
-    failure: str | None
-    verdict: bool | None
-
-
-async def results(probe: Manifest, target: Target) -> AsyncIterator[ProbeResult]:
-    """Probe repeatedly, at the intervals of the probe."""
-    timing = ProbeTiming.of(probe)
-    streak = Streak()
-    await asyncio.sleep(timing.initial_delay_s)
+    Yields:
+        What went wrong (None for success), and the verdict: True or False once as many results in a row as its
+        threshold were alike, None before.
+    """
+    streak, succeeded = 0, False
+    await asyncio.sleep(probe.get("initialDelaySeconds") or 0)
     while True:
-        failure = await attempt(probe, target, timing.timeout_s)
-        streak = streak.then(failure is None)
-        yield ProbeResult(failure, streak.verdict(timing))
-        await asyncio.sleep(timing.period_s)
+        failure = await attempt(probe, target, probe["timeoutSeconds"])
+        streak = streak + 1 if succeeded == (failure is None) else 1
+        succeeded = failure is None
+        threshold = probe["successThreshold" if succeeded else "failureThreshold"]
+        yield failure, succeeded if streak >= threshold else None
+        await asyncio.sleep(probe["periodSeconds"])
 
 
 @dataclass(frozen=True)
@@ -173,7 +125,7 @@ async def run_probes(container: Manifest, target: Target, probed: Probed, grace_
     `grace_s` is the pod's termination grace period.
     """
     if "startupProbe" in container:
-        if not await _passes(container, "Startup", target, probed, grace_s, until_success=True):
+        if not await _passes(container, "Startup", target, probed, grace_s):
             return
         probed.set_health(Health(started=True, ready="readinessProbe" not in container))
     checks: list[Coroutine[Any, Any, object]] = []
@@ -185,38 +137,24 @@ async def run_probes(container: Manifest, target: Target, probed: Probed, grace_
 
 
 async def _follow_readiness(container: Manifest, target: Target, probed: Probed) -> None:
-    health = Health(started=True, ready=False)
-    async for result in results(container["readinessProbe"], target):
-        if result.failure is not None:
-            probed.report("Unhealthy", f"Readiness probe failed: {result.failure}")
-        if result.verdict is not None and result.verdict != health.ready:
-            health = replace(health, ready=result.verdict)
-            probed.set_health(health)
+    ready = False
+    async for failure, verdict in results(container["readinessProbe"], target):
+        if failure is not None:
+            probed.report("Unhealthy", f"Readiness probe failed: {failure}")
+        if verdict is not None and verdict != ready:
+            ready = verdict
+            probed.set_health(Health(started=True, ready=ready))
 
 
-async def _passes(
-    container: Manifest,
-    kind: str,
-    target: Target,
-    probed: Probed,
-    grace_s: float,
-    *,
-    until_success: bool = False,
-) -> bool:
-    """Whether the probe has succeeded (if waited for); False once it has failed for good."""
-    probe = container[f"{kind.lower()}Probe"]
-    async for result in results(probe, target):
-        if until_success and result.verdict:
+async def _passes(container: Manifest, kind: str, target: Target, probed: Probed, grace_s: float) -> bool:
+    """Whether the startup probe has succeeded; False once the container has to be restarted."""
+    async for failure, verdict in results(container[f"{kind.lower()}Probe"], target):
+        if kind == "Startup" and verdict:
             return True
-        if _is_fatal(kind, result, probed):
+        if failure is not None:
+            probed.report("Unhealthy", f"{kind} probe failed: {failure}")
+        if verdict is False:
             message = f"Container {container['name']} failed {kind.lower()} probe, will be restarted"
-            probed.restart(float(probe.get("terminationGracePeriodSeconds") or grace_s), message)
+            probed.restart(grace_s, message)
             return False
     return False
-
-
-def _is_fatal(kind: str, result: ProbeResult, probed: Probed) -> bool:
-    if result.failure is None:
-        return False
-    probed.report("Unhealthy", f"{kind} probe failed: {result.failure}")
-    return result.verdict is False

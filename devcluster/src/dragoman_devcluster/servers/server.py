@@ -162,6 +162,8 @@ def tail(log: Path) -> str:
 
 
 async def _is_ready(kubeconfig: Path) -> bool:
+    if not await asyncio.to_thread(kubeconfig.exists):
+        return False
     try:
         async with connect(await configuration(kubeconfig)) as client:
             return await client.get(NAMESPACE, Key("", "default")) is not None

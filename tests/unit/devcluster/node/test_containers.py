@@ -15,7 +15,7 @@ from dragoman_devcluster.node.command import PathMap, command_line, expand
 from dragoman_devcluster.node.environment import Source, data_of, variables_of
 from dragoman_devcluster.node.launch import inherited
 from dragoman_devcluster.node.pod_status import termination_message
-from dragoman_devcluster.node.probes import ProbeTiming, Streak
+from dragoman_devcluster.node.probes import Target, results
 
 PATHS = PathMap(
     mounts={"/mnt/model": Path("/here/model"), "/mnt": Path("/here/mnt"), "/tmp": Path("/here/tmp")},
@@ -191,43 +191,30 @@ def test_restart_policies(policy, code, again):
     assert should_restart(policy, code) is again
 
 
-def test_probe_defaults_are_those_of_kubernetes():
-    assert ProbeTiming.of({"httpGet": {}}) == ProbeTiming(0, 10, 1, 1, 3)
-    asked = {
-        "initialDelaySeconds": 5,
-        "periodSeconds": 2,
-        "timeoutSeconds": 3,
-        "successThreshold": 4,
-        "failureThreshold": 6,
+@given(st.lists(st.booleans(), min_size=1, max_size=40), st.integers(1, 4), st.integers(1, 4))
+async def test_verdict_needs_a_streak(outcomes, successes, failures):
+    probe = {
+        "exec": {"command": ["true"]},
+        "timeoutSeconds": 10,
+        "periodSeconds": 0,
+        "successThreshold": successes,
+        "failureThreshold": failures,
     }
-    assert ProbeTiming.of(asked) == ProbeTiming(5, 2, 3, 4, 6)
+    codes = iter(outcomes)
 
+    async def execute(_command):
+        return (0 if next(codes) else 1), "wrong"
 
-@pytest.mark.parametrize(
-    ("results", "verdicts"),
-    [
-        ([True], [True]),
-        ([False, False, False, False], [None, None, False, False]),
-        ([False, False, True, False, False, False], [None, None, True, None, None, False]),
-    ],
-)
-def test_thresholds(results, verdicts):
-    streak, seen = Streak(), []
-    for result in results:
-        streak = streak.then(result)
-        seen.append(streak.verdict(ProbeTiming()))
-    assert seen == verdicts
-
-
-@given(st.lists(st.booleans(), max_size=40), st.integers(1, 4), st.integers(1, 4))
-def test_a_verdict_needs_its_whole_streak(results, successes, failures):
-    timing, streak = ProbeTiming(success_threshold=successes, failure_threshold=failures), Streak()
-    for index, result in enumerate(results):
-        streak = streak.then(result)
-        verdict = streak.verdict(timing)
-        needed = successes if result else failures
-        enough = results[max(0, index + 1 - needed) : index + 1] == [result] * needed
-        assert verdict == (result if enough else None)
+    target = Target({}, "127.64.0.1", None, execute)
+    index = 0
+    async for failure, verdict in results(probe, target):
+        succeeded = outcomes[index]
+        needed = successes if succeeded else failures
+        enough = outcomes[max(0, index + 1 - needed) : index + 1] == [succeeded] * needed
+        assert (failure, verdict) == (None if succeeded else "wrong", succeeded if enough else None)
+        index += 1
+        if index == len(outcomes):
+            break
 
 
 def test_last_words(tmp_path):
