@@ -66,11 +66,6 @@ class Mirror:
             followed.task.cancel()
             del self._followed[kind]
 
-    @property
-    def followed(self) -> Sequence[Kind]:
-        """The kinds that are mirrored."""
-        return list(self._followed)
-
     async def synced(self) -> None:
         """Wait until everything followed so far has been listed once."""
         await asyncio.gather(*(followed.watch.listed.wait() for followed in self._followed.values()))

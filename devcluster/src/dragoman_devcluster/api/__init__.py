@@ -11,7 +11,7 @@ Pods are deleted as a kubelet expects: DELETE marks a pod that has a node, DELET
 removes it. Controllers (replicas, endpoints, garbage, namespaces, scheduling) are clients, not part of this.
 
 What it leaves out, against a kube-apiserver of the same version: it has one user and no access reviews; it has no
-admission webhooks, no conversion between versions, no `events.k8s.io`, no exec, attach, proxy or eviction; lists
+admission webhooks, one version of a custom resource, no `events.k8s.io`, no exec, attach, proxy or eviction; lists
 are never cut into pages; it deletes dependents in the background only; CEL rules have the standard functions and no
 `oldSelf`, and their types and cost are not checked; protobuf bodies are read for a handful of kinds; built-in kinds are
 validated where this project relies on it, and `kubectl explain` does not know their fields.

@@ -52,8 +52,8 @@ class Admission:
         self._clock = clock
         self._service_network = ipaddress.ip_network(service_range)
 
-    def decode(self, kind: Kind, sent: Json, field_validation: str) -> tuple[Object, list[str]]:
-        """The object pruned, defaulted and normalised, and a warning for each field that was dropped.
+    def decode(self, kind: Kind, sent: Json, field_validation: str) -> Object:
+        """The object pruned, defaulted and normalised.
 
         Raises BadRequestError for another kind, a wrong type, or (Strict) an unknown field.
         """
@@ -76,8 +76,7 @@ class Admission:
             normalise_quantities(kind.schema, obj)
             strategies.default_object(kind.resource, obj)
             drop_empty(kind.schema, obj)
-        warned = dropped if field_validation == "Warn" else []
-        return obj, [f'unknown field "{path}"' for path in warned]
+        return obj
 
     def _typed(self, kind: Kind, sent: Json) -> Object:
         if not isinstance(sent, dict):

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from dragoman_devcluster.api import discovery, openapi, patches, pod_logs, protobuf, watch
 from dragoman_devcluster.api.admission import DEFAULT_SERVICE_RANGE, Admission
-from dragoman_devcluster.api.crds import CRDS, kinds_of
+from dragoman_devcluster.api.crds import CRDS, kind_of
 from dragoman_devcluster.api.errors import (
     ApiError,
     BadRequestError,
@@ -89,7 +89,7 @@ class Api:
         self._subresources = Subresources(self._resources, token or "")
         store.observe(self._definition_changed)
         for crd in store.listed(CRDS.resource):
-            self._registry.replace_custom(crd["spec"]["group"], crd["spec"]["names"]["plural"], kinds_of(crd))
+            self._registry.add(kind_of(crd))
         self._add_namespaces()
 
     def _add_namespaces(self) -> None:
@@ -102,9 +102,8 @@ class Api:
 
     def _definition_changed(self, event: Event) -> None:
         if event.key.resource == CRDS.resource:
-            spec = event.value["spec"]
-            kinds = kinds_of(event.value) if event.type != "DELETED" else ()
-            self._registry.replace_custom(spec["group"], spec["names"]["plural"], kinds)
+            change = self._registry.remove if event.type == "DELETED" else self._registry.add
+            change(kind_of(event.value))
 
     async def answer(self, request: Request) -> Response:
         """Answer one request; every refusal is a `Status` object."""
@@ -263,11 +262,7 @@ def _agent(request: Request) -> str:
 
 def _respond(answer: Answer, shown: Presentation) -> Response:
     body = answer.body if answer.body.get("kind") == "Status" else shown.single(answer.body)
-    response = Response(json.dumps(body), status_code=answer.code, media_type="application/json")
-    for warning in answer.warnings:
-        text = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.append("Warning", f'299 - "{text}"')
-    return response
+    return Response(json.dumps(body), status_code=answer.code, media_type="application/json")
 
 
 async def _json_body(request: Request, *, required: bool = True) -> Json:

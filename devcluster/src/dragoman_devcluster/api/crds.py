@@ -33,9 +33,7 @@ def complete(crd: Object, now: datetime.datetime) -> None:
     spec.setdefault("conversion", {"strategy": "None"})
     status = crd.setdefault("status", {})
     status["acceptedNames"] = dict(names)
-    stored = status.setdefault("storedVersions", [])
-    if stored_version(crd) not in stored:
-        stored.append(stored_version(crd))
+    status["storedVersions"] = [spec["versions"][0]["name"]]
     known = {condition["type"] for condition in status.setdefault("conditions", [])}
     for kind, reason, message in (
         ("NamesAccepted", "NoConflicts", "no conflicts found"),
@@ -53,11 +51,6 @@ def complete(crd: Object, now: datetime.datetime) -> None:
             )
 
 
-def stored_version(crd: Object) -> str:
-    """The version that objects are stored as."""
-    return next((version["name"] for version in crd["spec"]["versions"] if version.get("storage")), "")
-
-
 def crd_causes(crd: Object) -> list[Cause]:
     """What is wrong with a definition, before anything is filled in."""
     spec: Object = crd.get("spec") or {}
@@ -68,42 +61,33 @@ def crd_causes(crd: Object) -> list[Cause]:
         message = f'Invalid value: "{get(crd, "metadata", "name")}": must be spec.names.plural+"."+spec.group'
         found.append(Cause("FieldValueInvalid", message, "metadata.name"))
     versions = spec.get("versions") or []
-    if sum(bool(version.get("storage")) for version in versions) != 1:
-        message = "Invalid value: must have exactly one version marked as storage version"
-        found.append(Cause("FieldValueInvalid", message, "spec.versions"))
-    if get(spec, "conversion", "strategy", default="None") != "None":
-        message = 'Unsupported value: "Webhook": supported values: "None"'
-        found.append(Cause("FieldValueNotSupported", message, "spec.conversion.strategy"))
-    for index, version in enumerate(versions):
-        at = f"spec.versions[{index}].schema.openAPIV3Schema"
-        found += _schema_faults(get(version, "schema", "openAPIV3Schema"), at)
-    return found
+    if len(versions) != 1 or not (versions[0].get("served") and versions[0].get("storage")):
+        message = "Invalid value: the embedded API supports one version, which is served and stored"
+        return [*found, Cause("FieldValueInvalid", message, "spec.versions")]
+    schema = get(versions[0], "schema", "openAPIV3Schema")
+    return [*found, *_schema_faults(schema, "spec.versions[0].schema.openAPIV3Schema")]
 
 
-def kinds_of(crd: Object) -> tuple[Kind, ...]:
-    """The kinds that an accepted definition serves, one for each served version."""
+def kind_of(crd: Object) -> Kind:
+    """The kind that an accepted definition serves."""
     spec = crd["spec"]
-    names = spec["names"]
-    return tuple(
-        Kind(
-            group=spec["group"],
-            version=version["name"],
-            name=names["kind"],
-            plural=names["plural"],
-            namespaced=spec["scope"] == "Namespaced",
-            singular=names.get("singular") or names["kind"].lower(),
-            list_kind=names.get("listKind") or "",
-            short_names=tuple(names.get("shortNames") or ()),
-            categories=tuple(names.get("categories") or ()),
-            has_status=get(version, "subresources", "status") is not None,
-            has_generation=True,
-            scale=_scale(get(version, "subresources", "scale")),
-            columns=tuple(_column(column) for column in version.get("additionalPrinterColumns") or ()),
-            schema=_root_schema(version["schema"]["openAPIV3Schema"]),
-            custom=True,
-        )
-        for version in spec["versions"]
-        if version.get("served")
+    names, (version,) = spec["names"], spec["versions"]
+    return Kind(
+        group=spec["group"],
+        version=version["name"],
+        name=names["kind"],
+        plural=names["plural"],
+        namespaced=spec["scope"] == "Namespaced",
+        singular=names.get("singular") or names["kind"].lower(),
+        list_kind=names.get("listKind") or "",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        has_status=get(version, "subresources", "status") is not None,
+        has_generation=True,
+        scale=_scale(get(version, "subresources", "scale")),
+        columns=tuple(_column(column) for column in version.get("additionalPrinterColumns") or ()),
+        schema=_root_schema(version["schema"]["openAPIV3Schema"]),
+        custom=True,
     )
 
 

@@ -151,12 +151,15 @@ class Registry:
         """The kind served at a group, version and plural name."""
         return self._kinds.get((group, version, plural))
 
-    def replace_custom(self, group: str, plural: str, kinds: Iterable[Kind]) -> None:
-        """Serve these versions of a custom resource and no others; none at all removes it."""
-        for at in [at for at in self._kinds if at[0] == group and at[2] == plural]:
+    def add(self, kind: Kind) -> None:
+        """Serve a custom resource, in place of the definition that it had."""
+        self.remove(kind)
+        self._kinds[kind.group, kind.version, kind.plural] = kind
+
+    def remove(self, kind: Kind) -> None:
+        """Do not serve a custom resource any longer, in whatever version."""
+        for at in [at for at in self._kinds if (at[0], at[2]) == (kind.group, kind.plural)]:
             del self._kinds[at]
-        for kind in kinds:
-            self._kinds[kind.group, kind.version, kind.plural] = kind
         self.revision += 1
 
     def groups(self) -> dict[str, list[str]]:

@@ -162,19 +162,9 @@ def _conflict(conflicts: list[tuple[Entry, Path]]) -> ConflictError:
         Cause("FieldManagerConflict", f"conflict with {_manager_text(entry)}", dotted(path))
         for entry, path in conflicts
     ]
-    if len(conflicts) == 1:
-        entry, path = conflicts[0]
-        message = f"Apply failed with 1 conflict: conflict with {_manager_text(entry)}: {dotted(path)}"
-    else:
-        by_manager: dict[str, list[str]] = {}
-        for entry, path in conflicts:
-            by_manager.setdefault(_manager_text(entry), []).append(dotted(path))
-        lines = [
-            line
-            for sentence, paths in sorted(by_manager.items())
-            for line in (f"conflicts with {sentence}:", *(f"- {path}" for path in paths))
-        ]
-        message = f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+    named = [f"conflict with {_manager_text(entry)}: {dotted(path)}" for entry, path in conflicts]
+    plural = "conflict" if len(named) == 1 else "conflicts"
+    message = f"Apply failed with {len(named)} {plural}: " + ", ".join(named)
     return ConflictError(message, causes=causes)
 
 

@@ -34,8 +34,7 @@ def log_path(directory: Path, pod: Object, options: LogOptions) -> Path:
     """The file of a pod's container; BadRequestError if it is not clear which, or if it has not started."""
     meta = pod["metadata"]
     name = options.container or _only_container(pod)
-    known = [container["name"] for container in _containers(pod)]
-    if name not in known:
+    if name not in [container["name"] for container in pod["spec"]["containers"]]:
         raise BadRequestError(f"container {name} is not valid for pod {meta['name']}")
     suffix = ".previous.log" if options.previous else ".log"
     path = directory / str(meta["namespace"]) / str(meta["name"]) / f"{name}{suffix}"
@@ -49,16 +48,10 @@ def log_path(directory: Path, pod: Object, options: LogOptions) -> Path:
     return path
 
 
-def _containers(pod: Object) -> list[Object]:
-    spec = pod["spec"]
-    return [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-
-
 def _only_container(pod: Object) -> str:
-    annotated = get(pod, "metadata", "annotations", "kubectl.kubernetes.io/default-container")
     names = [container["name"] for container in pod["spec"]["containers"]]
-    if annotated or len(names) == 1:
-        return str(annotated or names[0])
+    if len(names) == 1:
+        return str(names[0])
     raise BadRequestError(
         f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: [{' '.join(names)}]"
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dragoman_devcluster.api import lifecycle, patches, strategies
 from dragoman_devcluster.api.admission import Admission
-from dragoman_devcluster.api.crds import CRDS, kinds_of, stored_version
+from dragoman_devcluster.api.crds import CRDS, kind_of
 from dragoman_devcluster.api.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -34,11 +34,10 @@ EVENT_LIFETIME = datetime.timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Answer:
-    """What a verb answers: the body, the HTTP status, and sentences for `Warning` headers."""
+    """What a verb answers: the body and the HTTP status."""
 
     body: Object
     code: int = 200
-    warnings: tuple[str, ...] = ()
 
 
 class Resources:
@@ -60,14 +59,12 @@ class Resources:
     def create(self, target: Target, sent: Object, options: Options, manager: str) -> Answer:
         """Create an object; AlreadyExistsError, InvalidError or BadRequestError if that cannot be."""
         kind = target.kind
-        obj, warnings = self._admission.decode(kind, sent, options.field_validation)
+        obj = self._admission.decode(kind, sent, options.field_validation)
         now = self.clock()
         obj = lifecycle.prepare_create(target, obj, now)
-        return self._insert(target, obj, options, warnings, Manager(manager, "Update"))
+        return self._insert(target, obj, options, Manager(manager, "Update"))
 
-    def _insert(
-        self, target: Target, obj: Object, options: Options, warnings: list[str], manager: Manager | None
-    ) -> Answer:
+    def _insert(self, target: Target, obj: Object, options: Options, manager: Manager | None) -> Answer:
         kind, name = target.kind, obj["metadata"]["name"]
         key = kind.key(target.namespace, name)
         if kind.resource == "events":
@@ -86,7 +83,7 @@ class Resources:
         self._admission.allocate(kind, obj)
         self._admission.validate(kind, obj, None)
         stored = obj if options.dry_run else self.store.put(key, obj)
-        return Answer(stored, 201, tuple(warnings))
+        return Answer(stored, 201)
 
     def _expire_events(self) -> None:
         """Delete Events that are too old, at most once a minute."""
@@ -105,11 +102,11 @@ class Resources:
     ) -> Answer:
         """Replace an object, or its status through the subresource; `written_through` names another one."""
         live = self.read(target)
-        obj, warnings = self._admission.decode(target.kind, sent, options.field_validation)
+        obj = self._admission.decode(target.kind, sent, options.field_validation)
         # A real server does not record the manager of a custom resource's scale.
         untracked = target.kind.custom and written_through
         owner = None if untracked else Manager(manager, "Update", written_through or target.subresource)
-        return self._replace(target, live, obj, options, warnings, owner)
+        return self._replace(target, live, obj, options, owner)
 
     def rewrite(self, target: Target, obj: Object, options: Options) -> None:
         """Store a changed object as it is: the server's own writes belong to no manager."""
@@ -133,10 +130,8 @@ class Resources:
                 "the body of the request was in an unknown format - accepted media types include: "
                 + ", ".join(patches.served(custom=kind.custom))
             )
-        obj, warnings = self._admission.decode(kind, sent, options.field_validation)
-        return self._replace(
-            target, live, obj, options, warnings, Manager(manager, "Update", target.subresource)
-        )
+        obj = self._admission.decode(kind, sent, options.field_validation)
+        return self._replace(target, live, obj, options, Manager(manager, "Update", target.subresource))
 
     def apply(self, target: Target, body: Json, options: Options) -> Answer:
         """Server-side apply: create the object, or merge into it what this manager applies."""
@@ -153,14 +148,14 @@ class Resources:
             if uid := get(sent, "metadata", "uid"):
                 raise failed_precondition(kind.group, kind.plural, target.name, "UID", uid, "none")
             applied = apply(kind, None, sent, manager, force=options.force, now=self.clock())
-            obj, warnings = self._admission.decode(kind, applied, options.field_validation)
+            obj = self._admission.decode(kind, applied, options.field_validation)
             managed = obj["metadata"].get("managedFields")
             obj = lifecycle.prepare_create(target, obj, self.clock())
             obj["metadata"]["managedFields"] = managed
-            return self._insert(target, obj, options, warnings, None)
+            return self._insert(target, obj, options, None)
         applied = apply(kind, live, sent, manager, force=options.force, now=self.clock())
-        obj, warnings = self._admission.decode(kind, applied, options.field_validation)
-        return self._replace(target, live, obj, options, warnings, None)
+        obj = self._admission.decode(kind, applied, options.field_validation)
+        return self._replace(target, live, obj, options, None)
 
     def _replace(
         self,
@@ -168,7 +163,6 @@ class Resources:
         live: Object,
         sent: Object,
         options: Options,
-        warnings: list[str],
         manager: Manager | None,
     ) -> Answer:
         """Store the successor of `live`; without a manager, the sender wrote managedFields itself (apply)."""
@@ -185,12 +179,12 @@ class Resources:
             track_update(kind, live, obj, manager, self.clock())
         key = kind.key(target.namespace, target.name)
         if options.dry_run or _same(obj, live):
-            return Answer(obj if options.dry_run else live, 200, tuple(warnings))
+            return Answer(obj if options.dry_run else live)
         if lifecycle.released(obj):
             self.store.remove(key, obj)
             self._settle(kind)
-            return Answer(obj, 200, tuple(warnings))
-        return Answer(self.store.put(key, obj), 200, tuple(warnings))
+            return Answer(obj)
+        return Answer(self.store.put(key, obj))
 
     def delete(self, target: Target, options: Options, preconditions: Object) -> Answer:
         """Delete an object: at once, or marked as terminating until its finalizers and its node are done."""
@@ -225,14 +219,12 @@ class Resources:
         for crd in self.store.listed(CRDS.resource):
             if not crd["metadata"].get("deletionTimestamp"):
                 continue
-            group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-            served = next((kind for kind in kinds_of(crd) if kind.version == stored_version(crd)), None)
-            left = self.store.listed(f"{plural}.{group}")
-            for obj in left:
+            served = kind_of(crd)
+            for obj in self.store.listed(served.resource):
                 meta = obj["metadata"]
-                if served is not None and not meta.get("deletionTimestamp"):
+                if not meta.get("deletionTimestamp"):
                     self.delete(Target(served, meta.get("namespace", ""), meta["name"]), Options(), {})
-            if not self.store.listed(f"{plural}.{group}"):
+            if not self.store.listed(served.resource):
                 self.store.remove(CRDS.key("", crd["metadata"]["name"]))
 
     def delete_collection(self, target: Target, options: Options, chosen: list[Object]) -> list[Object]:

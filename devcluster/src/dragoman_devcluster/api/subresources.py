@@ -111,7 +111,7 @@ class Subresources:
         answer = self._resources.update(
             replace(target, subresource=""), obj, options, manager, written_through="scale"
         )
-        return Answer(scale_of(target.kind, answer.body), answer.code, answer.warnings)
+        return Answer(scale_of(target.kind, answer.body), answer.code)
 
     def bind(self, target: Target, body: Json, options: Options) -> Answer:
         """Assign a pod to the node that a Binding names; ConflictError if it has one."""

@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dragoman_devcluster.errors import LocalClusterError, PodRefusedError, StartFailedError
 from dragoman_devcluster.node.backoff import should_restart
@@ -51,27 +53,10 @@ class Container:
         self._stopping = asyncio.Event()
         self._process: Process | None = None
         self._launch: Launch | None = None
-        self._state = waiting("ContainerCreating")
-        self._last_state: Manifest = {}
-        self._health = Health()
-        self._restarts = 0
-        self._container_id = ""
+        self.view = ContainerView(spec["name"], spec.get("image") or "", waiting("ContainerCreating"))
+        """What there is to report."""
         self._delay_s: float | None = None
         self._ending: asyncio.Task[None] | None = None
-
-    @property
-    def view(self) -> ContainerView:
-        """What there is to report."""
-        return ContainerView(
-            name=self.spec["name"],
-            image=self.spec.get("image") or "",
-            state=self._state,
-            last_state=self._last_state,
-            ready=self._health.ready,
-            started=self._health.started,
-            restart_count=self._restarts,
-            container_id=self._container_id,
-        )
 
     async def run(self, volumes: Mapping[str, Path]) -> None:
         """Run until it has ended for good or is shut down."""
@@ -103,7 +88,7 @@ class Container:
             try:
                 return await prepare(self.spec, self._pod(), volumes, self._context)
             except (ClusterError, LocalClusterError, OSError) as error:
-                self._set_state(waiting("CreateContainerConfigError", str(error)))
+                self._show(state=waiting("CreateContainerConfigError", str(error)))
                 self._event("Failed", f"Error: {error}", warning=True)
                 if isinstance(error, PodRefusedError):
                     await self._stopping.wait()
@@ -122,12 +107,14 @@ class Container:
             )
         except StartFailedError as error:
             self._event("Failed", f"Error: {error}", warning=True)
-            self._finish(terminated(128, started, started, str(error), self._container_id, "StartError"))
+            ended = terminated(128, started, started, str(error), self.view.container_id, "StartError")
+            self._show(state=ended, started=False, ready=False)
             return 128, 0.0
         self._process, self._launch = process, launch
-        self._container_id = f"process://{process.pid}"
-        self._health = Health.at_start(self.spec)
-        self._set_state(running(started))
+        container_id, health = f"process://{process.pid}", Health.at_start(self.spec)
+        self._show(
+            state=running(started), container_id=container_id, started=health.started, ready=health.ready
+        )
         self._event("Started", f"Started container {self.spec['name']}")
         checking = asyncio.create_task(run_probes(self.spec, self._target(), self, self._grace_s()))
         code = await process.wait()
@@ -138,7 +125,8 @@ class Container:
         finished = datetime.now(UTC)
         use_log = self.spec.get("terminationMessagePolicy") == "FallbackToLogsOnError" and code != 0
         message = termination_message(launch.termination_file, log, use_log=use_log)
-        self._finish(terminated(code, started, finished, message, self._container_id))
+        ended = terminated(code, started, finished, message, container_id)
+        self._show(state=ended, started=False, ready=False)
         return code, (finished - started).total_seconds()
 
     async def _back_off(self, delay_s: float) -> None:
@@ -146,19 +134,17 @@ class Container:
             pod = self._pod()["metadata"]
             what = f"container={self.spec['name']} pod={pod['name']}_{pod['namespace']}({pod['uid']})"
             message = f"back-off {delay_s:g}s restarting failed {what}"
-            self._last_state = self._state
-            self._set_state(waiting("CrashLoopBackOff", message))
+            self._show(last_state=self.view.state, state=waiting("CrashLoopBackOff", message))
             self._event("BackOff", f"Back-off restarting failed container {self.spec['name']}", warning=True)
             await self._sleep(delay_s)
         else:
-            self._last_state = self._state
+            self._show(last_state=self.view.state)
         if not self._stopping.is_set():
-            self._restarts += 1
+            self._show(restart_count=self.view.restart_count + 1)
 
     def set_health(self, health: Health) -> None:
         """Record the health of the process."""
-        self._health = health
-        self._on_change()
+        self._show(started=health.started, ready=health.ready)
 
     def report(self, reason: str, message: str) -> None:
         """Write a warning event, unless the container is being ended anyway."""
@@ -222,14 +208,9 @@ class Container:
         grace_s = self._pod()["spec"].get("terminationGracePeriodSeconds")
         return 30.0 if grace_s is None else float(grace_s)
 
-    def _set_state(self, state: Manifest) -> None:
-        if state != self._state:
-            self._state = state
-            self._on_change()
-
-    def _finish(self, state: Manifest) -> None:
-        self._health = Health()
-        self._state = state
+    def _show(self, **changes: Any) -> None:
+        """Change what is reported."""
+        self.view = replace(self.view, **changes)
         self._on_change()
 
     async def _sleep(self, seconds: float) -> None:

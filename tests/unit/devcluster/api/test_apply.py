@@ -93,9 +93,8 @@ def test_several_conflicts_are_listed_by_manager() -> None:
     with pytest.raises(ConflictError) as refused:
         applied(live, deployment(replicas=3, minReadySeconds=2))
     assert refused.value.message == (
-        "Apply failed with 2 conflicts: "
-        'conflicts with "first":\n- .spec.minReadySeconds\n'
-        'conflicts with "them" using apps/v1:\n- .spec.replicas'
+        'Apply failed with 2 conflicts: conflict with "first": .spec.minReadySeconds, '
+        'conflict with "them" using apps/v1: .spec.replicas'
     )
 
 

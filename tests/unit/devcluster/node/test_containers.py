@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -205,7 +206,7 @@ async def test_verdict_needs_a_streak(outcomes, successes, failures):
     async def execute(_command):
         return (0 if next(codes) else 1), "wrong"
 
-    target = Target({}, "127.64.0.1", None, execute)
+    target = Target({}, "127.64.0.1", cast(Any, None), execute)
     index = 0
     async for failure, verdict in results(probe, target):
         succeeded = outcomes[index]

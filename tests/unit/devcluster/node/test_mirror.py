@@ -75,7 +75,7 @@ async def test_a_kind_is_mirrored_until_its_last_follower_is_removed():
     mirror.follow(POD, listener)
     mirror.follow(NODE, listener)
     mirror.unfollow(NODE, listener)
-    assert mirror.followed == [POD]
+    assert set(mirror._followed) == {POD}
     await mirror.aclose()
 
 
