@@ -131,7 +131,6 @@ class LocalCluster:
         stack.push_async_callback(node.stop, self.options.stop_grace_s)
         for controller in controllers:
             _run(stack, controller.queue.run(controller.reconcile), type(controller).__name__)
-        _run(stack, node.keep_alive(), "heartbeat")
 
     async def keep(self) -> None:
         """Start the API server again whenever it ends, until cancelled; all else goes on meanwhile.

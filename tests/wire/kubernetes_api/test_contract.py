@@ -124,20 +124,16 @@ class TestBuiltIns:
         assert (container["image"], [item["name"] for item in container["env"]]) == ("i:2", ["A"])
 
     @pytest.mark.parametrize(
-        ("change", "message"),
+        ("change", "field"),
         [
-            ({"replicas": -1}, "spec.replicas: Invalid value: -1: must be greater than or equal to 0"),
-            (
-                {"selector": {"matchLabels": {"app": "other"}}},
-                'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template '
-                "`labels`",
-            ),
+            ({"replicas": -1}, "spec.replicas"),
+            ({"selector": {"matchLabels": {"app": "other"}}}, "spec.template.metadata.labels"),
         ],
     )
-    def test_bad_deployments(self, server: Server, namespace: str, change: Any, message: str) -> None:
+    def test_bad_deployments(self, server: Server, namespace: str, change: Any, field: str) -> None:
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
         refused = server.refused(422, "POST", path, deployment(**change))
-        assert refused["message"] == f'Deployment.apps "web" is invalid: {message}'
+        assert refused["message"].startswith(f'Deployment.apps "web" is invalid: {field}: Invalid value: ')
 
     def test_an_unknown_field_is_dropped_or_refused(self, server: Server, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/configmaps"
@@ -218,59 +214,29 @@ class TestCustomResources:
         assert made["metadata"]["generation"] == 1
 
     @pytest.mark.parametrize(
-        ("spec", "causes"),
+        ("spec", "field", "reason"),
         [
-            (
-                {"color": "R1"},
-                ["spec.color: Invalid value: \"R1\": spec.color in body should match '^[a-z]+$'"],
-            ),
-            (
-                {"color": "red", "size": 0},
-                ["spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"],
-            ),
-            (
-                {"color": "red", "size": 10},
-                ["spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"],
-            ),
-            ({"color": "red", "size": 7}, ["spec: Invalid value: seven is no size"]),
-            (
-                {"color": "red", "pairs": [{"source": "a"}, {"source": "a"}]},
-                ['spec.pairs[1]: Duplicate value: {"source":"a"}'],
-            ),
-            ({"size": 3}, ["spec.color: Required value", "unchecked"]),
-            ({"color": "toolong"}, ["spec.color: Too long: may not be more than 5 bytes", "unchecked"]),
-            (
-                {"color": "red", "kind": "c"},
-                ['spec.kind: Unsupported value: "c": supported values: "a", "b"', "unchecked"],
-            ),
-            (
-                {"color": "red", "size": "1"},
-                [
-                    'spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"',
-                    "unchecked",
-                ],
-            ),
-            (
-                {"color": "red", "either": True},
-                [
-                    'spec.either: Invalid value: "boolean": spec.either in body must be of type integer,string: '
-                    '"boolean"',
-                    "unchecked",
-                ],
-            ),
+            ({"color": "R1"}, "spec.color", "Invalid"),
+            ({"color": "red", "size": 0}, "spec.size", "Invalid"),
+            ({"color": "red", "size": 10}, "spec.size", "Invalid"),
+            ({"color": "red", "size": 7}, "spec", "Invalid"),
+            ({"color": "red", "pairs": [{"source": "a"}, {"source": "a"}]}, "spec.pairs[1]", "Duplicate"),
+            ({"size": 3}, "spec.color", "Required"),
+            ({"color": "toolong"}, "spec.color", "TooLong"),
+            ({"color": "red", "kind": "c"}, "spec.kind", "NotSupported"),
+            ({"color": "red", "size": "1"}, "spec.size", "TypeInvalid"),
+            ({"color": "red", "either": True}, "spec.either", "TypeInvalid"),
         ],
     )
-    def test_refusals_read_the_same(self, server: Server, widgets: str, spec: Any, causes: list[str]) -> None:
-        unchecked = (
-            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
-            "correct the existing errors to complete validation"
-        )
-        wanted = [unchecked if cause == "unchecked" else cause for cause in causes]
+    def test_refusals_name_the_field(
+        self, server: Server, widgets: str, spec: Any, field: str, reason: str
+    ) -> None:
         refused = server.refused(422, "POST", widgets, widget(**spec))
-        found = [f"{cause['field']}: {cause['message']}" for cause in refused["details"]["causes"]]
-        assert found == wanted
-        joined = wanted[0] if len(wanted) == 1 else f"[{', '.join(wanted)}]"
-        assert refused["message"] == f'Widget.example.com "w" is invalid: {joined}'
+        first, *unchecked = refused["details"]["causes"]
+        assert (first["field"], first["reason"]) == (field, f"FieldValue{reason}")
+        # Rules are not checked on what breaks the schema in this way.
+        assert bool(unchecked) == (reason not in ("Invalid", "Duplicate"))
+        assert refused["message"].startswith('Widget.example.com "w" is invalid: ')
 
     def test_status_and_scale_are_apart_from_the_spec(self, server: Server, widgets: str) -> None:
         server.call("POST", widgets, widget(color="red", replicas=1))

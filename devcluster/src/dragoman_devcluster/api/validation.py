@@ -1,7 +1,7 @@
-"""Validation of an object against its structural schema, reported field by field as a real server does.
+"""Validation of an object against its structural schema, reported field by field.
 
-The schema is checked by jsonschema (OpenAPI v3.0 is close to its draft 4); the wording follows
-k8s.io/kube-openapi's validate package and k8s.io/apimachinery's field errors.
+The schema is checked by jsonschema: OpenAPI v3.0 is close to its draft 4. Fields and reasons are those of a real
+server, the sentences are jsonschema's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import jsonschema
@@ -50,13 +50,13 @@ def _type(validator: Any, types: Json, instance: Json, schema: Mapping[str, Json
     ):
         return
     if not validator.is_type(instance, types):
-        yield jsonschema.ValidationError(f"must be of type {types}")
+        yield jsonschema.ValidationError(f"{shown(instance)} is not of type {types}")
 
 
 def _int_or_string(_: Any, wanted: Json, instance: Json, schema: Mapping[str, Json]) -> Iterable[Any]:
     legal = isinstance(instance, str | int) and not isinstance(instance, bool)
     if wanted and not legal and not (instance is None and schema.get("nullable")):
-        yield jsonschema.ValidationError("must be of type integer,string")
+        yield jsonschema.ValidationError(f"{shown(instance)} is not of type integer or string")
 
 
 def _list_type(_: Any, wanted: Json, instance: Json, schema: Mapping[str, Json]) -> Iterable[Any]:
@@ -65,10 +65,10 @@ def _list_type(_: Any, wanted: Json, instance: Json, schema: Mapping[str, Json])
     keys = schema.get("x-kubernetes-list-map-keys") or ()
     seen: list[Json] = []
     for index, item in enumerate(instance):
-        shown = {key: item.get(key) for key in keys} if keys and isinstance(item, dict) else item
-        if shown in seen:
-            yield jsonschema.ValidationError("duplicate", path=[index], instance=shown)
-        seen.append(shown)
+        identity = {key: item.get(key) for key in keys} if keys and isinstance(item, dict) else item
+        if identity in seen:
+            yield jsonschema.ValidationError(f"{shown(identity)} is there twice", path=[index])
+        seen.append(identity)
 
 
 _Validator: Any = cast(Any, extend)(
@@ -96,53 +96,25 @@ def shown(value: Json) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-_SENTENCES: dict[str, Callable[[Json, Mapping[str, Json]], str]] = {
-    "minimum": lambda bound, rest: (
-        f"should be greater than{'' if rest.get('exclusiveMinimum') else ' or equal to'} {bound}"
-    ),
-    "maximum": lambda bound, rest: (
-        f"should be less than{'' if rest.get('exclusiveMaximum') else ' or equal to'} {bound}"
-    ),
-    "pattern": lambda bound, _: f"should match '{bound}'",
-    "minLength": lambda bound, _: f"should be at least {bound} chars long",
-    "minItems": lambda bound, _: f"should have at least {bound} items",
+_REASONS = {
+    "required": "FieldValueRequired",
+    "type": "FieldValueTypeInvalid",
+    "x-kubernetes-int-or-string": "FieldValueTypeInvalid",
+    "format": "FieldValueTypeInvalid",
+    "enum": "FieldValueNotSupported",
+    "maxLength": "FieldValueTooLong",
+    "maxItems": "FieldValueTooMany",
+    "maxProperties": "FieldValueTooMany",
+    "x-kubernetes-list-type": "FieldValueDuplicate",
 }
+"""Of a rule's violation, as a real server calls it; others are FieldValueInvalid."""
 
 
 def _cause(error: Any, root: tuple[str | int, ...]) -> Cause:
     path = field_path([*root, *error.absolute_path])
-    rule, bound, value = error.validator, error.validator_value, error.instance
-    if rule == "required":
-        missing = next(name for name in bound if name not in value and f"'{name}'" in error.message)
-        return Cause("FieldValueRequired", "Required value", f"{path}.{missing}" if path else missing)
-    if rule in ("type", "x-kubernetes-int-or-string"):
-        kind = "integer,string" if rule != "type" else bound
-        message = f'Invalid value: "{_type_name(value)}": {path} in body must be of type {kind}: "{_type_name(value)}"'
-        return Cause("FieldValueTypeInvalid", message, path)
-    if rule == "enum":
-        message = ", ".join(shown(choice) for choice in bound)
-        return Cause(
-            "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {message}", path
-        )
-    if rule == "maxLength":
-        return Cause("FieldValueTooLong", f"Too long: may not be more than {bound} bytes", path)
-    if rule in ("maxItems", "maxProperties"):
-        message = f"Too many: {len(value)}: must have at most {bound} items"
-        return Cause("FieldValueTooMany", message, path)
-    if rule == "x-kubernetes-list-type":
-        return Cause("FieldValueDuplicate", f"Duplicate value: {shown(value)}", path)
-    if rule == "format":
-        message = f"Invalid value: {shown(value)}: {path} in body must be of type {bound}: {shown(value)}"
-        return Cause("FieldValueTypeInvalid", message, path)
-    sentence = _SENTENCES[rule](bound, error.schema) if rule in _SENTENCES else error.message
-    counted = len(value) if rule == "minItems" else value
-    return Cause("FieldValueInvalid", f"Invalid value: {shown(counted)}: {path} in body {sentence}", path)
-
-
-def _type_name(value: Json) -> str:
-    if value is None:
-        return "null"
-    names: tuple[tuple[type, str], ...] = (
-        (bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"),
-    )  # fmt: skip
-    return next((name for kind, name in names if isinstance(value, kind)), "object")
+    reason = _REASONS.get(error.validator, "FieldValueInvalid")
+    if error.validator == "required":
+        wanted = error.validator_value
+        missing = next(name for name in wanted if name not in error.instance and f"'{name}'" in error.message)
+        return Cause(reason, "Required value", f"{path}.{missing}" if path else missing)
+    return Cause(reason, f"Invalid value: {error.message}", path)

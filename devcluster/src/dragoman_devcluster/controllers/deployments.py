@@ -84,15 +84,7 @@ class DeploymentController:
 
     async def _scale(self, deployment: Manifest, replica_set: Manifest, size: int) -> None:
         before = desired_of(replica_set)
-        # The resource version makes the write fail if another client has just scaled it.
-        patch = {
-            "metadata": {"resourceVersion": replica_set["metadata"]["resourceVersion"]},
-            "spec": {"replicas": size},
-        }
-        latest = self._mirror.get(REPLICA_SET, key_of(replica_set))
-        if latest is not None:
-            patch["metadata"]["resourceVersion"] = latest["metadata"]["resourceVersion"]
-        await self._mirror.merge(REPLICA_SET, key_of(replica_set), patch)
+        await self._mirror.merge(REPLICA_SET, key_of(replica_set), {"spec": {"replicas": size}})
         direction = "up" if size > before else "down"
         message = f"Scaled {direction} replica set {name_of(replica_set)} from {before} to {size}"
         self._events.record(deployment, "ScalingReplicaSet", message)

@@ -1,11 +1,10 @@
-"""Services: publishes EndpointSlices and the local address, and keeps the proxy's table.
+"""Services: publishes an EndpointSlice each and the local address, and keeps the proxy's table.
 
 Source: https://github.com/kubernetes/kubernetes/tree/v1.34.0/staging/src/k8s.io/endpointslice
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -106,19 +105,10 @@ def routes(
     return table
 
 
-def endpoint_slices(service: Manifest, endpoints: Sequence[Endpoint]) -> list[Manifest]:
-    """The EndpointSlices of a Service: one for each combination of port numbers, at least one.
-
-    Their names are derived from what they hold, so that the same input always gives the same slices.
-    """
-    groups: dict[tuple[tuple[str, int], ...], list[Endpoint]] = {}
-    for endpoint in endpoints:
-        groups.setdefault(endpoint.ports, []).append(endpoint)
-    return [_slice(service, ports, group) for ports, group in (groups or {(): []}).items()]
-
-
-def _slice(service: Manifest, ports: tuple[tuple[str, int], ...], endpoints: Sequence[Endpoint]) -> Manifest:
+def endpoint_slice(service: Manifest, endpoints: Sequence[Endpoint]) -> Manifest:
+    """The EndpointSlice of a Service: the endpoints whose port numbers are those of the first."""
     metadata = service["metadata"]
+    ports = endpoints[0].ports if endpoints else ()
     protocols = {
         port.get("name") or "": port.get("protocol") or "TCP" for port in service["spec"].get("ports") or ()
     }
@@ -126,7 +116,7 @@ def _slice(service: Manifest, ports: tuple[tuple[str, int], ...], endpoints: Seq
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
-            "name": f"{metadata['name']}-{hashlib.sha256(repr((ADDRESS_TYPE, ports)).encode()).hexdigest()[:5]}",
+            "name": metadata["name"],
             "namespace": metadata["namespace"],
             "labels": {
                 **labels_of(service),
@@ -137,7 +127,7 @@ def _slice(service: Manifest, ports: tuple[tuple[str, int], ...], endpoints: Seq
         },
         "addressType": ADDRESS_TYPE,
         "ports": [{"name": name, "port": port, "protocol": protocols[name]} for name, port in ports],
-        "endpoints": [_slice_endpoint(endpoint) for endpoint in endpoints],
+        "endpoints": [_slice_endpoint(endpoint) for endpoint in endpoints if endpoint.ports == ports],
     }
 
 
@@ -161,7 +151,7 @@ def _slice_endpoint(endpoint: Endpoint) -> Manifest:
 
 
 class EndpointController:
-    """Reconciles the EndpointSlices of Services, and where the proxy leads."""
+    """Reconciles the EndpointSlice of each Service, and where the proxy leads."""
 
     def __init__(self, mirror: Mirror, proxy: ServiceProxy) -> None:
         self._mirror = mirror
@@ -175,7 +165,7 @@ class EndpointController:
         self._mirror.follow(ENDPOINT_SLICE, self._slice_changed)
 
     async def reconcile(self, key: Key) -> float | None:
-        """Bring one Service's slices, annotation and table entry up to date."""
+        """Bring one Service's slice, annotation and table entry up to date."""
         service = self._mirror.get(SERVICE, key)
         if service is None or is_deleting(service):
             await self._proxy.update(key, {})
@@ -186,22 +176,18 @@ class EndpointController:
         if address and annotations_of(service).get(LOCAL_ADDRESS) != address:
             await self._mirror.merge(SERVICE, key, {"metadata": {"annotations": {LOCAL_ADDRESS: address}}})
         if service["spec"].get("selector"):
-            await self._publish(key, endpoint_slices(service, endpoints))
+            await self._publish(endpoint_slice(service, endpoints))
         return None
 
-    async def _publish(self, key: Key, wanted: list[Manifest]) -> None:
-        names = {item["metadata"]["name"] for item in wanted}
-        for item in self._mirror.list(ENDPOINT_SLICE, key[0]):
-            if labels_of(item).get(SERVICE_NAME) == key[1] and item["metadata"]["name"] not in names:
-                await self._mirror.delete(ENDPOINT_SLICE, item)
-        for item in wanted:
-            known = self._mirror.get(ENDPOINT_SLICE, key_of(item))
-            if known is None:
-                await self._mirror.create(ENDPOINT_SLICE, item)
-            # A server that stores objects as protobuf returns an empty list as null.
-            elif any((known.get(part) or []) != item[part] for part in ("ports", "endpoints")):
-                patch = {part: item[part] for part in ("ports", "endpoints")}
-                await self._mirror.merge(ENDPOINT_SLICE, key_of(item), patch)
+    async def _publish(self, wanted: Manifest) -> None:
+        known = self._mirror.get(ENDPOINT_SLICE, key_of(wanted))
+        if known is None:
+            await self._mirror.create(ENDPOINT_SLICE, wanted)
+            return
+        parts = {part: wanted[part] for part in ("ports", "endpoints")}
+        # A server that stores objects as protobuf returns an empty list as null.
+        if any((known.get(part) or []) != value for part, value in parts.items()):
+            await self._mirror.merge(ENDPOINT_SLICE, key_of(wanted), parts)
 
     def _service_changed(self, old: Manifest | None, new: Manifest | None) -> None:
         service = new or old

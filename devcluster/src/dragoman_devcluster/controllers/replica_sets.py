@@ -25,7 +25,6 @@ from dragoman_kube.objects import (
     is_true,
     key_of,
     owner_reference,
-    selects,
     with_transition_time,
 )
 from dragoman_kube.times import parse_time
@@ -180,18 +179,10 @@ def available_in_s(pod: Manifest, min_ready_s: int, now: datetime) -> float | No
 
 def replica_set_status(replica_set: Manifest, pods: Sequence[Manifest], now: datetime) -> Manifest:
     """The status that a ReplicaSet reports."""
-    spec = replica_set["spec"]
     active = [pod for pod in pods if is_active(pod)]
-    template_labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-    labelled = [
-        pod
-        for pod in active
-        if selects({"matchLabels": template_labels}, pod["metadata"].get("labels") or {})
-    ]
-    min_ready_s = spec.get("minReadySeconds") or 0
+    min_ready_s = replica_set["spec"].get("minReadySeconds") or 0
     return {
         "replicas": len(active),
-        "fullyLabeledReplicas": len(labelled),
         "readyReplicas": sum(is_true(pod, "Ready") for pod in active),
         "availableReplicas": sum(available_in_s(pod, min_ready_s, now) == 0.0 for pod in active),
         "observedGeneration": replica_set["metadata"].get("generation", 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from dragoman_devcluster.node.pod_status import (
     termination_message,
     waiting,
 )
-from dragoman_devcluster.node.probes import Health, Target, attempt, run_probes
+from dragoman_devcluster.node.probes import Target, attempt, results
 from dragoman_devcluster.process import Process
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.objects import Manifest
@@ -111,12 +111,15 @@ class Container:
             self._show(state=ended, started=False, ready=False)
             return 128, 0.0
         self._process, self._launch = process, launch
-        container_id, health = f"process://{process.pid}", Health.at_start(self.spec)
+        container_id, is_started = f"process://{process.pid}", "startupProbe" not in self.spec
         self._show(
-            state=running(started), container_id=container_id, started=health.started, ready=health.ready
+            state=running(started),
+            container_id=container_id,
+            started=is_started,
+            ready=is_started and "readinessProbe" not in self.spec,
         )
         self._event("Started", f"Started container {self.spec['name']}")
-        checking = asyncio.create_task(run_probes(self.spec, self._target(), self, self._grace_s()))
+        checking = asyncio.create_task(self._run_probes())
         code = await process.wait()
         checking.cancel()
         with suppress(asyncio.CancelledError):
@@ -142,19 +145,41 @@ class Container:
         if not self._stopping.is_set():
             self._show(restart_count=self.view.restart_count + 1)
 
-    def set_health(self, health: Health) -> None:
-        """Record the health of the process."""
-        self._show(started=health.started, ready=health.ready)
+    async def _run_probes(self) -> None:
+        """Run the startup probe, then the others, until cancelled or the process has to end."""
+        if "startupProbe" in self.spec:
+            if not await self._passes("Startup"):
+                return
+            self._show(started=True, ready="readinessProbe" not in self.spec)
+        checks: list[Coroutine[Any, Any, object]] = []
+        if "readinessProbe" in self.spec:
+            checks.append(self._follow_readiness())
+        if "livenessProbe" in self.spec:
+            checks.append(self._passes("Liveness"))
+        await asyncio.gather(*checks)
 
-    def report(self, reason: str, message: str) -> None:
-        """Write a warning event, unless the container is being ended anyway."""
-        if not self._stopping.is_set():
-            self._event(reason, message, warning=True)
+    async def _follow_readiness(self) -> None:
+        async for failure, verdict in results(self.spec["readinessProbe"], self._target()):
+            self._report_failure("Readiness", failure)
+            if verdict is not None and verdict != self.view.ready:
+                self._show(ready=verdict)
 
-    def restart(self, grace_s: float, message: str) -> None:
-        """End the process, so that it is started again."""
-        # Not awaited: the end of the process cancels the caller, and the stop has to outlive it.
-        self._ending = asyncio.create_task(self._stop(grace_s, message))
+    async def _passes(self, kind: str) -> bool:
+        """Whether the startup probe has succeeded; False once the process is being ended, to be started again."""
+        async for failure, verdict in results(self.spec[f"{kind.lower()}Probe"], self._target()):
+            if kind == "Startup" and verdict:
+                return True
+            self._report_failure(kind, failure)
+            if verdict is False:
+                message = f"Container {self.spec['name']} failed {kind.lower()} probe, will be restarted"
+                # Not awaited: the end of the process cancels the caller, and the stop has to outlive it.
+                self._ending = asyncio.create_task(self._stop(self._grace_s(), message))
+                return False
+        return False
+
+    def _report_failure(self, kind: str, failure: str | None) -> None:
+        if failure is not None and not self._stopping.is_set():
+            self._event("Unhealthy", f"{kind} probe failed: {failure}", warning=True)
 
     async def _stop(self, grace_s: float, message: str) -> None:
         process, launch = self._process, self._launch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dragoman_devcluster.node.command import PathMap, command_line
 from dragoman_devcluster.node.context import NodeContext
-from dragoman_devcluster.node.environment import read, sources_of_variables, variables_of
+from dragoman_devcluster.node.environment import variables_of
 from dragoman_devcluster.node.volumes import TERMINATION_PATH, mounted_at
 from dragoman_kube.objects import Manifest, uid_of
 
@@ -40,7 +40,6 @@ async def prepare(
         MissingReferenceError: A ConfigMap, Secret or key does not exist yet.
         PodRefusedError: This node cannot run the container.
     """
-    namespace = pod["metadata"]["namespace"]
     own = context.directories.container(pod, container["name"])
     own.mkdir(parents=True, exist_ok=True)
     termination_file = own / "termination-log"
@@ -50,8 +49,7 @@ async def prepare(
         files={container.get("terminationMessagePath") or TERMINATION_PATH: termination_file},
         checkout=context.directories.checkout,
     )
-    contents = await read(context.mirror.client, namespace, sources_of_variables(container))
-    declared = variables_of(container, pod, contents)
+    declared = await variables_of(container, pod, context.mirror.client)
     variables = {name: paths.rewrite(value) for name, value in declared.items()}
     gpus = context.devices.assign((uid_of(pod), container["name"]), container_devices(container).get(GPU, 0))
     kubeconfig: dict[str, str] = {}

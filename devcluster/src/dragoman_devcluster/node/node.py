@@ -12,14 +12,13 @@ from importlib import metadata
 
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod import REMOVED_GRACE_S, Pod
-from dragoman_kube.errors import ClusterError, ConflictError
+from dragoman_kube.errors import ConflictError
 from dragoman_kube.kinds import NODE, POD
 from dragoman_kube.objects import Key, Manifest, has_ended, is_deleting, uid_of
 from dragoman_kube.times import timestamp
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT_S = 60.0
 MAX_PODS = 110
 
 
@@ -40,20 +39,12 @@ class Node:
             await self._context.mirror.create(NODE, body)
         except ConflictError:
             await self._context.mirror.merge(NODE, Key("", name), {"metadata": {"labels": node_labels(name)}})
-        await self._beat()
+        status = node_status(self._context.address, self._devices, datetime.now(UTC))
+        await self._context.mirror.merge(NODE, Key("", name), {"status": status}, "status")
 
     def start(self) -> None:
         """Run the pods that are or will be bound to this node."""
         self._context.mirror.follow(POD, self._changed)
-
-    async def keep_alive(self) -> None:
-        """Report periodically that the node is ready, until cancelled."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_S)
-            try:
-                await self._beat()
-            except ClusterError as error:
-                logger.debug("heartbeat: %s", error)
 
     async def stop(self, grace_s: float) -> None:
         """End all processes; the pods stay in the API, for the next start of the node."""
@@ -62,10 +53,6 @@ class Node:
         for pod, _ in running:
             pod.end(grace_s)
         await asyncio.gather(*(task for _, task in running))
-
-    async def _beat(self) -> None:
-        status = node_status(self._context.address, self._devices, datetime.now(UTC))
-        await self._context.mirror.merge(NODE, Key("", self._context.name), {"status": status}, "status")
 
     def _changed(self, old: Manifest | None, new: Manifest | None) -> None:
         manifest = new or old

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import aiohttp
 
@@ -90,71 +89,3 @@ async def results(probe: Manifest, target: Target) -> AsyncIterator[tuple[str | 
         threshold = probe["successThreshold" if succeeded else "failureThreshold"]
         yield failure, succeeded if streak >= threshold else None
         await asyncio.sleep(probe["periodSeconds"])
-
-
-@dataclass(frozen=True)
-class Health:
-    """Health of a running container, from its probes."""
-
-    started: bool = False
-    ready: bool = False
-
-    @classmethod
-    def at_start(cls, container: Manifest) -> Health:
-        """The state before any probe: without a probe, a container is healthy."""
-        started = "startupProbe" not in container
-        return cls(started, started and "readinessProbe" not in container)
-
-
-class Probed(Protocol):
-    """The container that is probed."""
-
-    def set_health(self, health: Health) -> None:
-        """Record the container's health."""
-
-    def report(self, reason: str, message: str) -> None:
-        """Write a warning event."""
-
-    def restart(self, grace_s: float, message: str) -> None:
-        """End the container's process, so that it is started again."""
-
-
-async def run_probes(container: Manifest, target: Target, probed: Probed, grace_s: float) -> None:
-    """Run the startup probe, then the others, until cancelled or the container has to end.
-
-    `grace_s` is the pod's termination grace period.
-    """
-    if "startupProbe" in container:
-        if not await _passes(container, "Startup", target, probed, grace_s):
-            return
-        probed.set_health(Health(started=True, ready="readinessProbe" not in container))
-    checks: list[Coroutine[Any, Any, object]] = []
-    if "readinessProbe" in container:
-        checks.append(_follow_readiness(container, target, probed))
-    if "livenessProbe" in container:
-        checks.append(_passes(container, "Liveness", target, probed, grace_s))
-    await asyncio.gather(*checks)
-
-
-async def _follow_readiness(container: Manifest, target: Target, probed: Probed) -> None:
-    ready = False
-    async for failure, verdict in results(container["readinessProbe"], target):
-        if failure is not None:
-            probed.report("Unhealthy", f"Readiness probe failed: {failure}")
-        if verdict is not None and verdict != ready:
-            ready = verdict
-            probed.set_health(Health(started=True, ready=ready))
-
-
-async def _passes(container: Manifest, kind: str, target: Target, probed: Probed, grace_s: float) -> bool:
-    """Whether the startup probe has succeeded; False once the container has to be restarted."""
-    async for failure, verdict in results(container[f"{kind.lower()}Probe"], target):
-        if kind == "Startup" and verdict:
-            return True
-        if failure is not None:
-            probed.report("Unhealthy", f"{kind} probe failed: {failure}")
-        if verdict is False:
-            message = f"Container {container['name']} failed {kind.lower()} probe, will be restarted"
-            probed.restart(grace_s, message)
-            return False
-    return False

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.context import Directories
-from dragoman_devcluster.node.environment import Contents, Source, lookup, read
+from dragoman_devcluster.node.environment import read
 from dragoman_kube.client import KubeClient
-from dragoman_kube.kinds import CLAIM
+from dragoman_kube.kinds import CLAIM, CONFIG_MAP, SECRET
 from dragoman_kube.objects import Key, Manifest
 
 TERMINATION_PATH = "/dev/termination-log"
@@ -36,7 +36,6 @@ async def mount(pod: Manifest, client: KubeClient, directories: Directories) -> 
     """
     namespace = pod["metadata"]["namespace"]
     volumes = pod["spec"].get("volumes") or ()
-    contents = await read(client, namespace, [source_of(volume) for volume in volumes if can_change(volume)])
     places: dict[str, Path] = {}
     for volume in volumes:
         place = directories.volume(pod, volume["name"])
@@ -46,7 +45,7 @@ async def mount(pod: Manifest, client: KubeClient, directories: Directories) -> 
             await _bind(client, namespace, claim)
         place.mkdir(parents=True, exist_ok=True)
         if can_change(volume):
-            put(place, _files(volume, contents))
+            put(place, await _files(volume, namespace, client))
         elif not _is_storage(volume):
             kind = next(field for field in volume if field != "name")
             raise PodRefusedError(
@@ -68,10 +67,10 @@ async def refresh(pod: Manifest, client: KubeClient, directories: Directories) -
     Raises:
         MissingReferenceError: A ConfigMap, a Secret or a key is gone; the files stay as they were.
     """
-    volumes = [volume for volume in pod["spec"].get("volumes") or () if can_change(volume)]
-    contents = await read(client, pod["metadata"]["namespace"], map(source_of, volumes))
-    for volume in volumes:
-        put(directories.volume(pod, volume["name"]), _files(volume, contents))
+    for volume in pod["spec"].get("volumes") or ():
+        if can_change(volume):
+            files = await _files(volume, pod["metadata"]["namespace"], client)
+            put(directories.volume(pod, volume["name"]), files)
 
 
 def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Path]:
@@ -107,13 +106,6 @@ async def _bind(client: KubeClient, namespace: str, name: str) -> None:
     await client.merge(CLAIM, key, {"status": status}, "status")
 
 
-def source_of(volume: Manifest) -> Source:
-    """What a volume shows that can change."""
-    if "configMap" in volume:
-        return Source("ConfigMap", volume["configMap"]["name"])
-    return Source("Secret", volume["secret"]["secretName"])
-
-
 def _is_storage(volume: Manifest) -> bool:
     """Whether the pod's processes alone decide what is in a volume.
 
@@ -123,17 +115,17 @@ def _is_storage(volume: Manifest) -> bool:
     return set(volume) == {"name"} or is_token or "emptyDir" in volume or "persistentVolumeClaim" in volume
 
 
-def _files(volume: Manifest, contents: Contents) -> Mapping[str, bytes]:
+async def _files(volume: Manifest, namespace: str, client: KubeClient) -> Mapping[str, bytes]:
     """The files that the API puts into a volume, by their paths inside it."""
-    source, part = source_of(volume), volume.get("configMap") or volume["secret"]
-    optional = bool(part.get("optional"))
+    kind, part = CONFIG_MAP, volume.get("configMap")
+    about = "configmap references non-existent config key"
+    if part is None:
+        kind, part, about = SECRET, volume["secret"], "references non-existent secret key"
+    key, optional = Key(namespace, part.get("name") or part["secretName"]), bool(part.get("optional"))
     try:
-        found = lookup(contents, source, optional=optional)
+        found = await read(client, kind, key, optional=optional)
         missing = [item["key"] for item in part.get("items") or () if item["key"] not in found]
         if missing and not optional:
-            about = "references non-existent secret key"
-            if source.kind == "ConfigMap":
-                about = "configmap references non-existent config key"
             raise MissingReferenceError(f"{about}: {missing[0]}")
     except MissingReferenceError as error:
         raise MissingReferenceError(

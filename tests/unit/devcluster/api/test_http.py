@@ -165,7 +165,7 @@ class TestBuiltIns:
             ),
             (
                 {"strategy": {"type": "Recreate"}},
-                'spec.strategy.type: Unsupported value: "Recreate": supported values: "RollingUpdate"',
+                "spec.strategy.type: Invalid value: 'Recreate' is not one of ['RollingUpdate']",
             ),
         ],
     )

@@ -94,7 +94,6 @@ def test_status():
     pods = [make_pod("a"), make_pod("b", ready=False), make_pod("c", deleting=True)]
     assert replica_set_status(make_replica_set(), pods, NOW) == {
         "replicas": 2,
-        "fullyLabeledReplicas": 2,
         "readyReplicas": 1,
         "availableReplicas": 1,
         "observedGeneration": 2,

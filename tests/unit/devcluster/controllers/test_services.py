@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman_devcluster.controllers.endpoints import (
-    endpoint_slices,
+    endpoint_slice,
     endpoints_of,
     local_address,
     routes,
@@ -58,26 +58,22 @@ def test_ports_by_name_or_number(target, ports):
     assert endpoint.ports == ports
 
 
-def test_slices_are_the_same_for_the_same_input():
+def test_a_slice_lists_pods_by_name():
     service, pods = make_service(), [make_pod("b"), make_pod("a", ip="127.64.0.2")]
-    [one] = endpoint_slices(service, endpoints_of(service, pods))
-    [two] = endpoint_slices(service, endpoints_of(service, pods[::-1]))
-    assert one == two
-    assert one["metadata"]["labels"]["kubernetes.io/service-name"] == "s"
-    assert one["ports"] == [{"name": "web", "port": 8000, "protocol": "TCP"}]
-    assert [item["targetRef"]["name"] for item in one["endpoints"]] == ["a", "b"]
+    found = endpoint_slice(service, endpoints_of(service, pods))
+    assert found["metadata"]["labels"]["kubernetes.io/service-name"] == "s"
+    assert found["ports"] == [{"name": "web", "port": 8000, "protocol": "TCP"}]
+    assert [item["targetRef"]["name"] for item in found["endpoints"]] == ["a", "b"]
 
 
-def test_pods_with_other_ports_get_another_slice():
+def test_pods_with_other_ports_are_left_out():
     service = make_service()
-    slices = endpoint_slices(service, endpoints_of(service, [make_pod("a"), make_pod("b", port=9000)]))
-    assert sorted(item["ports"][0]["port"] for item in slices) == [8000, 9000]
-    assert len({item["metadata"]["name"] for item in slices}) == 2
+    found = endpoint_slice(service, endpoints_of(service, [make_pod("a"), make_pod("b", port=9000)]))
+    assert [item["targetRef"]["name"] for item in found["endpoints"]] == ["a"]
 
 
 def test_a_service_without_pods_has_an_empty_slice():
-    [only] = endpoint_slices(make_service(), [])
-    assert only["endpoints"] == []
+    assert endpoint_slice(make_service(), [])["endpoints"] == []
 
 
 def test_routes_lead_to_ready_endpoints_only():

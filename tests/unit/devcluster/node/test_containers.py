@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from dragoman_devcluster.errors import MissingReferenceError, PodRefusedError
 from dragoman_devcluster.node.backoff import Backoff, should_restart
 from dragoman_devcluster.node.command import PathMap, command_line, expand
-from dragoman_devcluster.node.environment import Source, data_of, variables_of
+from dragoman_devcluster.node.environment import read, variables_of
 from dragoman_devcluster.node.launch import inherited
 from dragoman_devcluster.node.pod_status import termination_message
 from dragoman_devcluster.node.probes import Target, results
+from dragoman_kube.kinds import CONFIG_MAP, SECRET
+from dragoman_kube.objects import Key
 
 PATHS = PathMap(
     mounts={"/mnt/model": Path("/here/model"), "/mnt": Path("/here/mnt"), "/tmp": Path("/here/tmp")},
@@ -99,17 +101,28 @@ def test_no_command_is_refused():
         command_line({"name": "c", "args": ["serve"]}, {}, str)
 
 
-def variables(*env, contents=None, **fields):
-    return variables_of({"name": "c", "env": list(env), **fields}, POD, contents or {})
+class Client:
+    """An API that holds these objects, by kind and name."""
+
+    def __init__(self, objects):
+        self.objects = objects
+
+    async def get(self, kind, key):
+        return self.objects.get((kind.name, key.name))
+
+
+async def variables(*env, objects=None, **fields):
+    client: Any = Client(objects or {})
+    return await variables_of({"name": "c", "env": list(env), **fields}, POD, client)
 
 
 def by(field, **reference):
     return {"name": "X", "valueFrom": {field: reference}}
 
 
-def test_plain_and_expanded_values():
+async def test_plain_and_expanded_values():
     first, second = {"name": "A", "value": "1"}, {"name": "B", "value": "$(A)$(C)"}
-    assert variables(first, second, {"name": "E"}) == {"A": "1", "B": "1$(C)", "E": ""}
+    assert await variables(first, second, {"name": "E"}) == {"A": "1", "B": "1$(C)", "E": ""}
 
 
 @pytest.mark.parametrize(
@@ -125,37 +138,40 @@ def test_plain_and_expanded_values():
         ("status.hostIP", "127.0.0.1"),
     ],
 )
-def test_fields(path, value):
-    assert variables(by("fieldRef", fieldPath=path)) == {"X": value}
+async def test_fields(path, value):
+    assert await variables(by("fieldRef", fieldPath=path)) == {"X": value}
 
 
-def test_unknown_references_are_refused():
+async def test_unknown_references_are_refused():
     with pytest.raises(PodRefusedError, match="is none of"):
-        variables(by("fieldRef", fieldPath="status.phase"))
+        await variables(by("fieldRef", fieldPath="status.phase"))
     with pytest.raises(PodRefusedError, match="resourceFieldRef"):
-        variables(by("resourceFieldRef", resource="limits.cpu"))
+        await variables(by("resourceFieldRef", resource="limits.cpu"))
     with pytest.raises(PodRefusedError, match="envFrom"):
-        variables(envFrom=[{"configMapRef": {"name": "s"}}])
+        await variables(envFrom=[{"configMapRef": {"name": "s"}}])
 
 
-def test_keys_of_secrets():
-    secret = Source("Secret", "hf")
-    asked = by("secretKeyRef", name="hf", key="token")
-    assert variables(asked, contents={secret: {"token": b"t"}}) == {"X": "t"}
-    with pytest.raises(MissingReferenceError, match='secret "hf" not found'):
-        variables(asked, contents={secret: None})
-    with pytest.raises(MissingReferenceError, match="couldn't find key token"):
-        variables(asked, contents={secret: {}})
-    optional = by("secretKeyRef", name="hf", key="token", optional=True)
-    assert variables(optional, contents={secret: None}) == variables(optional, contents={secret: {}}) == {}
+async def test_keys_of_secrets():
+    objects = {("Secret", "hf"): {"data": {"token": "dA=="}}, ("Secret", "empty"): {}}
+    assert await variables(by("secretKeyRef", name="hf", key="token"), objects=objects) == {"X": "t"}
+    with pytest.raises(MissingReferenceError, match='secret "none" not found'):
+        await variables(by("secretKeyRef", name="none", key="token"), objects=objects)
+    with pytest.raises(MissingReferenceError, match='couldn\'t find key token in secret "empty"'):
+        await variables(by("secretKeyRef", name="empty", key="token"), objects=objects)
+    for name in ("none", "empty"):
+        optional = by("secretKeyRef", name=name, key="token", optional=True)
+        assert await variables(optional, objects=objects) == {}
 
 
-def test_data_of_secrets_and_config_maps():
-    assert data_of({"kind": "Secret", "data": {"a": "YQ=="}}) == {"a": b"a"}
-    assert data_of({"kind": "ConfigMap", "data": {"a": "ä"}, "binaryData": {"b": "Yg=="}}) == {
-        "a": "ä".encode(),
-        "b": b"b",
+async def test_data_of_secrets_and_config_maps():
+    objects: Any = {
+        ("Secret", "s"): {"data": {"a": "YQ=="}},
+        ("ConfigMap", "c"): {"data": {"a": "ä"}, "binaryData": {"b": "Yg=="}},
     }
+    client: Any = Client(objects)
+    assert await read(client, SECRET, Key("n", "s"), optional=False) == {"a": b"a"}
+    found = await read(client, CONFIG_MAP, Key("n", "c"), optional=False)
+    assert found == {"a": "ä".encode(), "b": b"b"}
 
 
 def test_nothing_of_the_supervisor_reaches_a_container():
