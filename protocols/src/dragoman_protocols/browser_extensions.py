@@ -35,7 +35,7 @@ from dragoman_protocols.api import (
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
 from dragoman_protocols.deepl.codes import source_code, target_tag
-from dragoman_protocols.errors import EmptyTextError, ErrorTable, InvalidFieldError, RequestError
+from dragoman_protocols.errors import EmptyTextError, ErrorTable, RequestError
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.openapi import Operation
@@ -168,27 +168,19 @@ def read_immersive(request: Request, site: Site) -> Translate:
 
 
 def _deeplx_need(asked: Any, offer: Offer) -> Need:
-    need = _need(asked, (_required(asked, "text"),), offer)
+    need = _need(asked, (asked.text,), offer)
     (target,) = need.targets
     # DeepL's clients have to name a variant of English; see `target_tag`.
     return need._replace(targets=(target_tag(target, offer),)) if target.lower().startswith("en-") else need
 
 
 def _immersive_need(asked: Any, offer: Offer) -> Need:
-    return _need(asked, tuple(_required(asked, "text_list")), offer)
+    return _need(asked, tuple(asked.text_list), offer)
 
 
 def _need(asked: Any, texts: tuple[str, ...], offer: Offer) -> Need:
-    target = CODES.tag(_required(asked, "target_lang"), offer.listed_targets)
+    target = CODES.tag(asked.target_lang, offer.listed_targets)
     return Need(CODES.source(asked.source_lang, offer.listed_sources), (target,), texts)
-
-
-def _required(asked: Any, name: str) -> Any:
-    """A field, which may be missing in what a router reads."""
-    value = getattr(asked, name)
-    if value is None:
-        raise InvalidFieldError(f"{name} is required")
-    return value
 
 
 def _peeked(need: Need) -> Peek:

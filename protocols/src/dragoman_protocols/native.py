@@ -211,12 +211,7 @@ def _has_q(request: Request) -> bool:
 
 def peek(request: Request, _: Offer) -> Peek:
     """The pair and the texts."""
-    asked = read_json(request.body, _PEEK)
-    if asked.text is None:
-        raise InvalidFieldError("text is required")
-    if asked.target_lang is None:
-        raise InvalidFieldError("target_lang is required")
-    need = _need(asked)
+    need = _need(read_json(request.body, _PEEK))
     return Peek((need,), need.characters)
 
 

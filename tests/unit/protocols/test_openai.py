@@ -212,7 +212,7 @@ def test_a_router_reads_content_that_this_version_does_not_know() -> None:
 
 
 def test_a_router_requires_a_model() -> None:
-    with pytest.raises(InvalidFieldError, match="model is required"):
+    with pytest.raises(InvalidFieldError, match="model must be a string"):
         peek(request_of(model=None), SITE.offer)
 
 

@@ -98,8 +98,7 @@ def peek(request: Request, offer: Offer) -> Peek:
     if version_of(request) is Version.V3:
         groups = [_group_of_v3(request)]
     else:
-        inputs = read_json(request.body, _PEEK).inputs
-        groups = [_group_of_input(each) for each in inputs or () if each.targets]
+        groups = [_group_of_input(each) for each in read_json(request.body, _PEEK).inputs if each.targets]
         if not groups:
             raise InvalidFieldError("inputs must not be empty")
     _check_size(groups, None)

@@ -29,7 +29,7 @@ from dragoman_protocols.api import (
 )
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import derived_peek, read_fields, read_json
-from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError
+from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.google import types
 from dragoman_protocols.google.escaping import escaped
@@ -97,12 +97,7 @@ class Google(Api):
 
 def peek(request: Request, offer: Offer) -> Peek:
     """The pair and the texts of a translation."""
-    asked = _parameters(request, _PEEK)
-    if asked.q is None:
-        raise InvalidFieldError("q is required")
-    if not asked.target:
-        raise InvalidFieldError("target is required")
-    need = _need(asked, offer)
+    need = _need(_parameters(request, _PEEK), offer)
     return Peek((need,), need.characters)
 
 

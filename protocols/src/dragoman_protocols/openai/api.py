@@ -73,15 +73,11 @@ class OpenAI(Api):
 def peek(request: Request, offer: Offer) -> Peek:
     """The model; with options the pair and the text."""
     body = read_json(request.body, _PEEK)
-    if body.model is None:
-        raise InvalidFieldError("model is required")
-    messages = body.messages or ()
-    options = body.translation_options
-    if options is None:
-        return Peek((), sum(len(_text(message)) for message in messages), body.model)
-    if options.target_lang is None:
+    if body.translation_options is None:
+        return Peek((), sum(len(_text(message)) for message in body.messages), body.model)
+    if body.translation_options.target_lang is None:
         raise InvalidFieldError("translation_options.target_lang is required")
-    need = _need(messages, options, offer)
+    need = _need(body.messages, body.translation_options, offer)
     return Peek((need,), need.characters, body.model)
 
 
