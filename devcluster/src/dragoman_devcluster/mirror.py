@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.cache import Cache, Listener
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key, Manifest, key_of, uid_of
+from dragoman_kube.work_queue import Backoff
 
 BACKOFF = Backoff(0.2, 1.0)
 """The API server is on this machine and restarts within seconds."""

@@ -14,11 +14,11 @@ from contextlib import aclosing
 from random import Random
 from typing import Protocol
 
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError, GoneError, NotFoundError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Manifest
+from dragoman_kube.work_queue import Backoff
 
 log = logging.getLogger(__name__)
 

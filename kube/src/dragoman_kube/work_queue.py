@@ -8,10 +8,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.errors import ClusterError, ConflictError, WriteForbiddenError
+
+
+class Backoff(NamedTuple):
+    """Delays that double from one failure in a row to the next.
+
+    Args:
+        first_s: Delay after the first failure.
+        max_s: Maximum delay.
+    """
+
+    first_s: float
+    max_s: float
+
+    def delay_s(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row (1 or more)."""
+        return min(self.max_s, self.first_s * 2.0 ** min(failures - 1, 30))
+
 
 K = TypeVar("K", bound=Hashable)
 Work = Callable[[K], Awaitable[float | None]]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
+from datetime import UTC, datetime
 
 import kopf
 
@@ -14,7 +16,6 @@ from dragoman_contract.kubernetes import FIELD_MANAGER
 from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
 from dragoman_kube.errors import ClusterError
-from dragoman_operator import logs
 from dragoman_operator.controller import handlers
 from dragoman_operator.controller.runtime import Runtime
 from dragoman_operator.errors import OperatorError
@@ -22,6 +23,9 @@ from dragoman_operator.metrics import Metrics
 from dragoman_operator.settings import RENAMED, Settings, unknown_variables
 
 log = logging.getLogger(__name__)
+
+_QUIET = ("kopf.objects", "kubernetes", "aiohttp", "asyncio")
+"""Loggers with a message per request or event; kopf logs each call of a handler."""
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +37,7 @@ def main(argv: list[str]) -> int:
     except CommandLineError as error:
         sys.stderr.write(f"dragoman operator: {error}\n")
         return 2
-    logs.set_up(settings.log_format, settings.log_level)
+    set_up_logging(settings.log_format, settings.log_level)
     try:
         asyncio.run(operate(settings))
     except (OperatorError, ClusterError, OSError) as error:
@@ -75,6 +79,48 @@ async def operate(settings: Settings) -> None:
         if runtime.failure:
             raise runtime.failure
     log.info("stopped")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and the key of the object it is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line for one record."""
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if key := getattr(record, "key", None):
+            entry["key"] = key
+        if record.exc_info:
+            entry["error"] = self.formatException(record.exc_info)
+        return json.dumps(entry)
+
+
+class TextFormatter(logging.Formatter):
+    """``14:03:21 INFO  default/demo: message``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line for one record."""
+        key = getattr(record, "key", None)
+        time = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        line = f"{time} {record.levelname:<7} {f'{key}: ' if key else ''}{record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def set_up_logging(form: str, level: str) -> None:
+    """Log to standard error.
+
+    `form` is ``text`` or ``json``; `level` is in lower case.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    if level != "debug":
+        for name in _QUIET:
+            logging.getLogger(name).setLevel("WARNING")
 
 
 if __name__ == "__main__":

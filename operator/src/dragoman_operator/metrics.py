@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from dragoman_operator.autoscaling.loop import Autoscaler
-from dragoman_operator.autoscaling.manifests import REQUESTS_METRIC
+from dragoman_operator.resources.children import REQUESTS_METRIC
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""

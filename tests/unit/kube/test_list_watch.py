@@ -11,12 +11,12 @@ import pytest
 
 from dragoman_kube import client as client_module
 from dragoman_kube import list_watch
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.cache import Cache
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import Kind
 from dragoman_kube.list_watch import ListWatch
 from dragoman_kube.objects import Key
+from dragoman_kube.work_queue import Backoff
 
 THINGS = Kind("example.org/v1", "Thing", "things")
 

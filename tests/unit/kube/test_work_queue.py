@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.errors import ConflictError, UnavailableError, WriteForbiddenError
-from dragoman_kube.work_queue import BACKOFF, WorkQueue
+from dragoman_kube.work_queue import BACKOFF, Backoff, WorkQueue
 
 Until = Callable[[Callable[[], object]], Awaitable[None]]
 

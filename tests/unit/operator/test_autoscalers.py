@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.manifests import (
+from dragoman_operator.resources.children import (
     HPA_KV_USAGE,
     HPA_LOAD,
     horizontal_pod_autoscaler,

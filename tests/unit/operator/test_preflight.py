@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_kube.errors import NotFoundError, RefusedError
 from dragoman_kube.kinds import HPA, POD, REPLICA_SET, Kind
-from dragoman_operator.controller.preflight import readable
+from dragoman_operator.controller.handlers import readable
 
 
 class Api:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from dragoman_devcluster.errors import LocalClusterError
-from dragoman_kube.backoff import Backoff
 from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, UnavailableError
 from dragoman_kube.objects import Key
-from dragoman_kube.work_queue import WorkQueue
+from dragoman_kube.work_queue import Backoff, WorkQueue
 
 
 class Controller(Protocol):

@@ -3,24 +3,32 @@
 The handlers are indices and `kopf.on.event` instead of create, update and resume, which store progress in annotations
 and finalizers of the object. A reconciliation compares all objects, so the event needs no details; nothing is written
 to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits.py tests the assumptions about kopf.
+
+kopf retries a refused list for ever, and calls no handler until then; so permissions are checked before its start.
 """
 
 from __future__ import annotations
 
+import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import kopf
 
 from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT
+from dragoman_kube.client import KubeClient
 from dragoman_kube.config import configuration
-from dragoman_kube.errors import ClusterError
+from dragoman_kube.errors import ClusterError, NotFoundError, RefusedError
 from dragoman_kube.kinds import Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache, label_of
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
+
+log = logging.getLogger(__name__)
 
 BACKOFF_S = 5.0
 """Seconds between attempts of one request, without an end: in an outage the operator exits when it loses its Lease."""
@@ -133,3 +141,45 @@ async def login(**_: Any) -> kopf.ConnectionInfo:
         private_key_path=loaded.key_file,
         proxy_url=loaded.proxy,
     )
+
+
+ADVICE = "grant the operator get, list and watch of it, as docs/install.md lists them"
+
+
+async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:
+    """The managed namespaces in which every kind may be listed and watched.
+
+    Without `namespaces` the whole cluster must be readable.
+
+    Raises:
+        RefusedError: There is none.
+        ClusterError: The API server did not answer.
+    """
+    found: list[str] = []
+    refusal: RefusedError | None = None
+    for namespace in namespaces or ("",):
+        try:
+            await asyncio.gather(*(_watch_once(kube, kind, namespace) for kind in CACHED_KINDS))
+        except RefusedError as error:
+            refusal = RefusedError(error.attempted, f"{error.reason}; {ADVICE}", error.status, error.code)
+            if namespace:
+                log.warning("namespace %s is left out: %s", namespace, refusal)
+        else:
+            found.append(namespace)
+    if refusal is not None and not found:
+        raise refusal
+    return [namespace for namespace in found if namespace]
+
+
+async def _watch_once(kube: KubeClient, kind: Kind, namespace: str) -> None:
+    labels = label_of(kind)
+    attempted = f"list {kind.plural} in {namespace or 'all namespaces'}"
+    query = [("limit", "1"), ("labelSelector", labels)]
+    try:
+        found = await kube.request("GET", kind.path(namespace), attempted, query=query)
+        version = str(found["metadata"]["resourceVersion"])
+        async with aclosing(kube.watch(kind, namespace, version, labels=labels, timeout_s=1)) as events:
+            async for _ in events:
+                return
+    except NotFoundError as error:
+        log.warning("%s; it is not watched", error)

@@ -33,8 +33,8 @@ from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
+from dragoman_operator.controller.handlers import readable
 from dragoman_operator.controller.leadership import Leadership
-from dragoman_operator.controller.preflight import readable
 from dragoman_operator.controller.reconcile import Reconciler
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import OperatorError

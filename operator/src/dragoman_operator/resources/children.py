@@ -1,4 +1,9 @@
-"""The children beside the pods and autoscalers: one builder for each kind."""
+"""The children beside the pods: one builder for each kind.
+
+HPA and KEDA's ScaledObject scale through the scale subresource. Both treat missing metrics as an error and keep the
+replicas: HPA always, KEDA with `ignoreNullValues: "false"` (by default it treats an empty result as 0). Each query
+returns one series.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME
-from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, NETWORK_POLICY, SERVICE, SERVICE_ACCOUNT
+from dragoman_contract.kubernetes import API_VERSION, KIND
+from dragoman_kube.kinds import (
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    HPA,
+    NETWORK_POLICY,
+    SCALED_OBJECT,
+    SERVICE,
+    SERVICE_ACCOUNT,
+    TRIGGER_AUTHENTICATION,
+)
+from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
+from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
+from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.resources.pod import START_PERIOD_S, is_remote, pod_template, start_attempts
 
 PAUSE_S = 86_400
@@ -137,3 +156,142 @@ def network_policy(td: TranslationDeployment) -> dict[str, Any]:
 def service_account(td: TranslationDeployment) -> dict[str, Any]:
     """The ServiceAccount; engine pods do not use the Kubernetes API, so they get no token."""
     return child(SERVICE_ACCOUNT, td, automountServiceAccountToken=False)
+
+
+HPA_LOAD = "dragoman_engine_requests"
+HPA_KV_USAGE = "dragoman_engine_kv_cache_usage"
+"""Names of the pods' metrics in the custom metrics API; the chart has the rules for prometheus-adapter
+(`files/prometheus-adapter.yaml`)."""
+
+REQUESTS_METRIC = "dragoman_scaling_requests"
+"""The operator's own metric; it has the requests queued at routers even without a running engine."""
+
+POLLING_S = 15
+"""KEDA's default is 30; this is HPA's sync period."""
+
+
+def _target(td: TranslationDeployment) -> dict[str, str]:
+    return {"apiVersion": API_VERSION, "kind": KIND, "name": td.name}
+
+
+def _concurrency(td: TranslationDeployment) -> float:
+    return policy_of(td.spec, 1.0).concurrency
+
+
+def _scale_down(scaling: Autoscaling) -> dict[str, Any]:
+    window = scaling.scale_down_stabilization_window
+    window_s = int(MIN_WINDOW_S) if window is None else seconds(window)
+    return {"scaleDown": {"stabilizationWindowSeconds": window_s}}
+
+
+def horizontal_pod_autoscaler(td: TranslationDeployment) -> dict[str, Any] | None:
+    """The HPA, in mode HPA; None otherwise.
+
+    HPA averages metrics of kind Pods itself: a pod without one counts as at target when scaling down, and as idle
+    when scaling up.
+
+    Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#algorithm-details
+    """
+    scaling = td.spec.autoscaling
+    if scaling is None or scaling.mode != "HPA":
+        return None
+    targets = ((HPA_LOAD, _concurrency(td)), (HPA_KV_USAGE, scaling.target_kv_cache_usage))
+    return child(
+        HPA,
+        td,
+        spec={
+            "scaleTargetRef": _target(td),
+            "minReplicas": scaling.min_replicas,
+            "maxReplicas": scaling.max_replicas,
+            "metrics": [
+                {
+                    "type": "Pods",
+                    "pods": {
+                        "metric": {"name": name},
+                        "target": {"type": "AverageValue", "averageValue": f"{round(value * 1000)}m"},
+                    },
+                }
+                for name, value in targets
+            ],
+            "behavior": _scale_down(scaling),
+        },
+    )
+
+
+def trigger_authentication(td: TranslationDeployment) -> dict[str, Any] | None:
+    """The TriggerAuthentication with the token of Prometheus; None in other modes, and without a token."""
+    scaling = td.spec.autoscaling
+    if scaling is None or scaling.mode != "KEDA":
+        return None
+    token = scaling.prometheus.token_secret_ref if scaling.prometheus else None
+    if token is None:
+        return None
+    return child(
+        TRIGGER_AUTHENTICATION,
+        td,
+        spec={
+            "secretTargetRef": [{"parameter": "bearerToken", "name": token.name, "key": token.key}],
+        },
+    )
+
+
+def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, Any] | None:
+    """The ScaledObject, in mode KEDA; None otherwise, and without a Prometheus.
+
+    Load and KV cache usage are means over the scraped pods, compared as `Value`: a pod that is not scraped counts
+    like the others. If zero is allowed, requests queued at routers scale the deployment from zero.
+
+    `prometheus_url` is the operator's own, for an object that names none.
+    Source: https://keda.sh/docs/latest/scalers/prometheus/
+    """
+    scaling = td.spec.autoscaling
+    if scaling is None or scaling.mode != "KEDA":
+        return None
+    named = scaling.prometheus
+    url = (named.url if named else None) or prometheus_url
+    if not url:
+        return None
+    ours = f'namespace="{td.namespace}",model_name="{td.name}"'
+    load = " + ".join(
+        f"sum by (pod) (vllm:num_requests_{state}{{{ours}}})" for state in ("running", "waiting")
+    )
+    usage = f'{{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}}'
+    own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
+    triggers = [
+        ("Value", f"avg({load})", _concurrency(td), "0"),
+        # Does not activate the deployment by itself.
+        ("Value", f"avg({usage})", scaling.target_kv_cache_usage, "1"),
+    ]
+    if scaling.min_replicas == 0:
+        queued = f'max({REQUESTS_METRIC}{{state="queued_at_routers",{own}}})'
+        triggers.append(("AverageValue", queued, _concurrency(td), "0"))
+    signed_in = {"authenticationRef": {"name": td.name}} if named and named.token_secret_ref else {}
+    mode = {"authModes": "bearer"} if signed_in else {}
+    return child(
+        SCALED_OBJECT,
+        td,
+        spec={
+            "scaleTargetRef": _target(td),
+            "minReplicaCount": scaling.min_replicas,
+            "maxReplicaCount": scaling.max_replicas,
+            "pollingInterval": POLLING_S,
+            "cooldownPeriod": scaling.idle_seconds,
+            "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _scale_down(scaling)}},
+            "triggers": [
+                {
+                    "type": "prometheus",
+                    "metricType": metric_type,
+                    "metadata": {
+                        "serverAddress": url,
+                        "query": query,
+                        "threshold": f"{threshold:g}",
+                        "activationThreshold": activation,
+                        "ignoreNullValues": "false",
+                        **mode,
+                    },
+                    **signed_in,
+                }
+                for metric_type, query, threshold, activation in triggers
+            ],
+        },
+    )

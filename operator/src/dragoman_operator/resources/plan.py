@@ -20,11 +20,6 @@ from dragoman_kube.kinds import (
 )
 from dragoman_kube.objects import annotations_of, controller_of, is_deleting
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.manifests import (
-    horizontal_pod_autoscaler,
-    scaled_object,
-    trigger_authentication,
-)
 from dragoman_operator.autoscaling.status import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed, is_child
@@ -32,9 +27,12 @@ from dragoman_operator.resources.children import (
     Images,
     deployment,
     disruption_budget,
+    horizontal_pod_autoscaler,
     network_policy,
+    scaled_object,
     service,
     service_account,
+    trigger_authentication,
 )
 from dragoman_operator.resources.pod import pod_template
 from dragoman_operator.rollout import Kept, strategy, version_to_keep
