@@ -129,7 +129,7 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         prometheus = PrometheusServers(None, http, "", lambda: None, TIMEOUT_S)  # type: ignore[arg-type]
         routers = Routers(http, marked.append)
-        autoscaler = Autoscaler(tuple, prometheus, routers, marked.append, TICK_S)
+        autoscaler = Autoscaler(prometheus, routers, marked.append, TICK_S)
         metrics = PodMetrics(http, TIMEOUT_S)
         ticker = Ticker({"autoscaler": autoscaler}, pods.get, metrics, TICK_S, lambda _: None)
         for number in range(deployments):
@@ -141,7 +141,10 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
             after = resource.getrusage(resource.RUSAGE_SELF)
             cpu_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
             wall_s.append(time.perf_counter() - began)
-        reporting = [scaled.ready - scaled.signals.missing for scaled in autoscaler.latest().values()]
+        reporting = [
+            scaled.latest.ready - scaled.latest.signals.missing
+            for scaled in autoscaler.deployments().values()
+        ]
         await routers.aclose()
     return {
         "deployments": deployments,

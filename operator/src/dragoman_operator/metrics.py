@@ -72,10 +72,16 @@ class ScalingCollector(Collector):
         rule = _gauge(
             "dragoman_scaling_rule", "1 for the rule that determined the number of replicas", "rule"
         )
+        changes = CounterMetricFamily(
+            "dragoman_scaling_changes",
+            "Changes of the number of replicas, by direction and rule",
+            labels=[*OWNER, "direction", "rule"],
+        )
         for key, load in self._autoscaler.loads().items():
             requests.add_metric([*key, "queued_at_routers"], load.queued)
             requests.add_metric([*key, "in_flight_at_routers"], load.in_flight)
-        for key, one in self._autoscaler.latest().items():
+        for key, deployment in self._autoscaler.deployments().items():
+            one = deployment.latest
             signals = one.signals
             replicas.add_metric([*key, "desired"], one.replicas)
             replicas.add_metric([*key, "ready"], one.ready)
@@ -88,13 +94,7 @@ class ScalingCollector(Collector):
             if one.metrics is not None:
                 available.add_metric(key, float(one.metrics.status))
             rule.add_metric([*key, one.rule], 1)
-        changes = CounterMetricFamily(
-            "dragoman_scaling_changes",
-            "Changes of the number of replicas, by direction and rule",
-            labels=[*OWNER, "direction", "rule"],
-        )
-        for key, counts in self._autoscaler.changes().items():
-            for cause, count in counts.items():
+            for cause, count in deployment.changes.items():
                 changes.add_metric([*key, *cause], count)
         yield from (replicas, required, requests, available, rule, changes)
 

@@ -41,7 +41,6 @@ class World:
         self.failures: list[str] = []
         self.scraped: set[str] = set()
         self.autoscaler = Autoscaler(
-            list,
             self,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             self.enqueued.append,
@@ -100,9 +99,6 @@ class World:
         return SamplesResult(samples, problems, self.failure)
 
     # The routers.
-    def follow(self, addresses: object) -> None:
-        return None
-
     def load(self, key: Key) -> TotalLoad:
         return self.load_
 
@@ -110,7 +106,7 @@ class World:
         for _ in range(times):
             self.now += TICK_S
             await self.ticker.tick()
-        return self.autoscaler.latest()[DEMO]
+        return self.autoscaler.deployments()[DEMO].latest
 
 
 @pytest.fixture
@@ -132,9 +128,9 @@ async def test_queue_scales_up_and_enqueues_the_object(world: World, make_td: Ma
     assert (scaled.replicas, scaled.rule) == (4, "Load")
     assert world.view(td, {}, None) == scaled
     assert world.enqueued == [DEMO]
-    assert world.autoscaler.changes() == {DEMO: {("up", "Load"): 1}}
+    assert world.autoscaler.deployments()[DEMO].changes == {("up", "Load"): 1}
     world.autoscaler.forget(DEMO)
-    assert world.autoscaler.changes() == {}
+    assert world.autoscaler.deployments() == {}
     assert scaled.metrics is not None
     assert scaled.metrics.message == "1 of 1 ready replicas report metrics"
     assert scaled.time_to_ready_s == 30
@@ -225,12 +221,12 @@ async def test_queued_request_scales_at_once_and_only_from_zero(world: World, ma
     world.enqueued.clear()
     world.load_ = TotalLoad(queued=1)
     world.autoscaler.scale_from_zero(DEMO)
-    scaled = world.autoscaler.latest()[DEMO]
+    scaled = world.autoscaler.deployments()[DEMO].latest
     assert (scaled.replicas, scaled.rule) == (1, "ScaleFromZero")
     assert world.enqueued == [DEMO]
     world.autoscaler.scale_from_zero(DEMO)
     world.autoscaler.scale_from_zero(Key("default", "unknown"))
-    assert world.autoscaler.latest()[DEMO] is scaled
+    assert world.autoscaler.deployments()[DEMO].latest is scaled
 
 
 async def test_router_without_reports_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
@@ -260,7 +256,7 @@ async def test_other_modes_are_not_scaled(world: World, make_td: MakeTd, mode: s
     world.view(internal(make_td), {}, None)
     assert world.view(internal(make_td, mode=mode), {}, None) is None
     await world.ticker.tick()
-    assert world.autoscaler.latest() == {}
+    assert world.autoscaler.deployments() == {}
     # KEDA reads from our metrics what routers hold.
     assert world.autoscaler.loads() == {DEMO: TotalLoad()}
     world.autoscaler.forget(DEMO)
@@ -350,7 +346,7 @@ async def test_namespace_that_may_not_be_listed_affects_only_its_own(make_td: Ma
     world.each = ReplicaSample(None, 8.0, 12.0)
     assert (await world.ticks()).replicas == 4
     # Without its pods nothing is decided: they are not gone, they are not known.
-    assert world.autoscaler.latest()[Key("gone", "demo")].metrics is None
+    assert world.autoscaler.deployments()[Key("gone", "demo")].latest.metrics is None
 
 
 async def test_object_that_fails_is_counted_and_retried_less_and_less(make_td: MakeTd) -> None:
@@ -400,7 +396,7 @@ async def test_requests_in_spec_replicas_are_decided_at_once(world: World, make_
     scaled = world.view(four, {}, None)
     assert scaled is not None
     assert (scaled.replicas, scaled.rule, scaled.observed_spec_replicas) == (4, "Requested", 4)
-    assert world.autoscaler.changes() == {DEMO: {("up", "Requested"): 1}}
+    assert world.autoscaler.deployments()[DEMO].changes == {("up", "Requested"): 1}
     world.ready = 4
     assert (await world.ticks(5)).replicas == 4
     scaled = world.view(replace_replicas(four, 1), {}, None)

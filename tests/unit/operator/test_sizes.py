@@ -323,7 +323,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(
 ) -> None:
     td = make_td(**APPLY, autoscaling={"maxReplicas": 2})
     view(world, td, make_observed(td))
-    autoscaler = Autoscaler(list, Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
+    autoscaler = Autoscaler(Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
     autoscaler.view(td, {}, None, frozenset({"rs"}))
     parts: dict[str, Any] = {"autoscaler": autoscaler, "tuner": world.tuner}
     ticker = Ticker(parts, lambda _: world.pods(), world.metrics, TICK_S, world.failures.append)
@@ -333,7 +333,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(
         await ticker.tick()
     assert world.failures == []
     assert world.metrics.pages == 13 * len(world.sizes)
-    assert autoscaler.latest()[Key("default", "demo")].ready == 2
+    assert autoscaler.deployments()[Key("default", "demo")].latest.ready == 2
     assert view(world, td, make_observed(td)).state.current.samples == 24
 
 

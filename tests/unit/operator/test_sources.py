@@ -304,6 +304,10 @@ class Router:
             self.watchers.discard(queue)
 
 
+def router_pod(uid: str, address: str) -> dict[str, Any]:
+    return {"metadata": {"uid": uid}, "status": {"phase": "Running", "podIP": address}}
+
+
 def router(address: str, handler: Handler) -> Any:
     return served(address, ROUTER_ADMIN_PORT, "/load", handler)
 
@@ -331,14 +335,14 @@ async def test_loads_of_all_routers_are_added_up(followed: tuple[Routers, list[K
     routers, queued = followed
     first, second = Router(), Router()
     async with router(f"{NET}.3.1", first.serve), router(f"{NET}.3.2", second.serve):
-        routers.follow({"1": f"{NET}.3.1", "2": f"{NET}.3.2"})
+        routers.follow([router_pod("1", f"{NET}.3.1"), router_pod("2", f"{NET}.3.2")])
         await until(lambda: routers.load(DEMO) == TotalLoad())
         assert queued == []
         first.report(demo={"queued": 2, "oldest_queued_s": 1.5, "in_flight": 4})
         second.report(demo={"queued": 1, "oldest_queued_s": 3.5, "in_flight": 1}, other={"in_flight": 9})
         await until(lambda: routers.load(DEMO) == TotalLoad(3, 5))
         assert set(queued) == {DEMO}
-        routers.follow({"1": f"{NET}.3.1"})
+        routers.follow([router_pod("1", f"{NET}.3.1")])
         assert routers.load(DEMO) == TotalLoad(2, 4)
 
 
@@ -350,9 +354,9 @@ async def test_router_that_changes_its_address_is_followed_there(
     one.report(demo={"queued": 2})
     two.report(demo={"queued": 3})
     async with router(f"{NET}.3.1", one.serve), router(f"{NET}.3.2", two.serve):
-        routers.follow({"1": f"{NET}.3.1"})
+        routers.follow([router_pod("1", f"{NET}.3.1")])
         await until(lambda: routers.load(DEMO).queued == 2)
-        routers.follow({"1": f"{NET}.3.2"})
+        routers.follow([router_pod("1", f"{NET}.3.2")])
         await until(lambda: routers.load(DEMO).queued == 3)
         assert routers.load(DEMO) == TotalLoad(3)
 
@@ -361,7 +365,7 @@ async def test_router_without_reports_does_not_count_as_idle(followed: tuple[Rou
     routers, _ = followed
     standin = Router()
     async with router(f"{NET}.3.1", standin.serve):
-        routers.follow({"1": f"{NET}.3.1"})
+        routers.follow([router_pod("1", f"{NET}.3.1")])
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
         standin.report(demo={"queued": 2})
         await until(lambda: routers.load(DEMO).queued == 2)
@@ -373,7 +377,7 @@ async def test_router_without_reports_does_not_count_as_idle(followed: tuple[Rou
 
 async def test_router_that_comes_back_is_followed_again(followed: tuple[Routers, list[Key]]) -> None:
     routers, _ = followed
-    routers.follow({"1": f"{NET}.3.1"})
+    routers.follow([router_pod("1", f"{NET}.3.1")])
     for held in (1, 2):
         standin = Router()
         standin.report(demo={"queued": held})
@@ -391,7 +395,7 @@ async def test_router_with_malformed_reports_does_not_report(
     standin = Router()
     standin.line = line
     async with router(f"{NET}.3.1", standin.serve):
-        routers.follow({"1": f"{NET}.3.1"})
+        routers.follow([router_pod("1", f"{NET}.3.1")])
         await until(lambda: standin.connections >= 3)
         assert routers.load(DEMO) == TotalLoad(not_reporting=1)
     assert queued == []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -70,20 +70,17 @@ class Autoscaler:
     """Decides for all objects in mode Internal.
 
     Args:
-        router_pods: The pods of the trusted routers.
         prometheus: Sources of metrics for objects that name a Prometheus.
     """
 
     def __init__(
         self,
-        router_pods: Callable[[], Iterable[Manifest]],
         prometheus: PrometheusServers,
         routers: Routers,
         enqueue: Callable[[Key], None],
         interval_s: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._router_pods = router_pods
         self._prometheus = prometheus
         self._routers = routers
         self._enqueue = enqueue
@@ -131,17 +128,9 @@ class Autoscaler:
         if deployment is not None and deployment.latest.replicas == 0:
             self._decide(key, deployment, [], SamplesResult(failure=deployment.failure))
 
-    def follow_routers(self) -> None:
-        """Follow the routers that run now; called when a router's pod changes."""
-        self._routers.follow(engine_addresses(self._router_pods()))
-
-    def latest(self) -> dict[Key, ScalingView]:
-        """The last decision of each object, for the metrics."""
-        return {key: deployment.latest for key, deployment in self._deployments.items()}
-
-    def changes(self) -> dict[Key, Counter[tuple[str, str]]]:
-        """Changes of each object's number of replicas by direction and rule, for the metrics."""
-        return {key: deployment.changes for key, deployment in self._deployments.items()}
+    def deployments(self) -> Mapping[Key, Scaled]:
+        """The objects that are scaled, for the metrics."""
+        return self._deployments
 
     def loads(self) -> dict[Key, TotalLoad]:
         """The routers' load of each registered object, in every mode."""
@@ -149,7 +138,6 @@ class Autoscaler:
 
     def begin(self) -> dict[Key, Scaled]:
         """Start of a tick: the objects to evaluate."""
-        self.follow_routers()
         self._prometheus.begin(self._deployments)
         return dict(self._deployments)
 
@@ -268,13 +256,3 @@ def _count_change(key: Key, deployment: Scaled, before: ScalingView) -> None:
     deployment.requested_at_s = after.at
     deployment.changes["up" if after.replicas > before.replicas else "down", after.rule] += 1
     log.info("%d → %d: %s", before.replicas, after.replicas, after.reason, extra={"key": str(key)})
-
-
-def engine_addresses(pods: Iterable[Manifest]) -> dict[str, str]:
-    """Addresses by uid of the pods that run, whether ready or not: one that drains may still have queued requests."""
-    return {
-        pod["metadata"]["uid"]: address
-        for pod in pods
-        if (address := (pod.get("status") or {}).get("podIP"))
-        and (pod.get("status") or {}).get("phase") == "Running"
-    }

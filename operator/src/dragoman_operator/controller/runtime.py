@@ -146,7 +146,7 @@ class Runtime:
         token = settings.prometheus_token
         prometheus = PrometheusServers(kube, http, settings.prometheus_url, token, timeout_s)
         router_pods = ObjectCache()
-        autoscaler = Autoscaler(router_pods.items.values, prometheus, load, self.queue.add, interval_s)
+        autoscaler = Autoscaler(prometheus, load, self.queue.add, interval_s)
         tuner = Tuner(self.queue.add, interval_s)
         ticker = Ticker(
             {"autoscaler": autoscaler, "tuner": tuner},
@@ -185,7 +185,7 @@ class Runtime:
             resync_s=settings.resync_s,
         )
         # At once, not at the next tick: the router's stream reports requests that wait for a first replica.
-        router_pods.listeners.append(lambda _before, _after: autoscaler.follow_routers())
+        router_pods.listeners.append(lambda _before, _after: load.follow(router_pods.items.values()))
         self._background(routers.run())
         self._background(self.check.run())
         self._background(ticker.run())

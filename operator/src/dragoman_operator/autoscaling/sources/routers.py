@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 import aiohttp
 from pydantic import ValidationError
 
 from dragoman_contract.http import ROUTER_ADMIN_PORT
 from dragoman_contract.load import HEARTBEAT_S, LOAD_PATH, WATCH_PARAMETER, RouterLoad
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, uid_of
 from dragoman_operator.autoscaling.decision.values import TotalLoad
+from dragoman_operator.observed.snapshot import Manifest
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +44,14 @@ class Routers:
         self._reports: dict[tuple[str, str], tuple[float, RouterLoad]] = {}
         self._streams: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    def follow(self, addresses: Mapping[str, str]) -> None:
-        """Follow these routers and no others.
+    def follow(self, pods: Iterable[Manifest]) -> None:
+        """Follow the routers among these pods that run, whether ready or not, and no others.
 
-        `addresses` are IPs by the uid of the pod.
+        One that drains may still have queued requests.
         """
         # By both: a pod with a new sandbox has the same uid and another IP.
-        routers = addresses.items()
+        running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
+        routers = {(uid_of(pod), pod["status"]["podIP"]) for pod in running if pod["status"].get("podIP")}
         for router in self._streams.keys() - routers:
             self._streams.pop(router).cancel()
             self._reports.pop(router, None)
@@ -65,7 +67,7 @@ class Routers:
     async def aclose(self) -> None:
         """Stop all streams."""
         streams = list(self._streams.values())
-        self.follow({})
+        self.follow(())
         await asyncio.gather(*streams, return_exceptions=True)
 
     async def _stream(self, router: tuple[str, str]) -> None:
