@@ -122,27 +122,19 @@ class EventWriter:
         Raises:
             ClusterError: The request failed.
         """
-        key = key_of(event)
-        count = self._counts.pop(key, 0)
-        if count:
-            count = await self._count(key, count + 1, event)
-        if not count:
-            count = await self._create(key, event)
+        key, again = key_of(event), {"lastTimestamp": event["lastTimestamp"]}
+        count = self._counts.pop(key, 0) + 1
+        try:
+            if count == 1:
+                await self._client.create(EVENT, event)
+            else:
+                await self._client.merge(EVENT, key, {"count": count, **again})
+        except ConflictError:  # An earlier process has created it.
+            count = 2
+            await self._client.merge(EVENT, key, {"count": count, **again})
+        except NotFoundError:  # It has expired.
+            count = 1
+            await self._client.create(EVENT, event)
         self._counts[key] = count
         if len(self._counts) > MAX_COUNTS:
             self._counts.popitem(last=False)
-
-    async def _create(self, key: Key, event: Manifest) -> int:
-        try:
-            await self._client.create(EVENT, event)
-        except ConflictError:
-            return await self._count(key, 2, event)
-        return 1
-
-    async def _count(self, key: Key, count: int, event: Manifest) -> int:
-        """Write the count; 0 if the event has expired."""
-        try:
-            await self._client.merge(EVENT, key, {"count": count, "lastTimestamp": event["lastTimestamp"]})
-        except NotFoundError:
-            return 0
-        return count

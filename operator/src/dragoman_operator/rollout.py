@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_kube.objects import created_at, is_deleting
+from dragoman_kube.objects import condition_of, created_at, is_deleting
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.pods import Rollout
@@ -164,20 +164,11 @@ def _mixed(pods: Iterable[Manifest]) -> bool:
 
 def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
     """Times since which pods have been unschedulable."""
-    return [
-        parse_time(condition["lastTransitionTime"])
-        for pod in filter(is_live, pods)
-        for condition in pod.get("status", {}).get("conditions") or ()
-        if (condition["type"], condition["status"]) == ("PodScheduled", "False")
-        and condition.get("lastTransitionTime")
-    ]
+    conditions = [condition_of(pod, "PodScheduled") or {} for pod in filter(is_live, pods)]
+    times = [found.get("lastTransitionTime") for found in conditions if found.get("status") == "False"]
+    return [parse_time(time) for time in times if time]
 
 
 def _over_quota(observed: Observed) -> bool:
     """Whether a ResourceQuota rejects the additional pod."""
-    status = (observed.children.get(DEPLOYMENT) or {}).get("status") or {}
-    return any(
-        (condition["type"], condition["status"]) == ("ReplicaFailure", "True")
-        and "exceeded quota" in (condition.get("message") or "")
-        for condition in status.get("conditions") or ()
-    )
+    return any(found.reason == "QuotaExceeded" for found in diagnose(observed.children.get(DEPLOYMENT), ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -13,7 +14,7 @@ from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
 from dragoman_kube.kinds import DEPLOYMENT, SERVICE
-from dragoman_kube.objects import is_true
+from dragoman_kube.objects import annotations_of, is_true
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.labels import selector
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
@@ -284,19 +285,12 @@ def _limited_requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Tr
 
 def url_of(td: TranslationDeployment, observed: Observed) -> str:
     """URL for requests: the Service's name in the cluster, or its address in the devcluster."""
-    service = observed.children.get(SERVICE) or {}
-    annotations = service.get("metadata", {}).get("annotations") or {}
-    host = annotations.get(LOCAL_ADDRESS)
-    if not host or not _is_address(host):
-        host = f"{td.name}.{td.namespace}.svc"
+    service = observed.children.get(SERVICE)
+    host = f"{td.name}.{td.namespace}.svc"
+    if service is not None:
+        with suppress(ValueError):
+            host = str(ip_address(annotations_of(service).get(LOCAL_ADDRESS, "")))
     return f"http://{host}:{ENGINE_PORT}"
-
-
-def _is_address(text: str) -> bool:
-    try:
-        return bool(ip_address(text))
-    except ValueError:
-        return False
 
 
 def languages_column(languages: tuple[Languages, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
@@ -240,18 +239,15 @@ def measured(
     """`work` with metrics of its duration and result."""
 
     async def timed(key: Key) -> float | None:
-        began = time.perf_counter()
-        result = "error"
         try:
-            pause_s = await work(key)
-            result = "ok"
-            return pause_s
-        except (OperatorError, ClusterError) as error:
-            result = type(error).__name__
+            with metrics.seconds.time():
+                pause_s = await work(key)
+        except Exception as error:
+            expected = isinstance(error, OperatorError | ClusterError)
+            metrics.reconciles.labels(type(error).__name__ if expected else "error").inc()
             raise
-        finally:
-            metrics.reconciles.labels(result).inc()
-            metrics.seconds.observe(time.perf_counter() - began)
+        metrics.reconciles.labels("ok").inc()
+        return pause_s
 
     return timed
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dragoman_kube.objects import is_deleting, is_true
+from dragoman_kube.objects import condition_of, is_deleting, is_true
 from dragoman_operator.observed.snapshot import Manifest
 
 MESSAGE_LIMIT = 600
@@ -74,12 +74,10 @@ def _of_pod(pod: Manifest) -> Iterator[Finding]:
     name, status = pod["metadata"]["name"], pod.get("status", {})
     if status.get("phase") == "Failed" and status.get("reason") == "Evicted":
         yield Finding("Evicted", f"pod {name} was evicted: {last_log_line(status.get('message', ''))}")
-    for condition in status.get("conditions") or ():
-        if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
-            yield Finding(
-                "Unschedulable",
-                f"pod {name} cannot be scheduled: {last_log_line(condition.get('message', ''))}",
-            )
+    scheduled = condition_of(pod, "PodScheduled") or {}
+    if scheduled.get("status") == "False":
+        message = last_log_line(scheduled.get("message", ""))
+        yield Finding("Unschedulable", f"pod {name} cannot be scheduled: {message}")
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         yield from _of_container(name, container)
 
