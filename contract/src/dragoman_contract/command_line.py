@@ -6,7 +6,7 @@ import difflib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -41,10 +41,17 @@ def read_command_line(
         SystemExit: After `--help`.
     """
     prefix = settings.model_config.get("env_prefix", "")
-    outdated = [
-        *_outdated(argv, prefix, renamed or {}, lambda new, name: f"is now {name(new)}"),
-        *_outdated(argv, prefix, removed or {}, lambda reason, _: f"was removed: {reason}"),
-    ]
+    given = {argument.partition("=")[0] for argument in argv} | os.environ.keys()
+    outdated = []
+    for name in (flag, lambda field: (prefix + field).upper()):
+        outdated += [
+            f"{name(old)} is now {name(new)}" for old, new in (renamed or {}).items() if name(old) in given
+        ]
+        outdated += [
+            f"{name(old)} was removed: {reason}"
+            for old, reason in (removed or {}).items()
+            if name(old) in given
+        ]
     if outdated:
         raise CommandLineError("; ".join(outdated))
     try:
@@ -70,24 +77,6 @@ def configure_logging(level: str, *, sparse: Sequence[str] = ()) -> None:
     logging.basicConfig(level=level.upper(), format=LOG_FORMAT)
     for name in sparse:
         logging.getLogger(name).addFilter(SparseTracebacks())
-
-
-def _outdated(
-    argv: Sequence[str],
-    prefix: str,
-    instead_of: Mapping[str, str],
-    sentence: Callable[[str, Callable[[str], str]], str],
-) -> Iterator[str]:
-    """A sentence for each flag and variable of an earlier version."""
-    given = {argument.partition("=")[0] for argument in argv}
-
-    def variable(field: str) -> str:
-        return (prefix + field).upper()
-
-    for old, instead in instead_of.items():
-        for name in (flag, variable):
-            if name(old) in (given if name is flag else os.environ):
-                yield f"{name(old)} {sentence(instead, name)}"
 
 
 def _unreadable(message: str, settings: type[BaseSettings]) -> str:

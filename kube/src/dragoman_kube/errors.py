@@ -60,6 +60,14 @@ class WriteForbiddenError(ClusterError):
 
 MAX_REASON_CHARACTERS = 1000
 
+_TYPES: dict[int, type[ClusterError]] = {
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    408: UnavailableError,
+    429: UnavailableError,
+}
+
 
 def error_of(attempted: str, status: int, content: bytes | str) -> ClusterError:
     """The error for a response.
@@ -73,17 +81,5 @@ def error_of(attempted: str, status: int, content: bytes | str) -> ClusterError:
         text, code = str(parsed.get("message") or text), str(parsed.get("reason") or "")
     except (ValueError, AttributeError):
         pass
-    return _type_of(status)(attempted, f"{text[:MAX_REASON_CHARACTERS]} ({status})", status, code)
-
-
-def _type_of(status: int) -> type[ClusterError]:
-    match status:
-        case 404:
-            return NotFoundError
-        case 409:
-            return ConflictError
-        case 410:
-            return GoneError
-        case 408 | 429:
-            return UnavailableError
-    return UnavailableError if status >= 500 else RefusedError
+    kind = _TYPES.get(status, UnavailableError if status >= 500 else RefusedError)
+    return kind(attempted, f"{text[:MAX_REASON_CHARACTERS]} ({status})", status, code)

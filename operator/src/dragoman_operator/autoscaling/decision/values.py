@@ -202,16 +202,9 @@ class History:
 
     def begins_after(self, now: float) -> bool:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
+        parts = (*self.points, *self.peaks, *self.scale_ups, *filter(None, (self.seen, self.requested)))
         times = [self.observed_since, self.scaled_down_at, self.last_scale_down, self.last_request_at]
-        times += [
-            each[0]
-            for each in (
-                *self.points,
-                *self.peaks,
-                *self.scale_ups,
-                *filter(None, [self.seen, self.requested]),
-            )
-        ]
+        times += [part[0] for part in parts]
         return any(time is not None and time > now for time in times)
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import reduce
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import PlainSerializer
 
@@ -93,21 +93,25 @@ class Measurements:
 
     def plus(self, other: Measurements) -> Measurements:
         """The sum of both."""
-        bins = dict(self.bins)
-        for step, one in other.bins.items():
-            bins[step] = bins[step].plus(one) if step in bins else one
+        steps = sorted(self.bins.keys() | other.bins.keys())
+        sums: dict[str, Any] = {
+            name: _added(getattr(self, name), getattr(other, name))
+            for name in (
+                "span_s",
+                "kv_s",
+                "kv_running_s",
+                "finished",
+                "lost",
+                "queue_s",
+                "queue_n",
+                "preemptions",
+            )
+        }
         return Measurements(
             started=min(self.started, other.started),
-            span_s=self.span_s + other.span_s,
-            bins=dict(sorted(bins.items())),
+            bins={step: self.bins.get(step, Bin()).plus(other.bins.get(step, Bin())) for step in steps},
             kv=tuple(map(sum, zip(self.kv, other.kv, strict=True))),
-            kv_s=self.kv_s + other.kv_s,
-            kv_running_s=self.kv_running_s + other.kv_running_s,
-            finished=self.finished + other.finished,
-            lost=_added(self.lost, other.lost),
-            queue_s=self.queue_s + other.queue_s,
-            queue_n=self.queue_n + other.queue_n,
-            preemptions=_added(self.preemptions, other.preemptions),
+            **sums,
         )
 
     def seen(self, before: EngineMetrics, now: EngineMetrics) -> Measurements:
