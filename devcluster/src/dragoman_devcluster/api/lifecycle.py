@@ -116,7 +116,7 @@ def prepare_update(target: Target, live: Object, sent: Object) -> Object:
         if owned in before:
             meta[owned] = before[owned]
     if target.subresource == "status":
-        return _status_update(kind, live, obj)
+        return _status_update(live, obj)
     if kind.resource == "namespaces":
         _keep_finalizers(target, live, obj)
     if kind.has_status:
@@ -136,17 +136,15 @@ def _keep_finalizers(target: Target, live: Object, obj: Object) -> None:
         obj["spec"]["finalizers"] = finalizers
 
 
-def _status_update(kind: Kind, live: Object, obj: Object) -> Object:
-    if kind.custom:
-        kept = {**live["metadata"], "managedFields": obj["metadata"].get("managedFields")}
-        result = {**live, "metadata": {key: value for key, value in kept.items() if value is not None}}
-    else:
-        kept = {key: value for key, value in obj.items() if key not in ("spec", "status")}
-        result = {**{key: value for key, value in live.items() if key == "spec"}, **kept}
+def _status_update(live: Object, obj: Object) -> Object:
+    """The live object with the status of another, and the owners of its fields."""
+    result = {**copied(live), "metadata": {**live["metadata"], **_managed(obj)}}
     result.pop("status", None)
-    if "status" in obj:
-        result["status"] = obj["status"]
-    return copied(result)
+    return {**result, **({"status": obj["status"]} if "status" in obj else {})}
+
+
+def _managed(obj: Object) -> Object:
+    return {key: value for key, value in obj["metadata"].items() if key == "managedFields"}
 
 
 def next_generation(kind: Kind, live: Object, obj: Object) -> int | None:

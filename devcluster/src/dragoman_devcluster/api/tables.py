@@ -1,4 +1,4 @@
-"""Representation of objects by `Accept`: whole, metadata only, or as the table that `kubectl get` prints.
+"""Representation of objects by `Accept`: whole, or as the table that `kubectl get` prints.
 
 Source: pkg/printers/internalversion/printers.go of Kubernetes.
 """
@@ -21,36 +21,33 @@ _AGE = Column("Age", "date", ".metadata.creationTimestamp")
 
 @dataclass(frozen=True)
 class Presentation:
-    """One way to show objects of a kind: `form` is "full", "partial" or "table"."""
+    """One way to show objects of a kind; `include_object` says what of an object is in its row of a table."""
 
     kind: Kind
     clock: Callable[[], datetime.datetime]
-    form: str = "full"
+    is_table: bool = False
     include_object: str = "Metadata"
 
     def single(self, obj: Object) -> Object:
         """One object."""
-        if self.form == "table":
+        if self.is_table:
             return self._table([obj], obj.get("metadata", {}).get("resourceVersion", ""), with_columns=True)
-        if self.form == "partial":
-            return _partial(obj)
         return {**obj, "kind": self.kind.name, "apiVersion": self.kind.api_version}
 
     def listed(self, objects: Sequence[Object], version: int) -> Object:
         """A list as of a resourceVersion."""
-        if self.form == "table":
+        if self.is_table:
             return self._table(objects, str(version), with_columns=True)
-        partial = self.form == "partial"
         return {
-            "kind": "PartialObjectMetadataList" if partial else self.kind.listed_as,
-            "apiVersion": _META if partial else self.kind.api_version,
+            "kind": self.kind.listed_as,
+            "apiVersion": self.kind.api_version,
             "metadata": {"resourceVersion": str(version)},
             "items": [self.single(obj) for obj in objects],
         }
 
     def stream(self) -> Callable[[Object], Object]:
         """A function that renders the objects of one watch; only its first table has the columns' definitions."""
-        if self.form != "table":
+        if not self.is_table:
             return self.single
         first = True
 
@@ -81,29 +78,21 @@ class Presentation:
         if self.include_object == "Object":
             row["object"] = {**obj, "kind": self.kind.name, "apiVersion": self.kind.api_version}
         elif self.include_object == "Metadata":
-            row["object"] = _partial(obj)
+            row["object"] = {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": _META,
+                "metadata": obj["metadata"],
+            }
         return row
 
 
 def presentation(
     accept: str, kind: Kind, include_object: str, clock: Callable[[], datetime.datetime]
 ) -> Presentation:
-    """The first form of an Accept header that is supported."""
-    for wanted in accept.split(","):
-        media_type, *parameters = (part.strip() for part in wanted.split(";"))
-        given = dict(parameter.partition("=")[::2] for parameter in parameters)
-        form = given.get("as", "") if (given.get("g"), given.get("v")) == ("meta.k8s.io", "v1") else ""
-        if media_type == "application/json" and form == "Table":
-            return Presentation(kind, clock, "table", include_object)
-        if media_type == "application/json" and form.startswith("PartialObjectMetadata"):
-            return Presentation(kind, clock, "partial", include_object)
-        if media_type == "application/json" and "as" not in given:
-            break
-    return Presentation(kind, clock)
-
-
-def _partial(obj: Object) -> Object:
-    return {"kind": "PartialObjectMetadata", "apiVersion": _META, "metadata": obj["metadata"]}
+    """A table if an Accept header prefers one, else whole objects."""
+    first, *parameters = (part.strip() for part in accept.partition(",")[0].split(";"))
+    is_table = first == "application/json" and {"as=Table", "g=meta.k8s.io", "v=v1"} <= set(parameters)
+    return Presentation(kind, clock, is_table, include_object)
 
 
 def _definition(column: Column) -> Object:
