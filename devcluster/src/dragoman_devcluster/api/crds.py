@@ -6,15 +6,14 @@ import datetime
 import re
 from typing import Any
 
-from jsonschema import Draft4Validator
+from jsonschema import Draft4Validator, SchemaError
 
 from dragoman_devcluster.api.builtin_schema import model_schema
-from dragoman_devcluster.api.cel_rules import RULES, compile_causes
+from dragoman_devcluster.api.cel_rules import compile_causes
 from dragoman_devcluster.api.errors import Cause
 from dragoman_devcluster.api.kinds import BUILT_IN, Column, Kind, ScalePaths
 from dragoman_devcluster.api.objects import Json, Object, get
-from dragoman_devcluster.api.structural import INT_OR_STRING, PRESERVE
-from dragoman_devcluster.api.validation import schema_causes
+from dragoman_devcluster.api.validation import field_path
 from dragoman_kube.times import timestamp
 
 CRDS = next(kind for kind in BUILT_IN if kind.plural == "customresourcedefinitions")
@@ -65,7 +64,7 @@ def crd_causes(crd: Object) -> list[Cause]:
         message = "Invalid value: the embedded API supports one version, which is served and stored"
         return [*found, Cause("FieldValueInvalid", message, "spec.versions")]
     schema = get(versions[0], "schema", "openAPIV3Schema")
-    return [*found, *_schema_faults(schema, "spec.versions[0].schema.openAPIV3Schema")]
+    return [*found, *_schema_causes(schema, "spec.versions[0].schema.openAPIV3Schema")]
 
 
 def kind_of(crd: Object) -> Kind:
@@ -128,43 +127,14 @@ def _column(declared: Object) -> Column:
     )
 
 
-_TEXT: Object = {"type": "string"}
-_DRAFT_4 = Draft4Validator.META_SCHEMA
-_SCHEMA_OF_SCHEMAS: Object = {
-    "definitions": _DRAFT_4["definitions"],
-    "type": "object",
-    "anyOf": [{"required": [name]} for name in ("type", INT_OR_STRING, PRESERVE)],
-    "properties": {
-        **_DRAFT_4["properties"],
-        "type": {"enum": ["object", "array", "string", "integer", "number", "boolean"]},
-        "items": {"$ref": "#"},
-        "enum": {"type": "array"},
-        "format": _TEXT,
-        "nullable": {"type": "boolean"},
-        "required": {"type": "array", "items": _TEXT},
-        "x-kubernetes-list-type": {"enum": ["atomic", "set", "map"]},
-        "x-kubernetes-list-map-keys": {"type": "array", "items": _TEXT},
-        RULES: {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["rule"],
-                "properties": {"rule": _TEXT, "message": _TEXT},
-                "additionalProperties": False,
-            },
-        },
-    },
-}
-"""OpenAPI v3.0 is close to JSON Schema's draft 4. Of a rule's fields only two are supported here."""
-
-
-def _schema_faults(schema: Json, path: str) -> list[Cause]:
+def _schema_causes(schema: Json, path: str) -> list[Cause]:
     """What is wrong with the schema of a definition; `path` is where it is."""
-    malformed = schema_causes(_SCHEMA_OF_SCHEMAS, schema, (path,))
-    if malformed:
-        return malformed
-    found = []
+    try:
+        # OpenAPI v3.0 is close to JSON Schema's draft 4.
+        Draft4Validator.check_schema(schema)
+    except SchemaError as malformed:
+        at = field_path([path, *malformed.absolute_path])
+        return [Cause("FieldValueInvalid", f"Invalid value: {malformed.message}", at)]
     if schema.get("type") != "object":
-        message = f'Invalid value: "{schema.get("type", "")}": must be object at the root'
-        found.append(Cause("FieldValueInvalid", message, f"{path}.type"))
-    return [*found, *compile_causes(schema, path)]
+        return [Cause("FieldValueInvalid", "Invalid value: must be object at the root", f"{path}.type")]
+    return list(compile_causes(schema, path))

@@ -68,17 +68,9 @@ def _pod(obj: Json) -> None:
         return
     if spec.get("serviceAccountName") and not spec.get("serviceAccount"):
         spec["serviceAccount"] = spec["serviceAccountName"]
-    for container in spec.get("containers") or ():
-        container.setdefault("imagePullPolicy", pull_policy(container.get("image") or ""))
     for volume in spec.get("volumes") or ():
         if isinstance(volume, dict) and set(volume) == {"name"}:
             volume["emptyDir"] = {}
-
-
-def pull_policy(image: str) -> str:
-    """Default of imagePullPolicy: Always for `latest`."""
-    _, _, tag = image.rpartition("/")[2].partition(":")
-    return "Always" if "@" not in image and tag in ("", "latest") else "IfNotPresent"
 
 
 def _service(obj: Object) -> None:

@@ -16,7 +16,7 @@ from dragoman_devcluster.mirror import differs
 from dragoman_devcluster.node.container import Container
 from dragoman_devcluster.node.context import NodeContext
 from dragoman_devcluster.node.pod_status import PodView, pod_status, waiting
-from dragoman_devcluster.node.volumes import can_change, mount, refresh
+from dragoman_devcluster.node.volumes import can_change, mount
 from dragoman_kube.errors import ClusterError, NotFoundError, UnavailableError
 from dragoman_kube.kinds import POD
 from dragoman_kube.objects import Manifest, is_deleting, key_of, uid_of
@@ -112,7 +112,7 @@ class Pod:
             await asyncio.sleep(REFRESH_S)
             before, problem = problem, ""
             try:
-                await refresh(self._manifest, context.mirror.client, context.directories)
+                await mount(self._manifest, context.mirror.client, context.directories)
             except (ClusterError, LocalClusterError, OSError) as error:
                 problem = str(error)
                 if problem != before:

@@ -25,13 +25,13 @@ TERMINATION_PATH = "/dev/termination-log"
 
 
 async def mount(pod: Manifest, client: KubeClient, directories: Directories) -> dict[str, Path]:
-    """Make the directory of every volume of the pod, and fill it.
+    """Make the directory of every volume of the pod, and bring the files in it up to date.
 
     Returns:
         Directory of each volume, by the volume's name.
 
     Raises:
-        MissingReferenceError: A claim, ConfigMap or Secret does not exist yet.
+        MissingReferenceError: A claim, ConfigMap, Secret or key does not exist; files of its volume stay as they were.
         PodRefusedError: A kind of volume that this node cannot offer.
     """
     namespace = pod["metadata"]["namespace"]
@@ -59,18 +59,6 @@ async def mount(pod: Manifest, client: KubeClient, directories: Directories) -> 
 def can_change(volume: Manifest) -> bool:
     """Whether a volume shows what may change in the API while the pod runs."""
     return "configMap" in volume or "secret" in volume
-
-
-async def refresh(pod: Manifest, client: KubeClient, directories: Directories) -> None:
-    """Bring the files of volumes that can change up to date.
-
-    Raises:
-        MissingReferenceError: A ConfigMap, a Secret or a key is gone; the files stay as they were.
-    """
-    for volume in pod["spec"].get("volumes") or ():
-        if can_change(volume):
-            files = await _files(volume, pod["metadata"]["namespace"], client)
-            put(directories.volume(pod, volume["name"]), files)
 
 
 def mounted_at(container: Manifest, volumes: Mapping[str, Path]) -> dict[str, Path]:

@@ -110,13 +110,6 @@ def test_objects(prepared: Any, path: str, data: st.DataObject) -> None:
 
 
 @RELAXED
-@given(data=st.data())
-def test_definitions(api: Any, make_crd: Callable[..., Any], data: st.DataObject) -> None:
-    rule = {"x-kubernetes-validations": [{"rule": "self.size < 5"}]}
-    answered(api, "POST", CRDS, data.draw(broken(make_crd(**rule))))
-
-
-@RELAXED
 @given(body=junk)
 def test_bodies(prepared: Any, body: Any) -> None:
     for path in (*OBJECTS, CRDS):
