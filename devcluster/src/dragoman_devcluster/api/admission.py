@@ -51,10 +51,10 @@ class Admission:
         self._clock = clock
         self._service_network = ipaddress.ip_network(service_range)
 
-    def decode(self, kind: Kind, sent: Json, field_validation: str) -> Object:
+    def decode(self, kind: Kind, sent: Json, *, strict: bool) -> Object:
         """The object pruned, defaulted and normalised.
 
-        Raises BadRequestError for another kind, a wrong type, or (Strict) an unknown field.
+        Raises BadRequestError for another kind, a wrong type, or (if `strict`) an unknown field.
         """
         obj = self._typed(kind, sent)
         if not kind.custom:
@@ -62,7 +62,7 @@ class Admission:
         dropped = prune(kind.schema, obj)
         if kind.custom:
             dropped.sort()
-        if dropped and field_validation == "Strict":
+        if dropped and strict:
             message = ", ".join(f'unknown field "{path}"' for path in dropped)
             raise BadRequestError(
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '

@@ -1,5 +1,7 @@
 """JSON patches, merge patches, and strategic merge patches, whose lists merge by the keys that the schema names.
 
+Of the directive `$patch` only `delete` is supported, for items of lists; it is the one that kubectl and Helm send.
+
 Source: RFC 6902, RFC 7386 and
 https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
 """
@@ -73,15 +75,13 @@ def strategic_patch(schema: Object, obj: Object, patch: Json) -> Object:
 def _merged_by(schema: Object, value: Json, patch: Json) -> Json:
     if not isinstance(patch, dict):
         return patch
-    if patch.get(_DIRECTIVE) == "replace":
-        return {key: item for key, item in patch.items() if key != _DIRECTIVE}
-    if patch.get(_DIRECTIVE) == "delete":
-        return {}
+    if _DIRECTIVE in patch:
+        raise BadRequestError("the embedded API supports $patch: delete of a list's item alone")
     result = value if isinstance(value, dict) else {}
     if _RETAIN in patch:
         result = {key: item for key, item in result.items() if key in patch[_RETAIN]}
     for key, change in patch.items():
-        if key.startswith((_ORDER, _DELETE)) or key in (_DIRECTIVE, _RETAIN):
+        if key.startswith((_ORDER, _DELETE)) or key == _RETAIN:
             continue
         child = child_schema(schema, key) or {}
         if change is None:
@@ -117,8 +117,6 @@ def _merged_list(schema: Object, value: list[Json], patch: list[Json]) -> list[J
     if not key:
         return value + [item for item in patch if item not in value]
     changes = [item for item in patch if isinstance(item, dict)]
-    if any(change.get(_DIRECTIVE) == "replace" and key not in change for change in changes):
-        return [change for change in changes if _DIRECTIVE not in change]
     result = list(value)
     for change in changes:
         at = next((index for index, item in enumerate(result) if item.get(key) == change.get(key)), None)

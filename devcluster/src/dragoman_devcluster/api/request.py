@@ -53,7 +53,8 @@ class Options:
     dry_run: bool = False
     field_manager: str = ""
     force: bool = False
-    field_validation: str = "Warn"
+    is_strict: bool = False
+    """Whether fields that the schema does not have are refused; default: they are dropped."""
     grace_period_s: int | None = None
     propagation: str = ""
     include_object: str = "Metadata"
@@ -64,11 +65,6 @@ def parse_options(query: Mapping[str, str]) -> Options:
     dry_run = query.get("dryRun", "")
     if dry_run not in ("", "All"):
         raise BadRequestError(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
-    validation = query.get("fieldValidation") or "Warn"
-    if validation not in ("Ignore", "Warn", "Strict"):
-        raise BadRequestError(
-            f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
-        )
     version = query.get("resourceVersion", "")
     if not version.isdecimal() and version:
         raise BadRequestError(f'resourceVersion: Invalid value: "{version}": it is not a whole number')
@@ -85,7 +81,7 @@ def parse_options(query: Mapping[str, str]) -> Options:
         dry_run=dry_run == "All",
         field_manager=query.get("fieldManager", ""),
         force=_true(query.get("force")),
-        field_validation=validation,
+        is_strict=query.get("fieldValidation") == "Strict",
         grace_period_s=grace,
         propagation=query.get("propagationPolicy", ""),
         include_object=query.get("includeObject") or "Metadata",

@@ -59,7 +59,7 @@ class Resources:
     def create(self, target: Target, sent: Object, options: Options, manager: str) -> Answer:
         """Create an object; AlreadyExistsError, InvalidError or BadRequestError if that cannot be."""
         kind = target.kind
-        obj = self._admission.decode(kind, sent, options.field_validation)
+        obj = self._admission.decode(kind, sent, strict=options.is_strict)
         now = self.clock()
         obj = lifecycle.prepare_create(target, obj, now)
         return self._insert(target, obj, options, Manager(manager, "Update"))
@@ -102,7 +102,7 @@ class Resources:
     ) -> Answer:
         """Replace an object, or its status through the subresource; `written_through` names another one."""
         live = self.read(target)
-        obj = self._admission.decode(target.kind, sent, options.field_validation)
+        obj = self._admission.decode(target.kind, sent, strict=options.is_strict)
         # A real server does not record the manager of a custom resource's scale.
         untracked = target.kind.custom and written_through
         owner = None if untracked else Manager(manager, "Update", written_through or target.subresource)
@@ -130,7 +130,7 @@ class Resources:
                 "the body of the request was in an unknown format - accepted media types include: "
                 + ", ".join(patches.served(custom=kind.custom))
             )
-        obj = self._admission.decode(kind, sent, options.field_validation)
+        obj = self._admission.decode(kind, sent, strict=options.is_strict)
         return self._replace(target, live, obj, options, Manager(manager, "Update", target.subresource))
 
     def apply(self, target: Target, body: Json, options: Options) -> Answer:
@@ -148,13 +148,13 @@ class Resources:
             if uid := get(sent, "metadata", "uid"):
                 raise failed_precondition(kind.group, kind.plural, target.name, "UID", uid, "none")
             applied = apply(kind, None, sent, manager, force=options.force, now=self.clock())
-            obj = self._admission.decode(kind, applied, options.field_validation)
+            obj = self._admission.decode(kind, applied, strict=options.is_strict)
             managed = obj["metadata"].get("managedFields")
             obj = lifecycle.prepare_create(target, obj, self.clock())
             obj["metadata"]["managedFields"] = managed
             return self._insert(target, obj, options, None)
         applied = apply(kind, live, sent, manager, force=options.force, now=self.clock())
-        obj = self._admission.decode(kind, applied, options.field_validation)
+        obj = self._admission.decode(kind, applied, strict=options.is_strict)
         return self._replace(target, live, obj, options, None)
 
     def _replace(

@@ -53,14 +53,6 @@ class Event:
     previous: Object | None
 
 
-class Subscription:
-    """A queue of events of one resource; `Store.subscribe` returns one; close it with `with`."""
-
-    def __init__(self, resource: str) -> None:
-        self.resource = resource
-        self.events: asyncio.Queue[Event] = asyncio.Queue()
-
-
 class Store:
     """Every object of the cluster. `directory` holds the database; `history` bounds the event log."""
 
@@ -78,7 +70,7 @@ class Store:
         self._objects: dict[str, dict[tuple[str, str], Object]] = {}
         self._history: deque[Event] = deque()
         self.version = 1
-        self._subscriptions: set[Subscription] = set()
+        self._subscribers: dict[asyncio.Queue[Event], str] = {}
         self._observers: list[Callable[[Event], None]] = []
         self._load()
 
@@ -153,9 +145,9 @@ class Store:
         self._database.execute("COMMIT")
         for observer in self._observers:
             observer(event)
-        for subscription in self._subscriptions:
-            if subscription.resource == event.key.resource:
-                subscription.events.put_nowait(event)
+        for events, resource in self._subscribers.items():
+            if resource == event.key.resource:
+                events.put_nowait(event)
 
     def _compact(self) -> None:
         while len(self._history) > self._history_limit:
@@ -176,11 +168,11 @@ class Store:
         return found[::-1]
 
     @contextmanager
-    def subscribe(self, resource: str) -> Iterator[Subscription]:
-        """Receive every event of a resource from now on, while the context is open."""
-        subscription = Subscription(resource)
-        self._subscriptions.add(subscription)
+    def subscribe(self, resource: str) -> Iterator[asyncio.Queue[Event]]:
+        """A queue that receives every event of a resource from now on, while the context is open."""
+        events: asyncio.Queue[Event] = asyncio.Queue()
+        self._subscribers[events] = resource
         try:
-            yield subscription
+            yield events
         finally:
-            self._subscriptions.discard(subscription)
+            del self._subscribers[events]

@@ -24,7 +24,8 @@ def scale_of(kind: Kind, obj: Object) -> Object:
     paths = _paths(kind)
     spec = get(obj, *paths.replicas)
     if paths.selector is None:
-        selector = _serialised(get(obj, "spec", "selector") or {})
+        labels = get(obj, "spec", "selector", "matchLabels") or {}
+        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     else:
         selector = get(obj, *paths.selector) or "" if paths.selector else ""
     meta = obj["metadata"]
@@ -44,16 +45,6 @@ def scale_of(kind: Kind, obj: Object) -> Object:
 def _paths(kind: Kind) -> ScalePaths:
     assert kind.scale is not None
     return kind.scale
-
-
-def _serialised(selector: Object) -> str:
-    """A LabelSelector object as text."""
-    parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
-    for wanted in selector.get("matchExpressions") or []:
-        operator, values = wanted["operator"], ",".join(sorted(wanted.get("values") or []))
-        listed = {"In": f"{wanted['key']} in ({values})", "NotIn": f"{wanted['key']} notin ({values})"}
-        parts.append(listed.get(operator, wanted["key"] if operator == "Exists" else f"!{wanted['key']}"))
-    return ",".join(parts)
 
 
 def scaled(kind: Kind, obj: Object, scale: Json) -> Object:

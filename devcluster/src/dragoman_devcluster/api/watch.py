@@ -49,7 +49,7 @@ def visible_change(watch: Watch, event: Event) -> tuple[str, Object] | None:
 async def lines(store: Store, watch: Watch, options: Options) -> AsyncIterator[bytes]:
     """The lines of a watch until its time is over. Nothing is polled: the store wakes the watcher."""
     deadline = asyncio.get_running_loop().time() + (options.timeout_s or DEFAULT_TIMEOUT_S)
-    with store.subscribe(watch.kind.resource) as subscription:
+    with store.subscribe(watch.kind.resource) as events:
         try:
             backlog = _backlog(store, watch, options)
         except ExpiredError as expired:
@@ -64,7 +64,7 @@ async def lines(store: Store, watch: Watch, options: Options) -> AsyncIterator[b
         while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
             wait_s = min(left_s, BOOKMARK_S) if options.bookmarks else left_s
             try:
-                event = await asyncio.wait_for(subscription.events.get(), wait_s)
+                event = await asyncio.wait_for(events.get(), wait_s)
             except TimeoutError:
                 if options.bookmarks:
                     yield _bookmark(watch, store.version)

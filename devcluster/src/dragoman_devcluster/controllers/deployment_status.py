@@ -19,8 +19,6 @@ from dragoman_kube.objects import Manifest, condition_of, created_at, with_trans
 from dragoman_kube.times import parse_time, timestamp
 
 COMPLETE = "NewReplicaSetAvailable"
-NO_DEADLINE = 2**31 - 1
-"""The value of ``progressDeadlineSeconds`` that means there is none."""
 
 
 def deployment_status(deployment: Manifest, replica_sets: Sequence[Manifest], now: datetime) -> Manifest:
@@ -55,9 +53,7 @@ def deadline_in_s(deployment: Manifest, status: Manifest, now: datetime) -> floa
     """Seconds until a rollout without progress misses its deadline; None where none is running."""
     progressing = condition_of({"status": status}, "Progressing")
     limit_s = deployment["spec"].get("progressDeadlineSeconds") or 600
-    if progressing is None or limit_s == NO_DEADLINE or progressing["status"] != "True":
-        return None
-    if progressing["reason"] == COMPLETE:
+    if progressing is None or progressing["status"] != "True" or progressing["reason"] == COMPLETE:
         return None
     due = parse_time(progressing["lastUpdateTime"]) + timedelta(seconds=limit_s)
     return max(0.0, (due - now).total_seconds())
@@ -78,23 +74,19 @@ def _available(deployment: Manifest, available: int) -> Manifest:
     }
 
 
-def _progressing(
-    deployment: Manifest, current: Manifest | None, status: Manifest, now: datetime
-) -> Manifest | None:
+def _progressing(deployment: Manifest, current: Manifest | None, status: Manifest, now: datetime) -> Manifest:
     before = condition_of(deployment, "Progressing")
     subject = f'ReplicaSet "{name_of(current)}"' if current else f'Deployment "{name_of(deployment)}"'
-    if (deployment["spec"].get("progressDeadlineSeconds") or 600) == NO_DEADLINE:
-        return None
     rested = before is not None and before["reason"] == COMPLETE
-    if rested and status["replicas"] == status["updatedReplicas"]:
+    if before is not None and rested and status["replicas"] == status["updatedReplicas"]:
         return before
     if is_complete(deployment, status):
         return _condition("True", COMPLETE, f"{subject} has successfully progressed.", now)
-    if before is None and current is not None:
-        return _condition("True", "NewReplicaSetCreated", f"Created new replica set {subject[11:]}", now)
-    if before is None or rested:
-        return _condition("True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
-    if _has_progressed(deployment, current, status, parse_time(before["lastUpdateTime"])):
+    if (
+        before is None
+        or rested
+        or _has_progressed(deployment, current, status, parse_time(before["lastUpdateTime"]))
+    ):
         return _condition("True", "ReplicaSetUpdated", f"{subject} is progressing.", now)
     if before["status"] != "False" and deadline_in_s(deployment, {"conditions": [before]}, now) == 0.0:
         return _condition("False", "ProgressDeadlineExceeded", f"{subject} has timed out progressing.", now)

@@ -61,15 +61,15 @@ def test_history_is_bounded_and_older_versions_have_expired(tmp_path: Path) -> N
     again.close()
 
 
-async def test_subscribers_hear_of_their_resource_only(store: Store) -> None:
-    with store.subscribe("configmaps") as subscription:
+async def test_subscribers_receive_events_of_their_resource_only(store: Store) -> None:
+    with store.subscribe("configmaps") as events:
         store.put(Key("secrets", "default", "s"), obj(A))
         store.put(A, obj(A))
-        event = await asyncio.wait_for(subscription.events.get(), 1)
+        event = await asyncio.wait_for(events.get(), 1)
         assert (event.type, event.key) == ("ADDED", A)
-        assert subscription.events.empty()
+        assert events.empty()
     store.put(A, obj(A, x="1"))
-    assert subscription.events.empty()
+    assert events.empty()
 
 
 def test_lists_are_ordered_and_narrowed_to_a_namespace(store: Store) -> None:
