@@ -74,7 +74,7 @@ def _up(arguments: argparse.Namespace) -> int:
         return 0
     before = read_supervisor(options.dir)
     was_up = before is not None and before.is_alive and before.phase == READY
-    running = bring_up(options, _say)
+    running = bring_up(options)
     kubeconfig = options.dir.resolve() / "kubeconfig"
     _say(f"the local cluster {'is already' if was_up else 'is'} up: {running.api} at {running.url}")
     commands = (
@@ -88,7 +88,7 @@ def _up(arguments: argparse.Namespace) -> int:
 
 
 def _down(arguments: argparse.Namespace) -> int:
-    _say("stopped" if take_down(arguments.dir, _say) else f"no cluster runs in {arguments.dir}")
+    _say("stopped" if take_down(arguments.dir) else f"no cluster runs in {arguments.dir}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """The guardian: a small process that ends the node's processes if the node dies without doing so.
 
 The node writes ``+PID`` for every process group it starts and ``-PID`` for every one that has ended. When the
-pipe closes, because the node is gone in whatever way, all groups that are left are killed. A parent-death
+pipe closes, because the node is gone, all groups that are left are killed. A parent-death
 signal would reach the containers' main processes only, not the workers that they start.
 
 This file runs as a script of its own with nothing but the standard library, so that it costs little.
@@ -37,7 +37,7 @@ class Guardian:
         self._send(f"-{group}\n")
 
     def close(self) -> None:
-        """End the guardian, and with it whatever is still being watched."""
+        """End the guardian, and with it the groups that are left."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()

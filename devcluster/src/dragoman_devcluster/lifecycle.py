@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ STOP_MARGIN_S = 30.0
 POLL_S = 0.1
 
 
-def bring_up(options: ClusterOptions, report: Callable[[str], None] = lambda _: None) -> Supervisor:
+def bring_up(options: ClusterOptions) -> Supervisor:
     """Have a cluster running in the background; one that runs already is left as it is.
 
     Raises:
@@ -30,7 +29,7 @@ def bring_up(options: ClusterOptions, report: Callable[[str], None] = lambda _: 
     """
     running = read_supervisor(options.dir)
     if running is not None and running.is_alive and running.phase == STOPPING:
-        take_down(options.dir, report)
+        take_down(options.dir)
         running = None
     pid = running.pid if running is not None and running.is_alive else _spawn(options)
     deadline = time.monotonic() + START_TIMEOUT_S
@@ -47,7 +46,7 @@ def bring_up(options: ClusterOptions, report: Callable[[str], None] = lambda _: 
     )
 
 
-def take_down(directory: Path, report: Callable[[str], None] = lambda _: None) -> bool:
+def take_down(directory: Path) -> bool:
     """Stop the cluster of a state directory, and remove what it left but for logs and claims.
 
     Returns:
@@ -56,7 +55,6 @@ def take_down(directory: Path, report: Callable[[str], None] = lambda _: None) -
     running = read_supervisor(directory)
     was_alive = running is not None and running.is_alive
     if running is not None and was_alive:
-        report(f"stopping the local cluster (process {running.pid})")
         running.send(signal.SIGTERM)
         if not _ends(running, ClusterOptions.stop_grace_s + STOP_MARGIN_S):
             running.send(signal.SIGKILL)

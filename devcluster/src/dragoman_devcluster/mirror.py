@@ -113,11 +113,11 @@ class Mirror:
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Create an object and store the response."""
-        return self.learn(kind, await self.client.create(kind, manifest))
+        return self.store(kind, await self.client.create(kind, manifest))
 
     async def merge(self, kind: Kind, key: Key, fields: Manifest, subresource: str = "") -> Manifest:
         """Change an object by a JSON merge patch and store the response."""
-        return self.learn(kind, await self.client.merge(kind, key, fields, subresource))
+        return self.store(kind, await self.client.merge(kind, key, fields, subresource))
 
     async def delete(self, kind: Kind, manifest: Manifest, *, grace_s: int | None = None) -> None:
         """Delete this object and no successor of its name; see `KubeClient.delete`."""
@@ -126,9 +126,9 @@ class Mirror:
             if kind in self._followed:
                 self._followed[kind].cache.remove(manifest)
         elif response.get("kind") == kind.name and response["metadata"].get("deletionTimestamp"):
-            self.learn(kind, response)
+            self.store(kind, response)
 
-    def learn(self, kind: Kind, manifest: Manifest) -> Manifest:
+    def store(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Store an object from a response, and return it."""
         if kind in self._followed:
             self._followed[kind].cache.put(manifest)

@@ -56,7 +56,7 @@ async def _first(*waits: Coroutine[Any, Any, object]) -> None:
 
 @contextmanager
 def _sole_use(directory: Path) -> Iterator[None]:
-    """Hold the state directory's lock, which the kernel releases when this process ends in whatever way."""
+    """Hold the state directory's lock, which the kernel releases when this process ends."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:

@@ -52,7 +52,7 @@ def kill_server(kind, directory):
 
 
 async def until(holds, timeout_s=90.0):
-    """Look again and again until it holds."""
+    """Poll until it holds."""
     async with asyncio.timeout(timeout_s):
         while not holds():  # noqa: ASYNC110 - what is waited for is another process
             await asyncio.sleep(0.05)

@@ -245,7 +245,7 @@ async def test_volumes_follow_their_config_maps(workloads, cluster):
     await until_log(cluster, workloads, "reader", "2 now\n")
     await core.delete_namespaced_config_map("terms", namespace)
     gone = 'MountVolume.SetUp failed for volume "terms" : configmap "terms" not found'
-    await workloads.until(lambda: workloads.events("FailedMount"), lambda said: gone in said)
+    await workloads.until(lambda: workloads.events("FailedMount"), lambda messages: gone in messages)
     assert log_of(cluster, workloads, "reader") == "1 -\n2 -\n2 now\n"
 
 
@@ -261,7 +261,7 @@ async def test_waits_for_a_key_of_a_config_map(workloads, cluster):
         "reader", script(SHOW_CHANGES, args=["/terms/a"], volumeMounts=mounts), volumes=volumes
     )
     why = 'MountVolume.SetUp failed for volume "terms" : configmap references non-existent config key: a'
-    await workloads.until(lambda: workloads.events("FailedMount"), lambda said: why in said)
+    await workloads.until(lambda: workloads.events("FailedMount"), lambda messages: why in messages)
     status = {c.type: c.status for c in (await workloads.pod("reader")).status.conditions}
     assert status["PodReadyToStartContainers"] == "False"
     await core.patch_namespaced_config_map("terms", namespace, {"data": {"a": "1"}})

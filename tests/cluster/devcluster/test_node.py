@@ -139,10 +139,10 @@ except client.ApiException as error:
 """
     env = [{"name": "NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]
     container = {"name": "main", "image": "none", "command": ["python", "-c", source], "env": env}
-    await workloads.run("asks", container, serviceAccountName="reader", restartPolicy="Never")
+    await workloads.run("client", container, serviceAccountName="reader", restartPolicy="Never")
     ended = ("Succeeded", "Failed")
-    await workloads.until(lambda: workloads.pod("asks"), lambda found: found.status.phase in ended)
-    lines = (cluster.dir / "logs" / namespace / "asks" / "main.log").read_text().split("\n")
+    await workloads.until(lambda: workloads.pod("client"), lambda found: found.status.phase in ended)
+    lines = (cluster.dir / "logs" / namespace / "client" / "main.log").read_text().split("\n")
     assert lines[0] == "sesame"
     if cluster.api == "kube-apiserver":
         assert lines[1] == "403"

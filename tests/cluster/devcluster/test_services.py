@@ -12,7 +12,7 @@ from kubernetes.aio.client import DiscoveryV1Api
 pytestmark = pytest.mark.cluster
 
 
-async def ask(address, path=""):
+async def fetch(address, path=""):
     """The response through a Service; an empty string if the connection is refused."""
     try:
         async with aiohttp.ClientSession() as session, session.get(f"http://{address}/{path}") as response:
@@ -23,19 +23,19 @@ async def ask(address, path=""):
 
 async def test_reaches_every_ready_pod_and_no_other(workloads, server):
     address = await workloads.expose("web")
-    await workloads.until(lambda: ask(address), lambda answer: answer == "")
+    await workloads.until(lambda: fetch(address), lambda answer: answer == "")
     await workloads.deploy("web", server(), replicas=2)
     await workloads.all_ready("web")
     names = {pod.metadata.name for pod in await workloads.pods("web")}
     seen = set()
 
     async def all_seen():
-        seen.add(await ask(address))
+        seen.add(await fetch(address))
         return seen - {""}
 
     await workloads.until(all_seen, lambda found: found == names)
     await workloads.patch("web", replicas=0)
-    await workloads.until(lambda: ask(address), lambda answer: answer == "")
+    await workloads.until(lambda: fetch(address), lambda answer: answer == "")
 
 
 async def test_no_request_is_lost_while_pods_are_replaced(workloads, server):
@@ -44,14 +44,14 @@ async def test_no_request_is_lost_while_pods_are_replaced(workloads, server):
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     await workloads.deploy("web", server(lifecycle=polite), replicas=1, strategy=strategy)
     await workloads.all_ready("web")
-    await workloads.until(lambda: ask(address), bool)
+    await workloads.until(lambda: fetch(address), bool)
     env = {"containers": [{"name": "main", "env": [{"name": "VERSION", "value": "2"}]}]}
     await workloads.patch("web", template={"spec": env})
 
     async def answer():
-        response = await ask(address)
+        response = await fetch(address)
         assert response, "the Service did not answer"
-        return await ask(address, "VERSION")
+        return await fetch(address, "VERSION")
 
     await workloads.until(answer, lambda version: version == "2")
     await workloads.all_ready("web")
@@ -96,6 +96,6 @@ async def test_a_dead_endpoint_is_passed_over(workloads, server):
         "deaf", workloads.namespace, {"metadata": {"labels": {"app": "web"}}}
     )
     await workloads.all_ready("web")
-    await workloads.until(lambda: ask(address), bool)
-    answers = await asyncio.gather(*(ask(address) for _ in range(6)))
+    await workloads.until(lambda: fetch(address), bool)
+    answers = await asyncio.gather(*(fetch(address) for _ in range(6)))
     assert all(answers)

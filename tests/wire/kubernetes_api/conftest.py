@@ -54,7 +54,7 @@ class Server:
         return answer.json()
 
     def answer(self, method: str, path: str, body: Any = None, **query: Any) -> httpx.Response:
-        """The answer to a request, whatever it is."""
+        """The answer to a request, an error or not."""
         headers = {"content-type": MEDIA_TYPES.get(method, "application/json")}
         verb = "PATCH" if method in MEDIA_TYPES else method
         return self.http.request(verb, path, params=query, json=body, headers=headers)

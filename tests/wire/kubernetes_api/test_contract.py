@@ -190,7 +190,7 @@ class TestBuiltIns:
         body = config()
         body["metadata"]["finalizers"] = ["example.com/hold"]
         server.call("POST", path, body)
-        server.refused(409, "DELETE", f"{path}/c", {"preconditions": {"uid": "nobody"}})
+        server.refused(409, "DELETE", f"{path}/c", {"preconditions": {"uid": "other"}})
         marked = server.call("DELETE", f"{path}/c")
         assert marked["metadata"]["deletionTimestamp"]
         added = {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}}

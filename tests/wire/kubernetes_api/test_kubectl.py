@@ -191,7 +191,7 @@ class TestCustomResources:
 
 def test_logs(server: Server, namespace: str, kubectl: Any) -> None:
     if server.api != "embedded":
-        pytest.skip("a kube-apiserver asks the node's kubelet for logs")
+        pytest.skip("a kube-apiserver reads logs from the node's kubelet")
     kubectl("run", "one", "--image=i")
     log = server.dir / "logs" / namespace / "one" / "one.log"
     log.parent.mkdir(parents=True)

@@ -1,7 +1,7 @@
 """Fields of an object as a set of paths, and their `fieldsV1` form.
 
 A path is a tuple of elements as `fieldsV1` writes them: `f:NAME` for a field, `k:{…}` for a list item by its
-keys, `v:…` for a set's value. An object's leaves are its scalars, its atomic lists and maps, and whatever is
+keys, `v:…` for a set's value. An object's leaves are its scalars, its atomic lists and maps, and what is
 empty; list items are members too, beside what is in them. A real server also records the maps and lists themselves.
 """
 

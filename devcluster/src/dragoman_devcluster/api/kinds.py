@@ -157,7 +157,7 @@ class Registry:
         self._kinds[kind.group, kind.version, kind.plural] = kind
 
     def remove(self, kind: Kind) -> None:
-        """Do not serve a custom resource any longer, in whatever version."""
+        """Do not serve a custom resource any longer."""
         for at in [at for at in self._kinds if (at[0], at[2]) == (kind.group, kind.plural)]:
             del self._kinds[at]
         self.revision += 1

@@ -56,7 +56,7 @@ class Scheduler:
         # The response to a binding is a Status; the next decision needs the pod with its node.
         bound = await self._mirror.client.get(POD, key_of(pod))
         if bound is not None:
-            self._mirror.learn(POD, bound)
+            self._mirror.store(POD, bound)
         message = f"Successfully assigned {namespace}/{name} to {self._node}"
         self._events.record(pod, "Scheduled", message)
 

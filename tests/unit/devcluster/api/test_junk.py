@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is an object or a refusal that says why, never an internal error."""
+"""The answer to any request is an object or a refusal that says why, never an internal error."""
 
 import copy
 from collections.abc import Callable, Iterator

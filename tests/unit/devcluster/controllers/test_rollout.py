@@ -181,7 +181,7 @@ def test_percentages(surge, unavailable, replicas, expected):
     choices=st.lists(st.integers(0, 8), max_size=60),
 )
 def test_a_rollout_keeps_its_bounds_and_ends(replicas, surge, unavailable, start, choices):
-    """Whatever order pods become available in: never too many, never too few available, and an end."""
+    """In every order in which pods become available: never too many, never too few available, and an end."""
     deployment = make_deployment(replicas=replicas, image="b", strategy=rolling(surge, unavailable))
     surge, unavailable = surge_and_unavailable(deployment)
     old = make_replica_set("a", start)

@@ -47,7 +47,7 @@ POD = {
         ("file:///opt/dragoman/examples", "file:///home/me/dragoman/examples"),
         ("/opt/dragomans", "/opt/dragomans"),
         ("--cache-dir=/tmp/x", "--cache-dir=/here/tmp/x"),
-        ("look in /tmp", "look in /tmp"),
+        ("read /tmp", "read /tmp"),
         ("org/name", "org/name"),
         ("", ""),
     ],

@@ -74,16 +74,16 @@ def test_a_crash_loop_is_running():
 
 
 def test_conditions_of_a_ready_pod():
-    told = conditions(make_container())
+    found = conditions(make_container())
     names = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-    assert {name: told[name]["status"] for name in names} == dict.fromkeys(names, "True")
+    assert {name: found[name]["status"] for name in names} == dict.fromkeys(names, "True")
 
 
 def test_containers_that_are_not_ready_are_named():
-    told = conditions(make_container(ready=False, name="a"), make_container(name="b"))
-    assert told["Ready"]["reason"] == "ContainersNotReady"
-    assert told["Ready"]["message"] == "containers with unready status: [a]"
-    assert told["ContainersReady"]["status"] == "False"
+    found = conditions(make_container(ready=False, name="a"), make_container(name="b"))
+    assert found["Ready"]["reason"] == "ContainersNotReady"
+    assert found["Ready"]["message"] == "containers with unready status: [a]"
+    assert found["ContainersReady"]["status"] == "False"
 
 
 def test_others_conditions_stay():
