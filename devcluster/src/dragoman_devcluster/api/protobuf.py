@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import json
 from collections.abc import Iterator
 
 from dragoman_devcluster.api.errors import BadRequestError, UnsupportedMediaTypeError
@@ -27,17 +26,8 @@ _MESSAGES: dict[str, dict[int, str]] = {
         1: "name string", 2: "generateName string", 3: "namespace string", 4: "selfLink string", 5: "uid string",
         6: "resourceVersion string", 7: "generation int", 8: "creationTimestamp time", 9: "deletionTimestamp time",
         10: "deletionGracePeriodSeconds int", 11: "labels {}string", 12: "annotations {}string",
-        13: "ownerReferences []OwnerReference", 14: "finalizers []string", 17: "managedFields []ManagedFieldsEntry",
+        14: "finalizers []string",
     },
-    "OwnerReference": {
-        1: "kind string", 3: "name string", 4: "uid string", 5: "apiVersion string", 6: "controller bool",
-        7: "blockOwnerDeletion bool",
-    },
-    "ManagedFieldsEntry": {
-        1: "manager string", 2: "operation string", 3: "apiVersion string", 4: "time time", 6: "fieldsType string",
-        7: "fieldsV1 FieldsV1", 8: "subresource string",
-    },
-    "FieldsV1": {1: "raw json"},
     "Namespace": {1: _META, 2: "spec NamespaceSpec", 3: "status NamespaceStatus"},
     "NamespaceSpec": {1: "finalizers []string"},
     "NamespaceStatus": {1: "phase string"},
@@ -116,15 +106,11 @@ def _value(form: str, value: int | bytes) -> Json:
             return base64.b64encode(value).decode()
         case "raw":
             return value
-        case "json":
-            return json.loads(value)
         case "time":
             seconds = dict(_fields(value)).get(1, 0)
             if not isinstance(seconds, int) or not 0 < seconds < 1 << 63:
                 return None  # Go's zero time.
             return timestamp(datetime.datetime.fromtimestamp(seconds, datetime.UTC))
-        case "FieldsV1":
-            return _message(form, value).get("raw", {})
     return _message(form, value)
 
 

@@ -58,13 +58,8 @@ class DeploymentController:
         if plan.create is not None:
             await self._create(deployment, plan.create)
         current = current_replica_set(deployment, owned)
-        if plan.revision is not None and current is not None:
-            revision = {"metadata": {"annotations": {REVISION: plan.revision}}}
-            await self._mirror.merge(REPLICA_SET, key_of(current), revision)
-        if plan.min_ready_s is not None and current is not None:
-            await self._mirror.merge(
-                REPLICA_SET, key_of(current), {"spec": {"minReadySeconds": plan.min_ready_s}}
-            )
+        if plan.change is not None and current is not None:
+            await self._mirror.merge(REPLICA_SET, key_of(current), plan.change)
         for replica_set in owned:
             if (size := plan.scale.get(name_of(replica_set))) is not None:
                 await self._scale(deployment, replica_set, size)

@@ -23,12 +23,11 @@ _HASH_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 class RolloutPlan:
     """Changes to the ReplicaSets of a Deployment, to be made in this order; those that differ.
 
-    `revision` and `min_ready_s` are for the current ReplicaSet; former ones keep their minReadySeconds.
+    `change` is merged into the current ReplicaSet.
     """
 
     create: Manifest | None = None
-    revision: str | None = None
-    min_ready_s: int | None = None
+    change: Manifest | None = None
     scale: dict[str, int] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
 
@@ -49,14 +48,16 @@ def plan_rollout(deployment: Manifest, replica_sets: Sequence[Manifest]) -> Roll
         return RolloutPlan(create=new_replica_set(deployment, old))
     min_ready_s = deployment["spec"].get("minReadySeconds") or 0
     if min_ready_s != (current["spec"].get("minReadySeconds") or 0):
-        # Before anything is scaled: availability follows from it.
-        return RolloutPlan(min_ready_s=min_ready_s)
-    revision = _next_revision(current, old)
+        # Before anything is scaled: availability follows from it. Former ReplicaSets keep theirs.
+        return RolloutPlan(change={"spec": {"minReadySeconds": min_ready_s}})
+    change, last = None, _last_revision(old)
+    if _revision_of(current) <= last:
+        change = {"metadata": {"annotations": {REVISION: str(last + 1)}}}
     if size := _scale_current(deployment, current, old):
-        return RolloutPlan(revision=revision, scale=size)
+        return RolloutPlan(change=change, scale=size)
     sizes = _scale_down_old(deployment, current, old)
     remove = () if sizes else _forgotten(deployment, current, old)
-    return RolloutPlan(revision=revision, scale=sizes, remove=remove)
+    return RolloutPlan(change=change, scale=sizes, remove=remove)
 
 
 def name_of(manifest: Manifest) -> str:
@@ -195,11 +196,6 @@ def _revision_of(replica_set: Manifest) -> int:
 
 def _last_revision(replica_sets: Sequence[Manifest]) -> int:
     return max(map(_revision_of, replica_sets), default=0)
-
-
-def _next_revision(current: Manifest, old: Sequence[Manifest]) -> str | None:
-    last = _last_revision(old)
-    return None if _revision_of(current) > last else str(last + 1)
 
 
 def _comparable(template: Manifest) -> str:

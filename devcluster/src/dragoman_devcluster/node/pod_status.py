@@ -101,9 +101,6 @@ def _tail(path: Path, size: int, *, from_start: bool = False) -> str:
         return ""
 
 
-OWN_CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
-
-
 @dataclass(frozen=True)
 class PodView:
     """What the node knows of a pod that it runs. `address` is empty before it has one."""
@@ -160,9 +157,7 @@ def _conditions(view: PodView, now: datetime) -> list[Manifest]:
         _condition("ContainersReady", not unready, *why),
         _condition("PodScheduled", True),
     ]
-    dated = [with_transition_time(view.pod, condition, now) for condition in found]
-    foreign = (view.pod.get("status") or {}).get("conditions") or ()
-    return dated + [condition for condition in foreign if condition["type"] not in OWN_CONDITIONS]
+    return [with_transition_time(view.pod, condition, now) for condition in found]
 
 
 def _condition(kind: str, met: bool, reason: str = "", message: str = "") -> Manifest:

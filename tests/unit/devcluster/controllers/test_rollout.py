@@ -136,18 +136,21 @@ def test_what_is_not_supported_is_named():
 def test_a_former_template_becomes_the_newest_revision():
     deployment = make_deployment(image="a")
     again, newer = make_replica_set("a", 0), make_replica_set("b", 3, revision=2)
-    assert plan_rollout(deployment, [again, newer]).revision == "3"
+    change = {"metadata": {"annotations": {REVISION: "3"}}}
+    assert plan_rollout(deployment, [again, newer]).change == change
 
 
 def test_the_time_until_available_goes_to_the_newest_alone_and_first():
     deployment = make_deployment(image="b", minReadySeconds=60)
     plan = plan_rollout(deployment, [make_replica_set("a", 3), make_replica_set("b", 1, revision=2)])
-    assert plan == RolloutPlan(min_ready_s=60)
+    assert plan == RolloutPlan(change={"spec": {"minReadySeconds": 60}})
     held = make_replica_set("b", 1, revision=2)
     held["spec"]["minReadySeconds"] = 60
-    assert plan_rollout(deployment, [make_replica_set("a", 3), held]).min_ready_s is None
+    assert plan_rollout(deployment, [make_replica_set("a", 3), held]).change is None
     del deployment["spec"]["minReadySeconds"]
-    assert plan_rollout(deployment, [make_replica_set("a", 3), held]) == RolloutPlan(min_ready_s=0)
+    assert plan_rollout(deployment, [make_replica_set("a", 3), held]) == RolloutPlan(
+        change={"spec": {"minReadySeconds": 0}}
+    )
 
 
 def test_history_keeps_the_newest():

@@ -86,11 +86,6 @@ def test_containers_that_are_not_ready_are_named():
     assert found["ContainersReady"]["status"] == "False"
 
 
-def test_others_conditions_stay():
-    foreign = {"type": "DisruptionTarget", "status": "True"}
-    assert conditions(make_container(), conditions=[foreign])["DisruptionTarget"] == foreign
-
-
 def test_a_condition_keeps_its_time_while_its_status_stays():
     before = [{"type": "Ready", "status": "True", "lastTransitionTime": timestamp(NOW - timedelta(hours=1))}]
     assert (
