@@ -40,7 +40,7 @@ class Question:
 
     @property
     def translation(self) -> str | list[str]:
-        """What the answer has to hold."""
+        """The right translation, or one for each copy."""
         return self.expected if self.copies is None else [self.expected] * self.copies
 
 
@@ -69,8 +69,8 @@ def lengthened(number: int, words: int) -> Question:
 FILLING = ["and", "more", "of", "them", "came", "with", "the", "evening", "train", "from", "the", "north"]
 
 
-def doubted(text: str) -> bool:
-    """Whether a pod doubts a numbered text's reverse, and has it translated again."""
+def translated_twice(text: str) -> bool:
+    """Whether a guard finds fault with a numbered text's reverse, so that a pod translates it again."""
     digits = text.split()[2].translate({ord(letter): str(digit) for digit, letter in enumerate("abcdefghij")})
     question = numbered_at(int(digits))
     return bool(check(question.text, question.expected, Expectation(question.source, question.target)))
@@ -85,10 +85,10 @@ def spoken() -> Iterator[Question]:
         yield Question(found.texts[source], source, target, found.texts[target])
 
 
-async def mastered(
+async def known_to_the_model(
     questions: Iterator[Question], count: int, answer: Callable[[Question], Awaitable[str]], at_once: int = 16
 ) -> list[Question]:
-    """Those that the model answers rightly when nothing happens to it: it errs in one of some hundreds."""
+    """Those that the model answers rightly without faults: it errs in one of some hundreds."""
     tried = list(itertools.islice(questions, count))
     places = asyncio.Semaphore(at_once)
 

@@ -20,7 +20,6 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,39 +29,19 @@ from chaos_load import Load, Phase
 from chaos_world import OUTAGE_S, ChaosWorld
 from faults.client import Client
 from faults.cluster import local_cluster
-from faults.questions import Question, doubted, mastered, numbered, spoken
+from faults.questions import Question, known_to_the_model, numbered, spoken, translated_twice
 from faults.sending import PATH
 from faults.world import NAME
 
 from dragoman_bench.machine import machine
 
 COLUMNS = (
-    "lasted_s",
-    "sent",
-    "per_s",
-    "lost",
-    "wrong",
-    "reconnected",
-    "retried",
-    "p50_ms",
-    "p99_ms",
-    "max_ms",
+    *("lasted_s", "sent", "per_s", "lost", "wrong", "reconnected", "retried"),
+    *("p50_ms", "p99_ms", "max_ms"),
 )
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the command line says."""
-
-    engine: str
-    rate: float
-    seconds: float
-    api: str
-    replicas: int
-    directory: Path
-
-
-async def chaos(world: ChaosWorld, options: Options, engines: Engines) -> dict[str, Any]:
+async def chaos(world: ChaosWorld, options: argparse.Namespace, engines: Engines) -> dict[str, Any]:
     """All phases, each as long as its share or as what happens in it takes; the figures."""
     await world.create({NAME: {**engines.spec, "replicas": world.replicas}})
     world.start_operator()
@@ -105,10 +84,11 @@ async def chaos(world: ChaosWorld, options: Options, engines: Engines) -> dict[s
     return figures(options, engines, load.phases, tried)
 
 
-def figures(options: Options, engines: Engines, phases: list[Phase], tried: dict[str, int]) -> dict[str, Any]:
+def figures(
+    options: argparse.Namespace, engines: Engines, phases: list[Phase], tried: dict[str, int]
+) -> dict[str, Any]:
     """What is written down."""
     rows = [phase.row() for phase in phases]
-    journal = journal_of(options)
     return {
         "engine": engines.name,
         "rate": options.rate,
@@ -118,14 +98,14 @@ def figures(options: Options, engines: Engines, phases: list[Phase], tried: dict
         "lost": sum(row["lost"] for row in rows),
         "wrong": sum(row["wrong"] for row in rows),
         **tried,
-        **({"work": work_of(journal, doubted)} if journal.exists() else {}),
+        **({} if engines.journal is None else {"work": work_of(engines.journal, translated_twice)}),
         "machine": machine(None),
         "load_average_1m_5m_15m": [round(load, 1) for load in os.getloadavg()],
         "phases": rows,
     }
 
 
-async def questions_for(options: Options, port: int) -> tuple[Iterator[Question], dict[str, int]]:
+async def questions_for(options: argparse.Namespace, port: int) -> tuple[Iterator[Question], dict[str, int]]:
     """Questions without end, and how many texts were tried and known to the model."""
     if options.engine == "scripted":
         return numbered(), {}
@@ -136,29 +116,24 @@ async def questions_for(options: Options, port: int) -> tuple[Iterator[Question]
 
     # Phases take longer than they have to: engines need their time to start.
     count = int(options.rate * options.seconds * 2)
-    known = await mastered(spoken(), count, answer)
+    known = await known_to_the_model(spoken(), count, answer)
     client.close()
     return itertools.cycle(known), {"texts_tried": count, "texts_known": len(known)}
 
 
-def journal_of(options: Options) -> Path:
-    """Where scripted engines write what they do."""
-    return options.directory.resolve() / "journal"
-
-
-async def run(options: Options) -> dict[str, Any]:
+async def run(options: argparse.Namespace) -> dict[str, Any]:
     """Bring everything up, run all phases, take it down."""
-    engines = scripted(journal_of(options)) if options.engine == "scripted" else vllm()
-    async with local_cluster(options.directory, options.api) as (client, line, _):
-        world = ChaosWorld(client, options.directory, line, engines.step_s, options.api, options.replicas)
+    engines = vllm() if options.engine == "vllm" else scripted(options.dir.resolve() / "journal")
+    async with local_cluster(options.dir, options.api) as (client, line, _):
+        world = ChaosWorld(client, options.dir, line, engines.step_s, options.api, options.replicas)
         try:
             return await chaos(world, options, engines)
         finally:
             world.stop()
 
 
-def parse() -> tuple[argparse.Namespace, argparse.ArgumentParser]:
-    """The command line."""
+def main() -> int:
+    """Run, print a row for each phase, and say whether anything was lost."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -167,27 +142,16 @@ def parse() -> tuple[argparse.Namespace, argparse.ArgumentParser]:
     parser.add_argument("--seconds", type=float, default=180, help="of all phases together, at least")
     parser.add_argument("--api", default="embedded", choices=["embedded", "kube-apiserver"])
     parser.add_argument("--replicas", type=int, help="engine pods (default: 4, of vLLM 2)")
-    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument("--json", type=Path, help="write the results here as well")
     parser.add_argument("--dir", type=Path, help="state and logs; a temporary directory by default")
-    return parser.parse_args(), parser
-
-
-def main() -> int:
-    """Run, print a row for each phase, and say whether anything was lost."""
-    given, parser = parse()
-    if given.replicas is not None and given.replicas < 2:
+    options = parser.parse_args()
+    options.rate = options.rate or {"scripted": 200.0, "vllm": 3.0}[options.engine]
+    options.replicas = options.replicas or {"scripted": 4, "vllm": 2}[options.engine]
+    if options.replicas < 2:
         parser.error("--replicas: at least 2, one of which is taken away")
-    usual = {"scripted": (200.0, 4), "vllm": (3.0, 2)}[given.engine]
     with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
-        options = Options(
-            given.engine,
-            given.rate or usual[0],
-            given.seconds,
-            given.api,
-            given.replicas or usual[1],
-            given.dir or Path(temporary),
-        )
-        options.directory.mkdir(parents=True, exist_ok=True)
+        options.dir = options.dir or Path(temporary)
+        options.dir.mkdir(parents=True, exist_ok=True)
         found = asyncio.run(run(options))
     print(f"{'phase':36}" + "".join(f"{name:>12}" for name in COLUMNS))
     for row in found["phases"]:
@@ -196,8 +160,8 @@ def main() -> int:
             print(f"    {why}")
     if "work" in found:
         print("engines: " + ", ".join(f"{count} {name}" for name, count in found["work"].items()))
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     print(f"{found['sent']} requests, {found['lost']} lost, {found['wrong']} wrong")
     return 1 if found["lost"] + found["wrong"] else 0
 

@@ -20,12 +20,14 @@ class Engines:
     Args:
         name: `scripted` or `vllm`.
         spec: Fields of the object's spec that depend on it.
-        step_s: The longest that one thing done to the cluster may take.
+        step_s: Maximum time for one change of the cluster.
+        journal: File in which scripted engines write their generations.
     """
 
     name: str
     spec: Mapping[str, Any]
     step_s: float
+    journal: Path | None = None
 
 
 def scripted(journal: Path) -> Engines:
@@ -43,6 +45,7 @@ def scripted(journal: Path) -> Engines:
             "podTemplate": {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]},
         },
         step_s=240.0,
+        journal=journal,
     )
 
 
@@ -69,12 +72,12 @@ def vllm() -> Engines:
     )
 
 
-def work_of(journal: Path, doubted: Callable[[str], bool]) -> dict[str, int]:
+def work_of(journal: Path, repeated: Callable[[str], bool]) -> dict[str, int]:
     """How much scripted engines worked on the requests.
 
     Args:
         journal: What they wrote: for each generation a line of process id, tab, segment.
-        doubted: Whether a pod generates a text twice by itself, because a guard doubts the first answer.
+        repeated: Whether a pod generates a text twice by itself, because a guard finds fault with the first answer.
 
     Returns:
         `texts`; `generations`; `again`, texts that pods began more than once; `again_elsewhere`, those of them that
@@ -85,7 +88,7 @@ def work_of(journal: Path, doubted: Callable[[str], bool]) -> dict[str, int]:
         pod, _, text = line.partition("\t")
         pods[text].append(pod)
     twice = {text: len(by) for text, by in pods.items() if len(by) > 1}
-    begun = {text: math.ceil(count / 2) if doubted(text) else count for text, count in twice.items()}
+    begun = {text: math.ceil(count / 2) if repeated(text) else count for text, count in twice.items()}
     return {
         "texts": len(pods),
         "generations": sum(map(len, pods.values())),

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "bench" / "router"))
 
 from chaos_engines import work_of
 from chaos_load import PATIENCE, Load, Phase
-from faults.questions import doubted, mastered, numbered, spoken
+from faults.questions import known_to_the_model, numbered, spoken, translated_twice
 
 from dragoman_service.text.guards import Expectation, check
 
@@ -80,7 +80,7 @@ def server(*replies):
     return serving(handle)
 
 
-async def ask(*ports: int, times: int = 1) -> Phase:
+async def sent(*ports: int, times: int = 1) -> Phase:
     """What becomes of so many requests, one after another."""
     load = Load(1, list(ports), numbered())
     load.begin("all")
@@ -99,7 +99,7 @@ def counts(phase: Phase) -> tuple[int, int, int, int]:
 
 async def test_right_answers():
     async with server(reverse) as port:
-        phase = await ask(port, times=3)
+        phase = await sent(port, times=3)
     assert counts(phase) == (3, 0, 0, 0)
     assert len(phase.seconds) == 3
 
@@ -118,7 +118,7 @@ async def test_right_answers():
 )
 async def test_answers_that_are_not_right(reply):
     async with server(reply) as port:
-        assert counts(await ask(port)) == (1, 0, 1, 0)
+        assert counts(await sent(port)) == (1, 0, 1, 0)
 
 
 async def test_half_an_answer_is_wrong():
@@ -126,13 +126,13 @@ async def test_half_an_answer_is_wrong():
         writer.write(reverse(await text_from(reader))[:-5])
 
     async with serving(handle) as port:
-        assert counts(await ask(port)) == (1, 0, 1, 0)
+        assert counts(await sent(port)) == (1, 0, 1, 0)
 
 
 @pytest.mark.parametrize("extra", [(), ("Connection: close",)], ids=["kept", "closed"])
 async def test_two_answers_are_one_too_many(extra):
     async with server(lambda text: whole(text[::-1], *extra) * 2) as port:
-        phase = await ask(port)
+        phase = await sent(port)
     assert (phase.sent, len(phase.wrong)) == (1, 1)
 
 
@@ -147,21 +147,21 @@ async def test_an_answer_that_comes_late_a_second_time():
         await reader.read()
 
     async with serving(handle) as port:
-        assert counts(await ask(port)) == (1, 0, 1, 0)
+        assert counts(await sent(port)) == (1, 0, 1, 0)
 
 
 async def test_refusals_are_lost():
     async with server(lambda text: whole("", status="503 Service Unavailable")) as port:
-        phase = await ask(port)
+        phase = await sent(port)
     assert counts(phase) == (1, 1, 0, 0)
     assert "503" in phase.lost[0]
 
 
-async def test_who_is_broken_off_before_an_answer_asks_the_other_router():
+async def test_a_connection_that_breaks_before_an_answer_is_retried_at_the_other_router():
     async with server(None) as broken, server(reverse) as good:
-        assert counts(await ask(broken, good)) == (1, 0, 0, 1)
+        assert counts(await sent(broken, good)) == (1, 0, 0, 1)
     # Neither listens any more.
-    assert counts(await ask(broken, good)) == (1, 1, 0, PATIENCE.attempts)
+    assert counts(await sent(broken, good)) == (1, 1, 0, PATIENCE.attempts)
 
 
 async def test_what_a_router_had_to_send_again_is_counted():
@@ -169,26 +169,26 @@ async def test_what_a_router_had_to_send_again_is_counted():
         lambda text: whole(text[::-1], "X-Dragoman-Route: pair; attempts=2"),
         lambda text: whole(text[::-1], "X-Dragoman-Route: pair"),
     ) as port:
-        assert (await ask(port, times=3)).retried == 1
+        assert (await sent(port, times=3)).retried == 1
 
 
-def test_no_text_is_asked_twice():
+def test_no_text_is_sent_twice():
     for questions in (numbered(), spoken()):
         first = list(islice(questions, 500))
         assert len({question.text for question in first}) == 500
 
 
-async def test_only_what_the_model_knows_is_asked():
+async def test_only_texts_that_the_model_knows_are_sent():
     async def answer(question):
         return question.expected if " b " in question.text else "?"
 
-    known = await mastered(numbered(), 10, answer)
+    known = await known_to_the_model(numbered(), 10, answer)
     assert [question.text for question in known] == ["request number b of many"]
 
 
 def test_work_is_counted_by_text_and_pod(tmp_path):
     journal = tmp_path / "journal"
-    # c is doubted: each time that it is begun it is generated twice, unless the pod is killed in between.
+    # c is translated twice each time that it is begun, unless the pod is killed in between.
     journal.write_text("1\ta\n1\tb\n2\tb\n1\tb\n1\tc\n1\tc\n1\tcc\n2\tcc\n2\tcc\n1\td\n1\td\n")
     assert work_of(journal, lambda text: "c" in text) == {
         "texts": 5,
@@ -200,9 +200,9 @@ def test_work_is_counted_by_text_and_pod(tmp_path):
 
 
 @pytest.mark.slow
-def test_some_texts_are_doubted():
+def test_some_texts_are_translated_twice():
     first = list(islice(numbered(), 2000))
-    found = [question for question in first if doubted(question.text)]
+    found = [question for question in first if translated_twice(question.text)]
     assert 0 < len(found) < 200
     for question in found:
         assert check(question.text, question.expected, Expectation("en", question.target))
