@@ -32,23 +32,11 @@ HEADINGS = ("h1", "h2", "h3", "h4")
 FIT_GUIDES = ("debian-handbook", "debian-reference", "maint-guide")
 TEST_GUIDES = ("installation-guide-amd64", "developers-reference", "aptitude-doc")
 FIT_CATALOGS = (
-    "apt",
-    "libapt-pkg6.0",
-    "coreutils",
-    "glib20",
-    "gsettings-desktop-schemas",
-    "gtk20-properties",
+    *("apt", "libapt-pkg6.0", "coreutils", "glib20", "gsettings-desktop-schemas", "gtk20-properties"),
     "grep",
 )
 TEST_CATALOGS = (
-    "dpkg",
-    "bash",
-    "wget",
-    "shadow",
-    "findutils",
-    "PackageKit",
-    "software-properties",
-    "appstream",
+    *("dpkg", "bash", "wget", "shadow", "findutils", "PackageKit", "software-properties", "appstream"),
     "sed",
 )
 LANGUAGES = {

@@ -16,16 +16,10 @@ WORD_END = regex.compile(r"\s+")
 FINAL = regex.compile(r"[.!?…。！？।॥؟۔።။។]+[\"'”’»」』)\]]*\s*$")
 UNSPACED = frozenset({"Han", "Thai", "Lao", "Khmer", "Myanmar", "Tibetan"})
 STOPS = {
-    "Han": "。",
-    "Devanagari": "।",
-    "Bengali": "।",
-    "Ethiopic": "።",
-    "Khmer": "។",
-    "Myanmar": "။",
-    "Thai": "",
-    "Lao": "",
+    **{"Han": "。", "Devanagari": "।", "Bengali": "।", "Ethiopic": "።", "Khmer": "។", "Myanmar": "။"},
+    **{"Thai": "", "Lao": ""},
 }
-LEAST_SHARE = 0.15
+MIN_SHARE = 0.15
 """Of the text that a cut leaves at least, or it would be an empty answer rather than a short one."""
 
 
@@ -58,7 +52,7 @@ def cuts(
         (Cut.CLAUSE_50, clauses, 0.5),
         (Cut.SENTENCE_50, ends_of_sentences, 0.5),
     ):
-        before = [place for place in places if LEAST_SHARE * len(target) <= place <= share * len(target)]
+        before = [place for place in places if MIN_SHARE * len(target) <= place <= share * len(target)]
         if before:
             yield cut, ended(target[: before[-1]], target, target_lang)
     if ends and len(parts) == 2 and len(sentences(source, source_lang)) == 2:

@@ -2,8 +2,8 @@
 
     python bench/guards/fit.py OUT [--write]
 
-Prints the spread of whole translations by size and the weights; `--write` writes the table of densities,
-service/src/dragoman_service/text/length_statistics.py. Languages in HELD_OUT give a density, and no weight.
+Prints the weights; `--write` writes the table of densities, service/src/dragoman_service/text/length_statistics.py.
+Languages in HELD_OUT give a density, and no weight. `parallel.py` has the rates on either file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import langcodes
 import numpy as np
-from cuts import Cut, cuts
+from cuts import cuts
 
 from dragoman_protocols.scripts import scripts_of_language
 from dragoman_service.text import completeness, length_statistics
@@ -29,11 +29,11 @@ TABLE = Path(__file__).parents[2] / "service/src/dragoman_service/text/length_st
 HELD_OUT = frozenset({"el", "he", "hu", "ko", "sw", "ta", "bn", "uk", "tr", "pl", "th", "vi"})
 SAME = {"no": "nb", "fil": "tl"}
 """Tags of languages that have data under another."""
-LEAST_CHARS = 40
+MIN_CHARS = 40
 """Of the English texts that densities are taken from."""
-LEAST_TEXTS = 15
+MIN_TEXTS = 15
 """Of a corpus that says anything of a language."""
-LEAST_WIDTH = 1.05
+MIN_WIDTH = 1.05
 """Of a language that is listed as a wide one."""
 USUAL_PAIRS = 100
 """Pairs that a language's width is mixed with, all of the usual width."""
@@ -53,13 +53,13 @@ def densities(texts: list[dict[str, str]]) -> dict[str, float]:
         english, tag, other = text["source"], text["target_lang"], text["target"]
         if tag == "en":
             english, tag, other = other, text["source_lang"], text["source"]
-        if len(english) < LEAST_CHARS or "en" not in (text["source_lang"], text["target_lang"]):
+        if len(english) < MIN_CHARS or "en" not in (text["source_lang"], text["target_lang"]):
             continue
         own, latin = len("".join(other.split())), 0
         if "Latin" not in scripts_of_language(tag):
             latin = sum(map(len, completeness.ASCII.findall(other)))
         rest = len("".join(english.split())) - latin
-        if rest > LEAST_CHARS / 2 and own > latin:
+        if rest > MIN_CHARS / 2 and own > latin:
             ratios[tag][text["origin"].partition("/")[0]].append(math.log((own - latin) / rest))
     found = {"en": 1.0}
     ratios.pop("zh", None)  # a catalog that does not say which
@@ -67,7 +67,7 @@ def densities(texts: list[dict[str, str]]) -> dict[str, float]:
         middles = [
             (median(values), (2 if corpus == "udhr" else 1) * min(1.0, len(values) / 40))
             for corpus, values in corpora.items()
-            if len(values) >= LEAST_TEXTS
+            if len(values) >= MIN_TEXTS
         ]
         if middles:
             found[tag] = round(math.exp(sum(m * w for m, w in middles) / sum(w for _, w in middles)), 2)
@@ -94,7 +94,7 @@ def widths(texts: list[dict[str, str]]) -> dict[str, float]:
     usual = median(found.values())
     for tag, values in deviations.items():
         found[tag] = (found[tag] / usual * len(values) + USUAL_PAIRS) / (len(values) + USUAL_PAIRS)
-    return {tag: round(value, 2) for tag, value in sorted(found.items()) if value >= LEAST_WIDTH}
+    return {tag: round(value, 2) for tag, value in sorted(found.items()) if value >= MIN_WIDTH}
 
 
 def by_script(found: dict[str, float]) -> dict[str, float]:
@@ -177,53 +177,29 @@ def main() -> None:
     if arguments.write:
         TABLE.write_text(table(found, wide), "utf-8")
     chance = random.Random(0)
-    features, labels, sizes, kinds = [], [], [], []
-    passed: list[tuple[float, str]] = []
+    features, labels = [], []
+    whole_without_evidence = 0
     for text in texts:
         source, target, first, second = (
             text[name] for name in ("source", "target", "source_lang", "target_lang")
         )
         if {first.split("-")[0], second.split("-")[0]} & HELD_OUT or not {first, second} <= found.keys():
             continue
-        answers = [("", target), *cuts(source, target, first, second, chance)]
-        for kind, answer in answers:
+        if completeness.size(source, first) < completeness.MIN_SIZE:
+            continue
+        for kind, answer in [("", target), *cuts(source, target, first, second, chance)]:
             seen = completeness.evidence(source, answer, first, second)
-            length = completeness.size(source, first)
-            if length < completeness.MIN_SIZE:
-                continue
             if seen is None:
-                passed.append((length, kind))
+                whole_without_evidence += kind == ""
             else:
                 features.append(astuple(seen))
                 labels.append(float(kind != ""))
-                kinds.append(kind)
-                sizes.append(length)
-    X, y, n = np.array(features), np.array(labels), np.array(sizes)
-    of_kind = np.array(kinds)
-    passed_sizes, passed_kinds = (
-        np.array([size for size, _ in passed]),
-        np.array([kind for _, kind in passed]),
-    )
-    weights = logistic(X, y)
-    score = X @ weights[:-1]
-    good = np.concatenate([score[y == 0], np.full((passed_kinds == "").sum(), -np.inf)])
+    X, y = np.array(features), np.array(labels)
+    weights = logistic(X, y)[:-1]
+    good = np.concatenate([(X @ weights)[y == 0], np.full(whole_without_evidence, -np.inf)])
     bias = -float(np.quantile(good, 1 - FALSE_ALARMS, method="higher"))
-    print(
-        "weights",
-        dict(
-            zip(completeness.Evidence.__dataclass_fields__, np.round(weights[:-1], 2).tolist(), strict=True)
-        ),
-        "bias",
-        round(bias, 2),
-    )
-    for least, most in ((40, 65), (65, 100), (100, 150), (150, 250), (250, 10_000)):
-        some, gone = (n >= least) & (n < most), (passed_sizes >= least) & (passed_sizes < most)
-        for kind in ("", *Cut):
-            fired = (score[some & (of_kind == kind)] + bias > 0).sum()
-            of = (some & (of_kind == kind)).sum() + (gone & (passed_kinds == kind)).sum()
-            print(
-                f"size {least:>3} to {most:<6} {kind or 'whole':<22} fires {fired / max(of, 1):.4f} of {of}"
-            )
+    names = completeness.Evidence.__dataclass_fields__
+    print(f"weights {dict(zip(names, np.round(weights, 2).tolist(), strict=True))} bias {bias:.2f}")
 
 
 if __name__ == "__main__":
