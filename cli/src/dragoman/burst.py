@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import aiohttp
 from dragoman import sentences
 from dragoman.cluster import Cluster, RefusedForLoad
 
-LOOK_S = 0.25
+POLL_S = 0.25
 AFTERWARDS = 4
 """Requests at once after the burst: there is always one under way that could be lost, and on a small machine the new
 pod gets to start."""
@@ -49,12 +48,9 @@ class Tally:
 class Load:
     """Keeps so many requests in flight; the number may change."""
 
-    def __init__(
-        self, cluster: Cluster, name: str, namespace: str, wanted: list[sentences.Sentence], tally: Tally
-    ) -> None:
-        self._cluster, self._name, self._namespace = cluster, name, namespace
+    def __init__(self, cluster: Cluster, wanted: list[sentences.Sentence], tally: Tally) -> None:
+        self._cluster, self._tally = cluster, tally
         self._requests = varied(wanted)
-        self._tally = tally
         self._in_flight = 0
         self._running: set[asyncio.Task[None]] = set()
 
@@ -75,7 +71,7 @@ class Load:
     async def _send(self, place: int) -> None:
         while place < self._in_flight:
             try:
-                await self._cluster.translate(self._name, self._namespace, next(self._requests))
+                await self._cluster.translate(next(self._requests))
             except RefusedForLoad:
                 await asyncio.sleep(FULL_AGAIN_S)
             except (RuntimeError, aiohttp.ClientError, TimeoutError) as error:
@@ -96,8 +92,6 @@ def varied(wanted: list[sentences.Sentence]) -> Iterator[dict[str, str]]:
 
 async def burst(
     cluster: Cluster,
-    name: str,
-    namespace: str,
     wanted: list[sentences.Sentence],
     in_flight: int,
     timeout_s: float,
@@ -109,8 +103,8 @@ async def burst(
         TimeoutError: The replicas did not follow.
     """
     tally = Tally()
-    load = Load(cluster, name, namespace, wanted, tally)
-    watching = asyncio.create_task(_report_changes(cluster, name, namespace, tally, say))
+    load = Load(cluster, wanted, tally)
+    watching = asyncio.create_task(_report_changes(cluster, tally, say))
     try:
         load.keep(in_flight)
         async with asyncio.timeout(timeout_s):
@@ -121,7 +115,8 @@ async def burst(
         say(f"{tally.replicas_max} replicas are ready")
         await asyncio.sleep(SERVED_BY_ALL_S)
         async with asyncio.timeout(timeout_s):
-            await _until_one_is_left(cluster, name, namespace)
+            while len(await cluster.pods()) != 1:  # noqa: ASYNC110 - pods set no event
+                await asyncio.sleep(POLL_S)
         say("1 replica is left")
     finally:
         watching.cancel()
@@ -131,20 +126,10 @@ async def burst(
     return tally
 
 
-async def _until_one_is_left(cluster: Cluster, name: str, namespace: str) -> None:
-    while True:
-        if len(await cluster.pods(name, namespace)) == 1:
-            return
-        await asyncio.sleep(LOOK_S)
-
-
-async def _report_changes(
-    cluster: Cluster, name: str, namespace: str, tally: Tally, say: Callable[[str], None]
-) -> None:
+async def _report_changes(cluster: Cluster, tally: Tally, say: Callable[[str], None]) -> None:
     reported: list[dict[str, Any]] = []
-    until = time.monotonic()
     while True:
-        status = await cluster.status(name, namespace)
+        status = await cluster.status()
         tally.replicas_max = max(tally.replicas_max, status.get("readyReplicas", 0))
         if status.get("desiredReplicas", 0) > 1:
             tally.scaled_up.set()
@@ -158,5 +143,4 @@ async def _report_changes(
                 f"requests wait in the engines): {change['reason']}"
             )
             reported.append(change)
-        until += LOOK_S
-        await asyncio.sleep(max(0.0, until - time.monotonic()))
+        await asyncio.sleep(POLL_S)

@@ -31,14 +31,15 @@ class RefusedForLoad(RuntimeError):
 
 
 class Cluster:
-    """One Kubernetes cluster, seen through a kubeconfig. Use `connect()`."""
+    """One TranslationDeployment in a Kubernetes cluster, by way of a kubeconfig. Use `connect()`."""
 
-    def __init__(self, api: client.ApiClient, http: aiohttp.ClientSession) -> None:
-        self._api = api
-        self._http = http
+    def __init__(self, api: client.ApiClient, http: aiohttp.ClientSession, name: str, namespace: str) -> None:
+        self._api, self._http = api, http
+        self.name, self._namespace = name, namespace
         self._objects = client.CustomObjectsApi(api)
         self._core = client.CoreV1Api(api)
-        self._urls: dict[tuple[str, str], str | None] = {}
+        self._object = (GROUP, VERSION, namespace, PLURAL, name)
+        self._url: str | None = None
 
     async def api_kind(self) -> str:
         """`embedded` where the API is the local cluster's own, which its version shows."""
@@ -51,47 +52,43 @@ class Cluster:
         found = await client.AppsV1Api(self._api).list_deployment_for_all_namespaces(label_selector=labels)
         return bool(found.items)
 
-    async def apply(self, manifest: dict[str, Any], namespace: str) -> None:
-        """Apply a TranslationDeployment server-side.
+    async def apply(self, manifest: dict[str, Any]) -> None:
+        """Apply the TranslationDeployment server-side.
 
         Raises:
             client.ApiException: The API refused it; its body has the reason.
         """
         await self._objects.patch_namespaced_custom_object(
-            GROUP,
-            VERSION,
-            namespace,
-            PLURAL,
-            manifest["metadata"]["name"],
+            *self._object,
             manifest,
             field_manager=FIELD_MANAGER,
             force=True,
             _content_type="application/apply-patch+yaml",
         )
 
-    async def delete(self, name: str, namespace: str) -> None:
-        """Delete a TranslationDeployment; a missing one is no error."""
+    async def delete(self) -> None:
+        """Delete the TranslationDeployment; a missing one is no error."""
         try:
-            await self._objects.delete_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+            await self._objects.delete_namespaced_custom_object(*self._object)
         except client.ApiException as error:
             if error.status != 404:
                 raise
 
-    async def status(self, name: str, namespace: str) -> dict[str, Any]:
-        """The object's status; empty before the operator has seen it."""
-        found: Any = await self._objects.get_namespaced_custom_object(GROUP, VERSION, namespace, PLURAL, name)
+    async def status(self) -> dict[str, Any]:
+        """The object's status; empty before the operator has reconciled it."""
+        found: Any = await self._objects.get_namespaced_custom_object(*self._object)
         status: dict[str, Any] = found.get("status", {})
         return status
 
-    async def pods(self, name: str, namespace: str) -> list[client.V1Pod]:
-        """The engine pods of one TranslationDeployment."""
-        found = await self._core.list_namespaced_pod(namespace, label_selector=f"{LABEL_DEPLOYMENT}={name}")
-        return found.items
+    async def pods(self) -> list[client.V1Pod]:
+        """Its engine pods."""
+        selector = f"{LABEL_DEPLOYMENT}={self.name}"
+        return (await self._core.list_namespaced_pod(self._namespace, label_selector=selector)).items
 
-    async def loading(self, name: str, namespace: str) -> list[str]:
+    async def loading(self) -> list[str]:
         """The startup phase of each pod that is not ready yet; empty where pods cannot be reached."""
         phases = []
-        for pod in await self.pods(name, namespace):
+        for pod in await self.pods():
             if pod.metadata is None or pod.status is None or pod.status.pod_ip is None:
                 continue
             url = f"http://{pod.status.pod_ip}:{ENGINE_PORT}{STARTUP_PATH}"
@@ -104,16 +101,16 @@ class Cluster:
             phases.append(f"{pod.metadata.name}: {start['phase']}{share}")
         return phases
 
-    async def local_url(self, name: str, namespace: str) -> str | None:
+    async def local_url(self) -> str | None:
         """Where this machine reaches the Service, which the local cluster publishes; None elsewhere."""
-        if (namespace, name) not in self._urls:
-            service = await self._core.read_namespaced_service(name, namespace)
+        if self._url is None:
+            service = await self._core.read_namespaced_service(self.name, self._namespace)
             annotations = (service.metadata and service.metadata.annotations) or {}
             address = annotations.get(LOCAL_ADDRESS)
-            self._urls[namespace, name] = f"http://{address}:{ENGINE_PORT}" if address else None
-        return self._urls[namespace, name]
+            self._url = f"http://{address}:{ENGINE_PORT}" if address else ""
+        return self._url or None
 
-    async def translate(self, name: str, namespace: str, request: dict[str, Any]) -> str:
+    async def translate(self, request: dict[str, Any]) -> str:
         """Send one native request through the Service and return the translation.
 
         Outside the local cluster the API server's proxy leads to it, so that no port has to be forwarded.
@@ -122,11 +119,12 @@ class Cluster:
             RefusedForLoad: The service has too much to do.
             RuntimeError: The service answered with another error; the message has it.
         """
-        if url := await self.local_url(name, namespace):
+        if url := await self.local_url():
             async with self._http.post(url + TRANSLATE_PATH, json=request) as response:
                 status, body = response.status, await response.read()
         else:
-            path = f"/api/v1/namespaces/{namespace}/services/{name}:{ENGINE_PORT_NAME}/proxy{TRANSLATE_PATH}"
+            service = f"/api/v1/namespaces/{self._namespace}/services/{self.name}"
+            path = f"{service}:{ENGINE_PORT_NAME}/proxy{TRANSLATE_PATH}"
             headers = {"Content-Type": "application/json"}
             proxied = await self._api.param_serialize(
                 "POST", path, header_params=headers, body=request, auth_settings=["BearerToken"]
@@ -150,13 +148,15 @@ def is_for_load(status: int, body: bytes) -> bool:
         return False
 
 
-def session() -> aiohttp.ClientSession:
-    """A client that connects anew for each request: a Service spreads connections over its pods, not requests."""
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True))
-
-
 @asynccontextmanager
-async def connect(kubeconfig: Path) -> AsyncIterator[Cluster]:
-    """Open a cluster through the current context of `kubeconfig`."""
-    async with client.ApiClient(await configuration(kubeconfig)) as api, session() as http:
-        yield Cluster(api, http)
+async def connect(kubeconfig: Path, name: str, namespace: str) -> AsyncIterator[Cluster]:
+    """Open a cluster through the current context of `kubeconfig`, for one TranslationDeployment.
+
+    Each request has a connection of its own: a Service spreads connections over its pods, not requests.
+    """
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with (
+        client.ApiClient(await configuration(kubeconfig)) as api,
+        aiohttp.ClientSession(connector=connector) as http,
+    ):
+        yield Cluster(api, http, name, namespace)

@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,15 @@ from dragoman.cluster import Cluster, connect
 
 IN_FLIGHT = 12
 """Requests at once: one replica of the example takes as many without a scale-up, three quarters of maxNumSeqs."""
-BURST_S, LEAST_BURST = 8, 64
+BURST_S, MIN_BURST = 8, 64
 """The burst keeps as many requests in flight as one replica answers in this time, so that most of them wait."""
 GONE_TIMEOUT_S = 60
+POLL_S = 0.25
 RELEASE = "dragoman"
 OPERATOR_NAMESPACE = "dragoman-system"
+
+Say = Callable[[str], None]
+"""Prints a line of progress."""
 
 
 class DemoError(Exception):
@@ -104,35 +109,36 @@ async def play(options: argparse.Namespace, kubeconfig: Path) -> dict[str, Any]:
         DemoError: A step failed; the message has the step and the reason.
     """
     began = time.monotonic()
+    say = partial(progress, began)
     manifest = yaml.safe_load((options.root / "examples/demo.yaml").read_text())
     wanted = sentences.read(options.root / "examples/sentences.txt")
     name = manifest["metadata"]["name"]
-    async with connect(kubeconfig) as cluster:
+    async with connect(kubeconfig, name, options.namespace) as cluster:
         api = await cluster.api_kind()
         installed = await install(cluster, kubeconfig, options.root)
-        say(began, f"applying examples/demo.yaml: TranslationDeployment {name}")
-        await cluster.apply(manifest, options.namespace)
+        say(f"applying examples/demo.yaml: TranslationDeployment {name}")
+        await cluster.apply(manifest)
         try:
-            await until_available(cluster, name, options, began)
-            say(began, f"translating {len(wanted)} sentences, {IN_FLIGHT} at once")
+            await until_available(cluster, options.timeout, say)
+            say(f"translating {len(wanted)} sentences, {IN_FLIGHT} at once")
             translating = time.monotonic()
-            rows = await translate_all(cluster, name, options.namespace, wanted)
-            took_s = time.monotonic() - translating
+            rows = await translate_all(cluster, wanted)
+            per_s = len(rows) / (time.monotonic() - translating)
             print(sentences.table(rows))
             exact = sum(translation == sentence.expected for sentence, translation in rows)
-            say(
-                began,
-                f"{exact} of {len(rows)} exactly as expected, {len(rows) / took_s:.1f} sentences a second",
-            )
-            in_flight = max(LEAST_BURST, math.ceil(BURST_S * len(rows) / took_s))
-            say(began, f"a burst: {in_flight} sentences at once")
-            tally = await with_burst(cluster, name, options, wanted, in_flight, began)
+            say(f"{exact} of {len(rows)} exactly as expected, {per_s:.1f} sentences a second")
+            in_flight = max(MIN_BURST, math.ceil(BURST_S * per_s))
+            say(f"a burst: {in_flight} sentences at once")
+            tally = await with_burst(cluster, wanted, in_flight, options.timeout, say)
             if options.keep:
-                url = await cluster.local_url(name, options.namespace)
+                url = await cluster.local_url()
                 print(WHAT_TO_TRY.format(kubeconfig=kubeconfig, name=name, url=url))
         finally:
             if not options.keep:
-                await tear_down(cluster, name, options, kubeconfig, installed, began)
+                say(f"deleting {name}")
+                await tear_down(cluster)
+                if installed:
+                    await asyncio.to_thread(run, helm(kubeconfig, "uninstall", RELEASE), quiet=True)
     return {
         "translations": len(rows),
         "exact": exact,
@@ -161,49 +167,50 @@ async def install(cluster: Cluster, kubeconfig: Path, root: Path) -> bool:
     return True
 
 
-async def until_available(cluster: Cluster, name: str, options: argparse.Namespace, began: float) -> None:
-    """Wait for the Available condition, telling what changes meanwhile.
+async def until_available(cluster: Cluster, timeout_s: float, say: Say) -> None:
+    """Wait for the Available condition, and report changes meanwhile.
 
     Raises:
-        DemoError: Not available within `options.timeout`; the message has the conditions.
+        DemoError: Not available within `timeout_s`; the message has the conditions.
     """
     logged = ""
-    while True:
-        status = await cluster.status(name, options.namespace)
-        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
-        if conditions.get("Available", {}).get("status") == "True":
-            say(began, conditions["Available"]["message"])
-            return
-        news = await _news(cluster, name, options.namespace, conditions)
-        if news != logged:
-            say(began, news)
-            logged = news
-        if time.monotonic() - began > options.timeout:
-            why = "; ".join(f"{c['type']}={c['status']}: {c.get('message')}" for c in conditions.values())
-            raise DemoError(
-                f"{name} is not available after {options.timeout:.0f} s: {why or 'no conditions'}"
-            )
-        await asyncio.sleep(0.5)
+    conditions: dict[str, dict[str, str]] = {}
+    try:
+        async with asyncio.timeout(timeout_s):
+            while conditions.get("Available", {}).get("status") != "True":
+                await asyncio.sleep(POLL_S)
+                status = await cluster.status()
+                conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
+                message = await _progress_of(cluster, conditions)
+                if message != logged:
+                    say(message)
+                    logged = message
+    except TimeoutError:
+        why = "; ".join(f"{c['type']}={c['status']}: {c.get('message')}" for c in conditions.values())
+        raise DemoError(
+            f"{cluster.name} is not available after {timeout_s:.0f} s: {why or 'no conditions'}"
+        ) from None
 
 
-async def _news(cluster: Cluster, name: str, namespace: str, conditions: dict[str, dict[str, str]]) -> str:
-    """What a person who waits wants to know: what is wrong, else how far the pods are, else the operator's word."""
-    if conditions.get("Degraded", {}).get("status") == "True":
-        return conditions["Degraded"]["message"]
-    loading = await cluster.loading(name, namespace)
+async def _progress_of(cluster: Cluster, conditions: dict[str, dict[str, str]]) -> str:
+    """Progress message: the Available or Degraded condition, else phases of pods, else the Progressing condition."""
+    for kind in ("Available", "Degraded"):
+        if conditions.get(kind, {}).get("status") == "True":
+            return conditions[kind]["message"]
+    loading = await cluster.loading()
     return "; ".join(loading) or conditions.get("Progressing", {}).get("message", "waiting for the operator")
 
 
 async def translate_all(
-    cluster: Cluster, name: str, namespace: str, wanted: list[sentences.Sentence]
+    cluster: Cluster, wanted: list[sentences.Sentence]
 ) -> list[tuple[sentences.Sentence, str]]:
     """Translate every sentence on its own, `IN_FLIGHT` at once; an error stands in place of its translation."""
-    places = asyncio.Semaphore(IN_FLIGHT)
+    slots = asyncio.Semaphore(IN_FLIGHT)
 
     async def one(sentence: sentences.Sentence) -> tuple[sentences.Sentence, str]:
-        async with places:
+        async with slots:
             try:
-                return sentence, await cluster.translate(name, namespace, sentence.request)
+                return sentence, await cluster.translate(sentence.request)
             except RuntimeError as error:
                 return sentence, f"[{error}]"
 
@@ -211,55 +218,38 @@ async def translate_all(
 
 
 async def with_burst(
-    cluster: Cluster,
-    name: str,
-    options: argparse.Namespace,
-    wanted: list[sentences.Sentence],
-    in_flight: int,
-    began: float,
+    cluster: Cluster, wanted: list[sentences.Sentence], in_flight: int, timeout_s: float, say: Say
 ) -> Tally:
-    """Have the replicas follow a burst.
+    """Scale up by a burst and down by its end.
 
     Raises:
-        DemoError: They did not within `options.timeout`, or a request was lost.
+        DemoError: The replicas did not follow within `timeout_s`, or a request was lost.
     """
     try:
-        tally = await burst(
-            cluster,
-            name,
-            options.namespace,
-            wanted,
-            in_flight,
-            options.timeout,
-            lambda news: say(began, news),
-        )
+        tally = await burst(cluster, wanted, in_flight, timeout_s, say)
     except TimeoutError:
-        status = await cluster.status(name, options.namespace)
+        status = await cluster.status()
         why = json.dumps({key: status.get(key) for key in ("message", "desiredReplicas", "readyReplicas")})
-        raise DemoError(f"the replicas did not follow the load in {options.timeout:.0f} s: {why}") from None
-    say(began, f"{tally.answered} translations meanwhile, {tally.lost} lost")
+        raise DemoError(f"the replicas did not follow the load in {timeout_s:.0f} s: {why}") from None
+    say(f"{tally.answered} translations meanwhile, {tally.lost} lost")
     if tally.lost:
         raise DemoError(f"{tally.lost} requests were lost while replicas changed: {tally.first_loss}")
     return tally
 
 
-async def tear_down(
-    cluster: Cluster, name: str, options: argparse.Namespace, kubeconfig: Path, installed: bool, began: float
-) -> None:
-    """Delete what the demo made and wait until its pods are deleted.
+async def tear_down(cluster: Cluster) -> None:
+    """Delete the TranslationDeployment and wait until its pods are deleted.
 
     Raises:
         DemoError: Pods are left after `GONE_TIMEOUT_S`.
     """
-    say(began, f"deleting {name}")
-    await cluster.delete(name, options.namespace)
-    deadline = time.monotonic() + GONE_TIMEOUT_S
-    while left := await cluster.pods(name, options.namespace):
-        if time.monotonic() > deadline:
-            raise DemoError(f"{len(left)} pods of {name} are left {GONE_TIMEOUT_S} s after it was deleted")
-        await asyncio.sleep(0.2)
-    if installed:
-        await asyncio.to_thread(run, helm(kubeconfig, "uninstall", RELEASE), quiet=True)
+    await cluster.delete()
+    try:
+        async with asyncio.timeout(GONE_TIMEOUT_S):
+            while await cluster.pods():  # noqa: ASYNC110 - pods set no event
+                await asyncio.sleep(POLL_S)
+    except TimeoutError:
+        raise DemoError(f"pods of {cluster.name} are left {GONE_TIMEOUT_S} s after it was deleted") from None
 
 
 def helm(kubeconfig: Path, *arguments: str) -> list[str]:
@@ -289,10 +279,10 @@ def run(command: list[str], *, quiet: bool = False) -> str:
     return done.stdout or ""
 
 
-def say(began: float, news: str) -> None:
-    """One line of progress, with the time since the demo began (`began`, monotonic seconds)."""
+def progress(began: float, message: str) -> None:
+    """Print one line of progress, with the time since the demo began (`began`, monotonic seconds)."""
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
-    print(f"{minutes}:{seconds:02} {news}", flush=True)
+    print(f"{minutes}:{seconds:02} {message}", flush=True)
 
 
 WHAT_TO_TRY = """

@@ -1,4 +1,4 @@
-"""The demo's burst: what is counted as lost, and what is not."""
+"""The demo's burst: which requests are counted as lost."""
 
 from __future__ import annotations
 
@@ -17,61 +17,61 @@ WANTED = [Sentence("en", "de", "One.", "Eins."), Sentence("en", "de", "Two.", "Z
 
 
 class Cluster:
-    """Asks for a second replica once enough is in flight, and lets it go once little is."""
+    """Scales up once enough is in flight, and down once little is."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
-        self.in_flight = self.most_in_flight = 0
+        self.in_flight = self.max_in_flight = 0
         self.replicas = 1
 
-    async def translate(self, name: str, namespace: str, request: dict[str, str]) -> str:
+    async def translate(self, request: dict[str, str]) -> str:
         if self.failures:
             raise self.failures.pop()
         self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
         await asyncio.sleep(0.01)
         self.in_flight -= 1
         return "Eins."
 
-    async def status(self, name: str, namespace: str) -> dict[str, Any]:
-        if self.most_in_flight >= 20:
+    async def status(self) -> dict[str, Any]:
+        if self.max_in_flight >= 20:
             self.replicas = 2
         change = {"from": 1, "to": 2, "rule": "Load", "reason": "2 replicas: busy"}
         scaling = {"changes": [change] if self.replicas == 2 else [], "signals": {"waiting": 12.0}}
         return {"desiredReplicas": self.replicas, "readyReplicas": self.replicas, "scaling": scaling}
 
-    async def pods(self, name: str, namespace: str) -> list[str]:
+    async def pods(self) -> list[str]:
         return ["a"] if self.in_flight <= module.AFTERWARDS else ["a", "b"]
 
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_S", "SERVED_BY_ALL_S", "FULL_AGAIN_S"):
+    for name in ("POLL_S", "SERVED_BY_ALL_S", "FULL_AGAIN_S"):
         monkeypatch.setattr(module, name, 0.01)
 
 
 async def played(cluster: Cluster, in_flight: int = 20) -> tuple[module.Tally, list[str]]:
-    said: list[str] = []
-    tally = await burst(cluster, "demo", "default", WANTED, in_flight, 5.0, said.append)  # type: ignore[arg-type]
-    return tally, said
+    lines: list[str] = []
+    tally = await burst(cluster, WANTED, in_flight, 5.0, lines.append)  # type: ignore[arg-type]
+    return tally, lines
 
 
-async def test_burst_grows_and_shrinks_and_loses_nothing() -> None:
+async def test_burst_scales_up_and_down_and_loses_nothing() -> None:
     cluster = Cluster()
-    tally, said = await played(cluster)
+    tally, lines = await played(cluster)
     assert (tally.lost, tally.replicas_max) == (0, 2)
     assert tally.answered >= 20
     assert cluster.in_flight == 0
-    assert "1 → 2 replicas (Load; 12 requests wait in the engines): 2 replicas: busy" in said
+    assert "1 → 2 replicas (Load; 12 requests wait in the engines): 2 replicas: busy" in lines
 
 
-async def test_refusals_for_load_come_again_and_all_else_is_lost() -> None:
+async def test_refusals_for_load_are_retried_and_other_errors_are_lost() -> None:
     failures = (RefusedForLoad("429"), aiohttp.ServerDisconnectedError(), RuntimeError("503: draining"))
     tally, _ = await played(Cluster(*failures))
     assert tally.lost == 2
     assert "draining" in tally.first_loss
 
 
-async def test_replicas_that_do_not_follow_are_waited_for_no_longer_than_said() -> None:
+async def test_replicas_that_do_not_follow_are_waited_for_no_longer_than_the_timeout() -> None:
     with pytest.raises(TimeoutError):
-        await burst(Cluster(), "demo", "default", WANTED, 2, 0.2, lambda news: None)  # type: ignore[arg-type]
+        await burst(Cluster(), WANTED, 2, 0.2, lambda _: None)  # type: ignore[arg-type]

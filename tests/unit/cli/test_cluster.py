@@ -53,7 +53,7 @@ async def cluster(server: ApiServer, tmp_path: Path) -> AsyncIterator[Cluster]:
         port = runner.addresses[0][1]
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(yaml.safe_dump(kubeconfig_of(f"http://127.0.0.1:{port}")))
-        async with connect(kubeconfig) as connected:
+        async with connect(kubeconfig, "demo", "default") as connected:
             yield connected
     finally:
         await runner.cleanup()
@@ -71,7 +71,7 @@ def kubeconfig_of(url: str) -> dict[str, Any]:
 
 
 async def test_translates_through_the_api_servers_proxy(server: ApiServer, cluster: Cluster) -> None:
-    assert await cluster.translate("demo", "default", TEXT) == "Eins."
+    assert await cluster.translate(TEXT) == "Eins."
     assert server.received == [("application/json", "Bearer secret", TEXT)]
 
 
@@ -80,7 +80,7 @@ async def test_a_full_engine_behind_the_proxy_is_distinguished_from_an_error(
 ) -> None:
     server.status, server.reply = 429, {}
     with pytest.raises(RefusedForLoad):
-        await cluster.translate("demo", "default", TEXT)
+        await cluster.translate(TEXT)
     server.status = 500
     with pytest.raises(RuntimeError, match="500"):
-        await cluster.translate("demo", "default", TEXT)
+        await cluster.translate(TEXT)
