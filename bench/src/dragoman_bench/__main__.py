@@ -6,18 +6,17 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
 
-from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
+from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, arms_named
 from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.errors import BenchError, TooLittleMemoryError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
-from dragoman_bench.report import compare_table, grid_table, ladder_table
+from dragoman_bench.report import compare_table, ladder_table
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
@@ -28,7 +27,6 @@ BESIDE_KV_CACHE_BYTES = 9 * 10**9
 """Weights of the largest shape, CUDA graphs, activations and CUDA itself."""
 
 MIN_KV_CACHE_BYTES = 10**9
-TABLES = {"ladder": ladder_table, "compare": compare_table, "grid": grid_table}
 DEMO_MODEL = Path("examples/demo-model")
 
 
@@ -56,7 +54,6 @@ async def _run(arguments: argparse.Namespace) -> int:
     from transformers import AutoTokenizer
 
     from dragoman_bench.fleet import Bench
-    from dragoman_bench.grid import SEQUENCES, TOKENS, grid_arms
     from dragoman_bench.machine import machine
     from dragoman_bench.plan import Plan
     from dragoman_bench.prompting import Prompting
@@ -67,11 +64,8 @@ async def _run(arguments: argparse.Namespace) -> int:
         raise BenchError(
             "--model needs --requests, a sample of requests; without both, --shape makes a model"
         )
-    grid = grid_arms(SEQUENCES, TOKENS)
-    usual: dict[str, Sequence[Arm]] = {"ladder": LADDER, "compare": PEERS, "grid": grid}
-    # Beside what it usually compares: the router, and the finalists of a grid or of the tuner.
-    others = (*BY_NAME_ALONE, *grid) if arguments.command == "compare" else ()
-    arms = _chosen(usual[arguments.command], others, arguments.arms)
+    is_ladder = arguments.command == "ladder"
+    arms = arms_named(arguments.arms) if arguments.arms else [*(LADDER if is_ladder else PEERS)]
     if arguments.model is None and not (arguments.tokenizer / "tokenizer.json").is_file():
         raise BenchError(
             f"{arguments.tokenizer} has no tokenizer.json: name a model's directory with --tokenizer"
@@ -103,7 +97,6 @@ async def _run(arguments: argparse.Namespace) -> int:
         "gpu_memory_utilization": None if gpu is None else plan.memory_ratio,
         "window_s": arguments.window,
         "seed": arguments.seed,
-        "slo_p95_s": getattr(arguments, "slo_p95", None),
     }
     results = Results(arguments.output, head)
     prompting = Prompting(AutoTokenizer.from_pretrained(plan.model), plan.template, plan.max_model_len)
@@ -112,14 +105,14 @@ async def _run(arguments: argparse.Namespace) -> int:
     if gpu is not None:
         gpu.start()
     try:
-        if arguments.command == "compare":
-            await compare(arms, bench, arguments.repetitions)
-        else:
+        if is_ladder:
             await climb(arms, bench, together=arguments.together)
+        else:
+            await compare(arms, bench, arguments.repetitions)
     finally:
         if gpu is not None:
             gpu.stop()
-        text = TABLES[arguments.command](results.document)
+        text = (ladder_table if is_ladder else compare_table)(results.document)
         (arguments.output / "table.md").write_text(text + "\n", encoding="utf-8")
         print(f"\n{text}\n\nresults: {arguments.output}", flush=True)
     return int(any(entry["failed"] for entry in results.document["arms"]))
@@ -150,17 +143,6 @@ def _say(line: str) -> None:
     print(f"{time.monotonic() - STARTED_S:6.0f} s  {line}", flush=True)
 
 
-def _chosen(usual: Sequence[Arm], others: Sequence[Arm], names: Sequence[str] | None) -> list[Arm]:
-    if not names:
-        return list(usual)
-    arms = [*usual, *others]
-    unknown = sorted(set(names) - {arm.name for arm in arms})
-    if unknown:
-        known = ", ".join(arm.name for arm in arms)
-        raise BenchError(f"no arm {unknown[0]!r}; there are {known}")
-    return [arm for arm in arms if arm.name in names]
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dragoman bench", description="Measure the pod against its past and its peers."
@@ -169,47 +151,32 @@ def _parser() -> argparse.ArgumentParser:
     ladder = commands.add_parser(
         "ladder", help="from multiprocessing queues to the pod, one arm after the other"
     )
+    together = "start as many arms at once as memory has space for: takes less time"
+    ladder.add_argument("--together", action="store_true", help=together)
     peers = commands.add_parser("compare", help="the pod, vllm serve and AsyncLLM side by side")
     peers.add_argument("--repetitions", type=whole, default=3, help="of every point (3)")
-    grid = commands.add_parser("grid", help="the pod in every setting, and what the tuner would have found")
-    grid.add_argument(
-        "--slo-p95", type=seconds, default=5.0, metavar="S", help="the tuner's: longest 95th percentile (5)"
-    )
-    for climbing in (ladder, grid):
-        climbing.add_argument(
-            "--together",
-            action="store_true",
-            help="start as many arms at once as memory holds: takes less time",
-        )
-    _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3, [arm.name for arm in LADDER])
-    _shared(grid, [4, 20, 200], 0.1, ["pod-1-2048", "…", "pod-512-16384"])
-    more = ", ".join(arm.name for arm in BY_NAME_ALONE)
-    _shared(peers, [25, 128, 512], 0.2, [arm.name for arm in PEERS], f"; {more}; a grid's")
+    _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
+    _shared(peers, [25, 128, 512], 0.2)
     return parser
 
 
-def _shared(
-    parser: argparse.ArgumentParser, in_flight: list[int], memory: float, arms: list[str], more: str = ""
-) -> None:
+def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float) -> None:
     add = parser.add_argument
     add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the table go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
     add("--model", type=Path, metavar="DIR", help="a model to measure with; needs --requests")
     add("--requests", type=Path, metavar="FILE", help="JSON lines of text, source_lang, target_lang")
-    add("--template", help="the prompt's words, with {text} and, where wanted, {source} and {target}")
-    add(
-        "--shape",
-        choices=list(SHAPES),
-        default="qwen3-1.7b",
-        help="random weights of this shape (qwen3-1.7b)",
-    )
+    add("--template", help="the prompt, with {text} and optionally {source} and {target}")
+    shape = "random weights of this shape (qwen3-1.7b)"
+    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
     add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
-    add("--arms", type=_names, metavar="NAMES", help=f"of {','.join(arms)} (all){more}")
+    names = ", ".join(arm.name for arm in (*LADDER, *PEERS, *BY_NAME_ALONE))
+    add("--arms", type=_names, metavar="NAMES", help=f"of {names}, and settings such as pod-32-8192")
     add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
     add("--in-flight", type=_numbers, default=in_flight, metavar="N,…", help="requests at all times")
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
     add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
-    add("--ramp", type=seconds, default=15.0, metavar="S", help="most seconds before that (15)")
+    add("--ramp", type=seconds, default=15.0, metavar="S", help="maximum seconds before that (15)")
     add("--seed", type=int, default=7, help="of the loads (7)")
     add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
     add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")

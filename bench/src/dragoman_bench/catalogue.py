@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dragoman_bench.arms.common import ArmOptions
+from dragoman_bench.errors import BenchError
 from dragoman_bench.plan import Plan
 from dragoman_tune.server import free_port
 
@@ -180,4 +182,28 @@ BY_NAME_ALONE = (
         metrics=False,
     ),
 )
-"""What `compare` measures only where `--arms` names it."""
+"""Measured only if `--arms` names it."""
+
+SETTING = re.compile(r"pod-(\d+)-(\d+)")
+
+
+def arms_named(names: Sequence[str]) -> list[Arm]:
+    """Arms by name, or by setting: `pod-32-8192` is our pod with 32 sequences and 8,192 tokens a step.
+
+    Raises:
+        BenchError: There is no such arm.
+    """
+    known = {arm.name: arm for arm in (*LADDER, *PEERS, *BY_NAME_ALONE)}
+    found = []
+    for name in dict.fromkeys(names):
+        if setting := SETTING.fullmatch(name):
+            sequences, tokens = map(int, setting.groups())
+            command = pod(max_num_seqs=sequences, max_num_batched_tokens=tokens)
+            found.append(Arm(name, f"{sequences} / {tokens}", command))
+        elif name in known:
+            found.append(known[name])
+        else:
+            raise BenchError(
+                f"no arm {name!r}; there are {', '.join(known)} and settings such as pod-32-8192"
+            )
+    return found

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from dragoman_bench.grid import measured, replay
 from dragoman_tune.report import markdown
-from dragoman_tune.search import Policy, Trial
 
 BASELINE = "b0-queues"
 
@@ -34,32 +32,6 @@ def ladder_table(document: dict[str, Any]) -> str:
 def compare_table(document: dict[str, Any]) -> str:
     """Medians over repetitions, their spread, and the pod's ratio to each peer."""
     return _tables(document, COMPARE_HEAD, _compare_row, document["arms"][0]["arm"])
-
-
-def grid_table(document: dict[str, Any]) -> str:
-    """Throughput of every setting, one table a load, and what the tuner would have found."""
-    parts = []
-    for kind, in_flight in _loads(document):
-        grid = measured(document, kind, in_flight)
-        steps = sorted({setting.max_num_batched_tokens for setting in grid})
-        cells = {
-            (at.max_num_seqs, at.max_num_batched_tokens): (
-                f"{trial.requests_per_s:.1f} ({shown(trial.p95_s, '{:.2f}')})"
-            )
-            for at, trial in grid.items()
-        }
-        rows = [
-            [str(sequences), *(cells.get((sequences, step), "–") for step in steps)]
-            for sequences in sorted({setting.max_num_seqs for setting in grid})
-        ]
-        head = ("sequences", *(f"{step} tokens a step" for step in steps))
-        parts.append(f"{kind}, {in_flight} in flight: req/s (p95)\n\n{markdown(head, rows)}")
-        tuned = replay(grid, Policy(document["slo_p95_s"], in_flight))
-        parts.append(
-            f"The tuner: {tuned.trials} of {tuned.grid} settings tried, {_setting(tuned.found)} found, "
-            f"{shown(tuned.ratio, '{:.3f}')} of the best, which is {_setting(tuned.best)}. {tuned.why}."
-        )
-    return "\n\n".join(parts + _notes(document))
 
 
 def shown(value: float | None, pattern: str, scale: float = 1.0) -> str:
@@ -139,12 +111,6 @@ def _median(points: Sequence[Point], name: str) -> float | None:
 def _ratio(points: Sequence[Point], base: Sequence[Point], name: str) -> float | None:
     value, reference = _median(points, name), _median(base, name)
     return value / reference if value and reference else None
-
-
-def _setting(trial: Trial | None) -> str:
-    if trial is None:
-        return "nothing"
-    return f"{trial.setting.max_num_seqs} / {trial.setting.max_num_batched_tokens}"
 
 
 def _notes(document: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The order of measuring: `ladder` and `grid` take one arm after the other, `compare` takes all in turn."""
+"""The order of measuring: `ladder` takes one arm after the other, `compare` takes all in turn."""
 
 from __future__ import annotations
 

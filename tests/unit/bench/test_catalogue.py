@@ -6,7 +6,8 @@ import yaml
 
 from dragoman_bench.arms.common import arm_options
 from dragoman_bench.arms.routed_pod import MAX_IN_FLIGHT, fleet_of, router_command
-from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm
+from dragoman_bench.catalogue import BY_NAME_ALONE, LADDER, PEERS, Arm, arms_named
+from dragoman_bench.errors import BenchError
 from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
 from dragoman_router.fleet.static import read
@@ -17,7 +18,8 @@ PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.
 
 
 def command(name: str, plan: Plan = PLAN) -> list[str]:
-    return next(arm for arm in (*LADDER, *PEERS, *BY_NAME_ALONE) if arm.name == name).command(plan, 8123)
+    (arm,) = arms_named([name])
+    return arm.command(plan, 8123)
 
 
 def test_the_seeds_settings_are_the_arms() -> None:
@@ -83,6 +85,13 @@ def test_as_many_arms_start_together_as_memory_has_space_for() -> None:
 def test_names_are_unique() -> None:
     arms: tuple[Arm, ...] = (*LADDER, *PEERS, *BY_NAME_ALONE)
     assert len({arm.name for arm in arms}) == len(arms)
+
+
+def test_settings_are_arms() -> None:
+    settings = read_settings(command("pod-32-4096")[4:])
+    assert (settings.max_num_seqs, settings.max_num_batched_tokens) == (32, 4096)
+    with pytest.raises(BenchError, match="no arm 'pod-x'"):
+        arms_named(["pod", "pod-x"])
 
 
 def test_the_example_manifest_is_the_final_arm() -> None:
