@@ -14,12 +14,12 @@ import yaml
 
 from dragoman_operator.api.v1alpha1 import parse
 from dragoman_operator.observed.drift import is_superset, signed
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import desired_children
 
 HERE = Path(__file__).parent
 CASES = sorted(path.stem for path in (HERE / "objects").glob("*.yaml"))
-IMAGES = Images(cuda="dragoman-engine:cuda", cpu="dragoman-engine:cpu")
+DEFAULTS = Defaults(cuda="dragoman-engine:cuda", cpu="dragoman-engine:cpu")
 
 
 class Plain(yaml.SafeDumper):
@@ -30,7 +30,7 @@ class Plain(yaml.SafeDumper):
 def children(case: str) -> list[dict[str, Any]]:
     body = yaml.safe_load((HERE / "objects" / f"{case}.yaml").read_text())
     body["metadata"] |= {"namespace": "default", "uid": "00000000-0000-0000-0000-000000000001"}
-    return [manifest for manifest in desired_children(parse(body), IMAGES).values() if manifest is not None]
+    return [manifest for manifest in desired_children(parse(body), DEFAULTS).values() if manifest is not None]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -12,7 +12,7 @@ import pytest
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, parse
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, Observed
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import desired_children
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -20,8 +20,8 @@ UID = "11111111-2222-3333-4444-555555555555"
 
 
 @pytest.fixture
-def images() -> Images:
-    return Images(cuda="engine:cuda", cpu="engine:cpu")
+def defaults() -> Defaults:
+    return Defaults(cuda="engine:cuda", cpu="engine:cpu")
 
 
 @pytest.fixture
@@ -91,14 +91,14 @@ def stored(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def make_observed(images: Images) -> Callable[..., Observed]:
+def make_observed(defaults: Defaults) -> Callable[..., Observed]:
     """What is found once the operator has written everything for `td`, with the pods given."""
 
     def build(
         td: TranslationDeployment | None = None, pods: Iterable[dict[str, Any]] = (), **status: Any
     ) -> Observed:
         children = {}
-        for kind, manifest in (desired_children(td, images) if td else {}).items():
+        for kind, manifest in (desired_children(td, defaults) if td else {}).items():
             if manifest is not None:
                 children[kind] = stored(signed(manifest))
                 if kind.name == "Deployment":

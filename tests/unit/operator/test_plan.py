@@ -19,7 +19,7 @@ from dragoman_kube.kinds import (
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Plan, plan
 
 MakeTd = Callable[..., TranslationDeployment]
@@ -30,28 +30,30 @@ def causes(found: Plan) -> dict[str, str]:
     return {change.kind.name: change.cause for change in found.changes}
 
 
-def test_everything_is_made_in_order(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
-    found = plan(make_td(), images, make_observed())
+def test_everything_is_made_in_order(
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
+) -> None:
+    found = plan(make_td(), defaults, make_observed())
     assert [change.kind for change in found.changes] == [kind for kind in CHILD_KINDS if kind is not HPA]
     assert set(causes(found).values()) == {"missing"}
 
 
-def test_nothing_to_do(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
-    assert plan(make_td(), images, make_observed(make_td())) == Plan()
+def test_nothing_to_do(make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults) -> None:
+    assert plan(make_td(), defaults, make_observed(make_td())) == Plan()
 
 
 def test_edited_spec_changes_the_deployment_alone(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
-    found = plan(make_td(engine={"maxNumSeqs": 9}), images, make_observed(make_td()))
+    found = plan(make_td(engine={"maxNumSeqs": 9}), defaults, make_observed(make_td()))
     assert causes(found) == {"Deployment": "spec changed"}
 
 
 def test_field_taken_out_of_the_spec_is_taken_out_of_the_child(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     before = make_td(podTemplate={"nodeSelector": {"gpu": "h200"}})
-    assert causes(plan(make_td(), images, make_observed(before))) == {"Deployment": "spec changed"}
+    assert causes(plan(make_td(), defaults, make_observed(before))) == {"Deployment": "spec changed"}
 
 
 EDITS: dict[Kind, Callable[[dict[str, Any]], object]] = {
@@ -68,66 +70,68 @@ SCALED_BY_HPA = {"autoscaling": {"mode": "HPA", "maxReplicas": 4}}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
-def test_edit_is_repaired(kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+def test_edit_is_repaired(
+    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
+) -> None:
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     EDITS[kind](observed.children[kind])  # type: ignore[arg-type]
-    assert causes(plan(td, images, observed)) == {kind.name: "edited by another client"}
+    assert causes(plan(td, defaults, observed)) == {kind.name: "edited by another client"}
 
 
 @pytest.mark.parametrize("kind", CHILD_KINDS, ids=lambda kind: kind.name)
 def test_deletion_is_repaired(
-    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, images: Images
+    kind: Kind, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td(**SCALED_BY_HPA)
     observed = make_observed(td)
     left = {other: child for other, child in observed.children.items() if other != kind}
-    assert causes(plan(td, images, replace(observed, children=left))) == {kind.name: "missing"}
+    assert causes(plan(td, defaults, replace(observed, children=left))) == {kind.name: "missing"}
 
 
 @pytest.mark.parametrize("lost", ["labels", "ownerReferences"])
 def test_lost_label_or_owner_is_put_back(
-    lost: str, make_td: MakeTd, make_observed: MakeObserved, images: Images
+    lost: str, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     del observed.children[SERVICE]["metadata"][lost]
-    assert causes(plan(make_td(), images, observed)) == {"Service": "edited by another client"}
+    assert causes(plan(make_td(), defaults, observed)) == {"Service": "edited by another client"}
 
 
 def test_disabled_policy_is_deleted_by_uid(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td(networkPolicy={"enabled": False})
-    (change,) = plan(td, images, make_observed(make_td())).changes[:1]
+    (change,) = plan(td, defaults, make_observed(make_td())).changes[:1]
     assert (change.kind, change.manifest, change.uid) == (NETWORK_POLICY, None, "uid-of-NetworkPolicy")
 
 
 def test_child_of_another_owner_is_not_changed(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     observed.children[SERVICE]["metadata"].pop("ownerReferences")
     observed.children[SERVICE]["metadata"].pop("annotations")
-    found = plan(make_td(), images, observed)
+    found = plan(make_td(), defaults, observed)
     assert found.changes == ()
     (sentence,) = found.obstacles
     assert sentence.startswith("Service demo exists and is owned by something else")
 
 
 def test_child_of_another_owner_that_is_not_needed_is_no_obstacle(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     observed.children[NETWORK_POLICY]["metadata"].update(ownerReferences=[], annotations={})
-    assert plan(make_td(networkPolicy={"enabled": False}), images, observed).obstacles == ()
+    assert plan(make_td(networkPolicy={"enabled": False}), defaults, observed).obstacles == ()
 
 
 def test_child_of_a_predecessor_is_waited_for(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     observed.children[DEPLOYMENT]["metadata"]["ownerReferences"][0]["uid"] = "of the one before"
-    found = plan(make_td(), images, observed)
+    found = plan(make_td(), defaults, observed)
     assert found.changes == ()
     assert found.waiting == (
         "the Deployment of a deleted TranslationDeployment of this name is still being removed",
@@ -135,34 +139,34 @@ def test_child_of_a_predecessor_is_waited_for(
 
 
 def test_child_that_is_going_is_waited_for(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     observed.children[SERVICE]["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
-    found = plan(make_td(), images, observed)
+    found = plan(make_td(), defaults, observed)
     assert found.changes == ()
     assert found.waiting == ("Service demo is being deleted and will be created again",)
 
 
 def test_foreign_bound_of_a_budget_can_be_forced_out(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     observed = make_observed(make_td())
     spec = observed.children[DISRUPTION_BUDGET]["spec"]
     spec["minAvailable"] = spec.pop("maxUnavailable")
-    (change,) = plan(make_td(), images, observed).changes
+    (change,) = plan(make_td(), defaults, observed).changes
     assert change.forced is not None
     assert change.forced["spec"]["minAvailable"] is None
     assert change.forced["spec"]["maxUnavailable"] == 1
 
 
 def test_other_autoscalers_go_when_the_mode_changes(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     url = {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom"}}}
     keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, **url})
     before = replace(make_observed(make_td(**SCALED_BY_HPA)), keda=True)
-    found = plan(keda, images, before)
+    found = plan(keda, defaults, before)
     assert causes(found) == {
         "HorizontalPodAutoscaler": "no longer needed",
         "TriggerAuthentication": "missing",
@@ -172,7 +176,7 @@ def test_other_autoscalers_go_when_the_mode_changes(
     children = {**before.children, **{kind: made[kind] for kind in KEDA_KINDS}}
     for child in children.values():
         child["metadata"].setdefault("uid", "1")
-    gone = plan(make_td(), images, replace(before, children=children))
+    gone = plan(make_td(), defaults, replace(before, children=children))
     assert {change.kind.name for change in gone.changes if change.manifest is None} == {
         "HorizontalPodAutoscaler",
         "TriggerAuthentication",
@@ -181,7 +185,7 @@ def test_other_autoscalers_go_when_the_mode_changes(
 
 
 def test_keda_is_not_spoken_to_where_it_is_not_installed(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, "prometheus": {"url": "http://prom:9090"}})
-    assert causes(plan(keda, images, make_observed(make_td()))) == {}
+    assert causes(plan(keda, defaults, make_observed(make_td()))) == {}

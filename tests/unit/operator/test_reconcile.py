@@ -20,7 +20,7 @@ from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, size_of
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.tuning.decision.step import Trial, fresh
 from dragoman_operator.tuning.view import TuningView
 
@@ -126,15 +126,15 @@ class NoScaler:
 
 
 @pytest.fixture
-def reconciler(images: Images) -> Callable[[Api], Reconciler]:
+def reconciler(defaults: Defaults) -> Callable[[Api], Reconciler]:
     async def before_scale_down(pods: object) -> None:
         return None
 
-    return lambda api: _reconciler(api, images, before_scale_down=before_scale_down)
+    return lambda api: _reconciler(api, defaults, before_scale_down=before_scale_down)
 
 
 def _reconciler(
-    api: Api, images: Images, scaler: Any = None, sizer: Any = None, before_scale_down: Any = None
+    api: Api, defaults: Defaults, scaler: Any = None, sizer: Any = None, before_scale_down: Any = None
 ) -> Reconciler:
     scaler, sizer = scaler or NoScaler(), sizer or NoScaler()
     kube: Any = api
@@ -142,7 +142,7 @@ def _reconciler(
     return Reconciler(
         kube,
         api.cache,
-        images,
+        defaults,
         scaler,
         spec_replicas,
         sizer,
@@ -321,7 +321,7 @@ async def test_pod_that_waits_for_its_volumes_is_reported_with_the_kubelets_mess
 
 
 async def test_autoscaler_gets_the_size_in_force_and_pods_that_of_the_trial(
-    make_body: MakeBody, images: Images
+    make_body: MakeBody, defaults: Defaults
 ) -> None:
     sizes: list[int] = []
 
@@ -338,21 +338,21 @@ async def test_autoscaler_gets_the_size_in_force_and_pods_that_of_the_trial(
         return None
 
     api = Api(make_body())
-    await _reconciler(api, images, Scaler(), Sizer(), before_scale_down)(KEY)
+    await _reconciler(api, defaults, Scaler(), Sizer(), before_scale_down)(KEY)
     assert sizes == [24]
     assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
     status = api.objects["TranslationDeployment"]["status"]
     assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)
 
 
-async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, images: Images) -> None:
+async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, defaults: Defaults) -> None:
     seen: list[int] = []
 
     async def before_scale_down(pods: object) -> None:
         seen.append(len(list(pods)))  # type: ignore[call-overload]
 
     api = Api(make_body(replicas=2))
-    reconcile = _reconciler(api, images, before_scale_down=before_scale_down)
+    reconcile = _reconciler(api, defaults, before_scale_down=before_scale_down)
     await reconcile(KEY)
     deployment = api.objects[DEPLOYMENT.name]
     of_deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
@@ -557,11 +557,11 @@ class Decided(NoScaler):
 
 
 @pytest.fixture
-def scaling(images: Images) -> Callable[[Api, Decided], Reconciler]:
+def scaling(defaults: Defaults) -> Callable[[Api, Decided], Reconciler]:
     async def before_scale_down(pods: object) -> None:
         return None
 
-    return lambda api, scaler: _reconciler(api, images, scaler, before_scale_down=before_scale_down)
+    return lambda api, scaler: _reconciler(api, defaults, scaler, before_scale_down=before_scale_down)
 
 
 INTERNAL = {"autoscaling": {"minReplicas": 1, "maxReplicas": 5}}

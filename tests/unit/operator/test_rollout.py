@@ -13,7 +13,7 @@ from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.drift import digest
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import plan
 from dragoman_operator.resources.pod import pod_template
 from dragoman_operator.rollout import (
@@ -141,10 +141,10 @@ def replaced(
 
 
 def test_a_replacement_that_fails_repeatedly_is_rolled_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td()
-    template = pod_template(td, images.of(td))
+    template = pod_template(td, defaults.image(td))
     once = replaced(mixed, make_pod, restarts=0)
     assert version_to_keep(template, once, once.status) is None
     trying_again = replaced(mixed, make_pod, restarts=1, running=True)
@@ -155,7 +155,7 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     assert found.template["metadata"]["labels"] == {"app": "x"}
     assert found.reason == "no such model"
 
-    planned = plan(td, images, twice)
+    planned = plan(td, defaults, twice)
     (change,) = planned.changes
     assert change.manifest is not None
     assert change.manifest["spec"]["template"]["spec"] == {}
@@ -171,14 +171,14 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     later = replace(twice, pods=(), status=status)
     assert version_to_keep(template, later, later.status) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
-    assert version_to_keep(pod_template(edited, images.of(edited)), later, later.status) is None
+    assert version_to_keep(pod_template(edited, defaults.image(edited)), later, later.status) is None
 
 
 def test_a_replacement_that_never_mounts_is_rolled_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
-    template = pod_template(td, images.of(td))
+    template = pod_template(td, defaults.image(td))
     observed = replaced(mixed, make_pod, restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
@@ -192,26 +192,28 @@ def test_a_replacement_that_never_mounts_is_rolled_back(
 
 
 def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
-    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, images: Images
+    make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
     observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
-    assert version_to_keep(pod_template(td, images.of(td)), observed, observed.status) is None
+    assert version_to_keep(pod_template(td, defaults.image(td)), observed, observed.status) is None
 
 
 def test_a_version_is_good_once_all_its_pods_are_ready(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td(replicas=1)
     observed = make_observed(td, updatedReplicas=1)
     half = replace(observed, pods=(of_template(make_pod("a"), "first", observed.now),))
-    assert "rollout" not in status_of(td, half, plan(td, images, half), {})
+    assert "rollout" not in status_of(td, half, plan(td, defaults, half), {})
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
-    assert status_of(td, whole, plan(td, images, whole), {})["rollout"] == {"lastReadyTemplateHash": "first"}
+    assert status_of(td, whole, plan(td, defaults, whole), {})["rollout"] == {
+        "lastReadyTemplateHash": "first"
+    }
 
 
 def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
 ) -> None:
     """A failed change is reverted while the pod that failed is still there."""
     td, other = make_td(), make_td(engine={"maxNumSeqs": 99})
@@ -219,7 +221,7 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     found = observed.children[DEPLOYMENT]
     strategy = {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE)}
     deployment = {**found, "spec": {**found["spec"], "strategy": strategy}}
-    template = pod_template(td, images.of(td))
+    template = pod_template(td, defaults.image(td))
     former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": template}}
     observed = replace(
         observed,
@@ -229,4 +231,4 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     )
     status = {"rollout": {"lastReadyTemplateHash": "old"}}
     assert version_to_keep(template, observed, status) is None
-    assert version_to_keep(pod_template(other, images.of(other)), observed, status) is not None
+    assert version_to_keep(pod_template(other, defaults.image(other)), observed, status) is not None

@@ -21,7 +21,7 @@ from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed, size_of
-from dragoman_operator.resources.children import PAUSE_S, Images
+from dragoman_operator.resources.children import PAUSE_S, Defaults
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
@@ -48,15 +48,15 @@ def size_in(manifest: dict[str, Any] | None) -> int:
     return size_of(manifest["spec"]["template"])
 
 
-def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, images: Images) -> None:
-    assert size_in(desired_children(make_td(), images)[DEPLOYMENT]) == 8
-    assert size_in(desired_children(sized(make_td(), 24), images)[DEPLOYMENT]) == 24
+def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, defaults: Defaults) -> None:
+    assert size_in(desired_children(make_td(), defaults)[DEPLOYMENT]) == 8
+    assert size_in(desired_children(sized(make_td(), 24), defaults)[DEPLOYMENT]) == 24
     assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
 
 
-def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, images: Images) -> None:
-    plain = desired_children(make_td(**APPLY), images)[DEPLOYMENT]
-    held = desired_children(make_td(**APPLY), images, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
+def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, defaults: Defaults) -> None:
+    plain = desired_children(make_td(**APPLY), defaults)[DEPLOYMENT]
+    held = desired_children(make_td(**APPLY), defaults, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
     assert plain is not None
     assert held is not None
     assert (size_in(plain), size_in(held)) == (8, 24)
@@ -67,17 +67,17 @@ def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, images
     # The longest comparison ends before it: nothing goes on by itself.
     assert MAX_WINDOWS * seconds(MAX_TUNING_WINDOW) < PAUSE_S
     alone = desired_children(
-        make_td(**APPLY), images, decisions=Decisions(tuned=trying(24, side_by_side=False))
+        make_td(**APPLY), defaults, decisions=Decisions(tuned=trying(24, side_by_side=False))
     )[DEPLOYMENT]
     assert alone is not None
     assert (size_in(alone), "minReadySeconds" in alone["spec"]) == (24, False)
 
 
-def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, images: Images) -> None:
+def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, defaults: Defaults) -> None:
     td = make_td(**APPLY, autoscaling={"mode": "HPA", "maxReplicas": 4})
 
     def target(tuned: TuningView | None) -> str:
-        hpa = desired_children(td, images, decisions=Decisions(tuned=tuned))[HPA]
+        hpa = desired_children(td, defaults, decisions=Decisions(tuned=tuned))[HPA]
         assert hpa is not None
         return str(hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
 
@@ -144,7 +144,7 @@ def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> No
 def test_each_step_is_a_condition_and_an_event(
     make_td: MakeTd,
     make_observed: MakeObserved,
-    images: Images,
+    defaults: Defaults,
     change: dict[str, Any],
     status: str,
     reason: str,
@@ -154,30 +154,30 @@ def test_each_step_is_a_condition_and_an_event(
     tuned = TuningView("Apply", replace(fresh("v1", 8, T0), **change), T0)
     decisions = Decisions(tuned=tuned)
     written = status_of(
-        td, observed, plan(td, images, observed, decisions=decisions), {}, decisions=decisions
+        td, observed, plan(td, defaults, observed, decisions=decisions), {}, decisions=decisions
     )
     (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
     assert (condition["status"], condition["reason"]) == (status, reason)
     assert written["tuning"]["maxNumSeqs"] == 8
     before = TuningView("Apply", fresh("v0", 8, T0), T0)
-    old = status_of(td, observed, plan(td, images, observed), {}, decisions=Decisions(tuned=before))
+    old = status_of(td, observed, plan(td, defaults, observed), {}, decisions=Decisions(tuned=before))
     events = [transition.reason for transition in transitions(old, written)]
     assert (reason in events) == (reason != "CollectingMetrics")
 
 
 def test_replicas_that_wait_for_the_trial_are_no_stalled_rollout(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td(**APPLY)
     pods = [make_pod(f"demo-{number}", ready=True) for number in range(3)]
     observed = make_observed(td, pods, updatedReplicas=1)
     decisions = Decisions(tuned=trying(24))
     # Once the trial is written there is nothing left to write.
-    found = desired_children(td, images, observed, decisions=decisions)[DEPLOYMENT]
+    found = desired_children(td, defaults, observed, decisions=decisions)[DEPLOYMENT]
     deployment = {**observed.children[DEPLOYMENT], **signed(found or {})}
     deployment["metadata"] = {**observed.children[DEPLOYMENT]["metadata"], **deployment["metadata"]}
     seen = replace(observed, children={**observed.children, DEPLOYMENT: deployment})
-    planned = plan(td, images, seen, decisions=decisions)
+    planned = plan(td, defaults, seen, decisions=decisions)
     written = status_of(td, seen, planned, {}, decisions=decisions)
     conditions = {found["type"]: found for found in written["conditions"]}
     assert conditions["Progressing"]["reason"] == "TuningTrial"
@@ -189,11 +189,11 @@ def test_replicas_that_wait_for_the_trial_are_no_stalled_rollout(
 
 
 def test_status_without_tuning_has_no_fields_of_it(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td()
     observed = make_observed(td)
-    written = status_of(td, observed, plan(td, images, observed), {})
+    written = status_of(td, observed, plan(td, defaults, observed), {})
     assert written.keys() & {"tuning", "recommendation"} == set()
 
 
@@ -292,7 +292,7 @@ def view(
 
 
 async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
-    world: World, make_td: MakeTd, make_observed: MakeObserved, images: Images
+    world: World, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td(**APPLY)
     observed = make_observed(td)
@@ -309,7 +309,7 @@ async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
     assert view(world, td, observed).state.trial is not None
     # The next operator has the status alone.
     decisions = Decisions(tuned=view(world, td, observed))
-    status = status_of(td, observed, plan(td, images, observed), {}, decisions=decisions)
+    status = status_of(td, observed, plan(td, defaults, observed), {}, decisions=decisions)
     again, resumed = world.another(), replace(observed, status=status)
     assert view(world, td, resumed, again).state.size_of_pods == 32
     await world.ticks(30, again)
@@ -397,11 +397,11 @@ async def test_rolled_back_deployment_tries_nothing(
     assert view(world, td, failed).state.trial is None
 
 
-def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, images: Images) -> None:
+def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, defaults: Defaults) -> None:
     """An operator with tuning replaces no pods of objects without it."""
-    untuned = desired_children(make_td(), images)[DEPLOYMENT]
+    untuned = desired_children(make_td(), defaults)[DEPLOYMENT]
     settled = desired_children(
-        make_td(**APPLY), images, decisions=Decisions(tuned=TuningView("Apply", fresh("v", 8, T0), T0))
+        make_td(**APPLY), defaults, decisions=Decisions(tuned=TuningView("Apply", fresh("v", 8, T0), T0))
     )
     assert untuned is not None
     assert signed(untuned) == signed(settled[DEPLOYMENT] or {})

@@ -19,7 +19,7 @@ from dragoman_kube.kinds import DEPLOYMENT, DISRUPTION_BUDGET, HPA, NETWORK_POLI
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec, parse
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
-from dragoman_operator.resources.children import Images, scaled_object, trigger_authentication
+from dragoman_operator.resources.children import Defaults, scaled_object, trigger_authentication
 from dragoman_operator.resources.plan import desired_children
 from dragoman_operator.tuning.view import facts
 
@@ -195,9 +195,9 @@ def as_keda(td: TranslationDeployment) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("path", EFFECTS)
-def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> None:
+def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults) -> None:
     effect = EFFECTS[path][1]
-    before, after = desired_children(base(), images), desired_children(changed(path), images)
+    before, after = desired_children(base(), defaults), desired_children(changed(path), defaults)
     differing = {kind for kind in before if before[kind] != after[kind]}
     if effect == POLICY:
         assert differing == set()
@@ -217,24 +217,26 @@ def test_change_of_a_field_changes_what_it_should(path: str, images: Images) -> 
 
 
 @pytest.mark.parametrize("path", [path for path, (_, effect) in EFFECTS.items() if effect == PODS])
-def test_replaced_pods_still_match_the_selector(path: str, images: Images) -> None:
+def test_replaced_pods_still_match_the_selector(path: str, defaults: Defaults) -> None:
     # A Deployment's selector cannot be changed.
-    deployments = [desired_children(td, images)[DEPLOYMENT] or {} for td in (base(), changed(path))]
+    deployments = [desired_children(td, defaults)[DEPLOYMENT] or {} for td in (base(), changed(path))]
     assert deployments[0]["spec"]["selector"] == deployments[1]["spec"]["selector"]
     for deployment in deployments:
         labels = deployment["spec"]["template"]["metadata"]["labels"]
         assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
 
 
-def test_same_input_gives_equal_output(make_td: Callable[..., TranslationDeployment], images: Images) -> None:
-    assert desired_children(make_td(), images) == desired_children(make_td(), images)
+def test_same_input_gives_equal_output(
+    make_td: Callable[..., TranslationDeployment], defaults: Defaults
+) -> None:
+    assert desired_children(make_td(), defaults) == desired_children(make_td(), defaults)
 
 
 def test_all_children_carry_owner_name_and_labels(
-    make_td: Callable[..., TranslationDeployment], images: Images
+    make_td: Callable[..., TranslationDeployment], defaults: Defaults
 ) -> None:
     td = make_td("european", autoscaling={"mode": "HPA", "maxReplicas": 3})
-    children = desired_children(td, images)
+    children = desired_children(td, defaults)
     assert set(children) == {*CHILD_KINDS, *KEDA_KINDS}
     made = {kind: manifest for kind, manifest in children.items() if manifest is not None}
     assert made.keys() == {SERVICE_ACCOUNT, NETWORK_POLICY, SERVICE, DISRUPTION_BUDGET, HPA, DEPLOYMENT}

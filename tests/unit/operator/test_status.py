@@ -13,7 +13,7 @@ import pytest
 from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import Observed
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Plan, plan
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 
@@ -33,9 +33,9 @@ def message(status: Status, name: str) -> str:
     return str(found["message"])
 
 
-def test_first_status(make_td: MakeTd, make_observed: MakeObserved, images: Images) -> None:
+def test_first_status(make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults) -> None:
     td, observed = make_td(), make_observed()
-    status = status_of(td, observed, plan(td, images, observed), {})
+    status = status_of(td, observed, plan(td, defaults, observed), {})
     assert condition(status, "Available") == ("False", "NoReadyReplicas")
     assert condition(status, "Progressing") == ("True", "Applying")
     assert condition(status, "Degraded") == ("False", "AsExpected")
@@ -240,7 +240,7 @@ def test_status_of_a_newer_operator_is_kept_beside_a_bad_spec(make_observed: Mak
 
 
 def test_autoscaler_of_others_with_an_odd_reason_still_gives_a_status(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td(autoscaling={"mode": "HPA", "maxReplicas": 3})
     observed = make_observed(td)
@@ -250,28 +250,28 @@ def test_autoscaler_of_others_with_an_odd_reason_still_gives_a_status(
         HPA: {**observed.children[HPA], "status": {"conditions": ["odd", condition]}},
     }
     observed = replace(observed, children=children)
-    status = status_of(td, observed, plan(td, images, observed), {})
+    status = status_of(td, observed, plan(td, defaults, observed), {})
     (active,) = (found for found in status["conditions"] if found["type"] == "ScalingActive")
     assert (active["status"], active["reason"]) == ("False", "HPANotReported")
 
 
 def test_address_that_a_foreign_service_claims_is_not_shown(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td = make_td()
     observed = make_observed(td)
     service = copy.deepcopy(dict(observed.children[SERVICE]))
     service["metadata"]["annotations"]["dragoman.io/local-address"] = "x" * 1000
     observed = replace(observed, children={**observed.children, SERVICE: service})
-    assert status_of(td, observed, plan(td, images, observed), {})["url"] == "http://demo.default.svc:8000"
+    assert status_of(td, observed, plan(td, defaults, observed), {})["url"] == "http://demo.default.svc:8000"
 
 
 def test_changes_and_conditions_that_cannot_be_read_are_left_out(
-    make_td: MakeTd, make_observed: MakeObserved, images: Images
+    make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
     td, observed = make_td(), make_observed(make_td())
     old = {"scaling": {"changes": [{"from": -1}, "odd"]}, "conditions": ["odd", {}], "desiredReplicas": 7}
-    status = status_of(td, observed, plan(td, images, observed), old)
+    status = status_of(td, observed, plan(td, defaults, observed), old)
     assert [change["from"] for change in status["scaling"]["changes"]] == [7]
 
 

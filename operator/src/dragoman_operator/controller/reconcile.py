@@ -30,7 +30,7 @@ from dragoman_operator.observed.snapshot import (
     own_pods,
     own_replica_sets,
 )
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync, plan
 from dragoman_operator.rollout import unschedulable_time_left_s
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
@@ -56,14 +56,13 @@ class Reconciler:
         before_scale_down: Called with all pods of an object, so that the least busy are deleted first.
         mount_events: The kubelets' Events about volumes that cannot be mounted.
         resync_s: Seconds to the next reconciliation without a change.
-        prometheus_url: Prometheus for KEDA if the spec names none; may be empty.
     """
 
     def __init__(
         self,
         kube: KubeClient,
         cache: Cache,
-        images: Images,
+        defaults: Defaults,
         scaler: Autoscaler,
         spec_replicas: SpecReplicas,
         sizer: Tuner,
@@ -71,12 +70,11 @@ class Reconciler:
         events: EventRecorder,
         mount_events: Callable[[], Iterable[Manifest]],
         resync_s: float,
-        prometheus_url: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kube = kube
         self._cache = cache
-        self._images = images
+        self._defaults = defaults
         self._scaler = scaler
         self._spec_replicas = spec_replicas
         self._sizer = sizer
@@ -84,7 +82,6 @@ class Reconciler:
         self._events = events
         self._mount_events = mount_events
         self._resync_s = resync_s
-        self._prometheus_url = prometheus_url
         self._now = now
         self._applied: dict[Key, dict[Kind, Applied]] = {}
         """Lost in a restart, which then writes each of them once more."""
@@ -190,13 +187,13 @@ class Reconciler:
         The cache has only children with our label. Before a child is created, it is read from the API server: it may
         have another owner, or have lost its label.
         """
-        planned = plan(td, self._images, observed, self._prometheus_url, decisions)
+        planned = plan(td, self._defaults, observed, decisions)
         unread = [kind for kind in CHILD_KINDS if kind is not DEPLOYMENT and kind not in observed.children]
         missing = [change.kind for change in planned.changes if change.kind in unread]
         if not (found := await self._read(key, missing)):
             return observed, planned
         observed = replace(observed, children={**observed.children, **found})
-        return observed, plan(td, self._images, observed, self._prometheus_url, decisions)
+        return observed, plan(td, self._defaults, observed, decisions)
 
     async def _keda_children(self, key: Key) -> dict[Kind, Manifest] | None:
         """KEDA's children; None if KEDA is not installed, or may not be read: the chart grants it with keda.enabled."""

@@ -40,7 +40,7 @@ from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ScalingCollector
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
-from dragoman_operator.resources.children import Images
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.settings import Settings
 from dragoman_operator.tuning.loop import Tuner
 
@@ -158,7 +158,7 @@ class Runtime:
         reconciler = Reconciler(
             kube,
             self.cache,
-            Images(cuda=settings.cuda_image, cpu=settings.cpu_image),
+            Defaults(settings.cuda_image, settings.cpu_image, settings.prometheus_url),
             autoscaler,
             SpecReplicas(kube),
             tuner,
@@ -166,7 +166,6 @@ class Runtime:
             EventRecorder(events, MANAGED_BY, settings.identity),
             self._mount_events(kube),
             settings.resync_s,
-            settings.prometheus_url,
         )
         metrics.depth.set_function(lambda: float(self.queue.depth))
         metrics.tick.set_function(lambda: ticker.last_tick_s)

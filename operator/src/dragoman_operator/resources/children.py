@@ -38,20 +38,21 @@ than any comparison, so that the rollout does not continue without evaluation wh
 
 
 @dataclass(frozen=True)
-class Images:
-    """Default engine images."""
+class Defaults:
+    """The operator's settings for fields that a spec leaves out. Prometheus may be empty."""
 
     cuda: str
     cpu: str
+    prometheus_url: str = ""
 
-    def of(self, td: TranslationDeployment) -> str:
+    def image(self, td: TranslationDeployment) -> str:
         """The image for `td`."""
         return td.spec.image or getattr(self, td.spec.engine.device)
 
 
 def deployment(
     td: TranslationDeployment,
-    images: Images,
+    defaults: Defaults,
     replicas: int,
     strategy: Mapping[str, object],
     template: Mapping[str, Any] | None = None,
@@ -73,7 +74,7 @@ def deployment(
             **({"minReadySeconds": hold_s} if hold_s else {}),
             "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S + hold_s,
             "revisionHistoryLimit": 3,
-            "template": dict(template or pod_template(td, images.of(td))),
+            "template": dict(template or pod_template(td, defaults.image(td))),
         },
     )
 

@@ -24,7 +24,7 @@ from dragoman_operator.autoscaling.status import ScalingView, sizing
 from dragoman_operator.observed.drift import APPLIED, Applied, as_made, is_superset, signed
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, NOTHING, Manifest, Observed, is_child
 from dragoman_operator.resources.children import (
-    Images,
+    Defaults,
     deployment,
     disruption_budget,
     horizontal_pod_autoscaler,
@@ -82,9 +82,8 @@ class Plan:
 
 def desired_children(
     td: TranslationDeployment,
-    images: Images,
+    defaults: Defaults,
     observed: Observed = NOTHING,
-    prometheus_url: str = "",
     decisions: Decisions = UNDECIDED,
 ) -> dict[Kind, dict[str, Any] | None]:
     """Every desired child; None if it should not exist.
@@ -92,7 +91,7 @@ def desired_children(
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
-    former = kept_version(td, images, observed, decisions)
+    former = kept_version(td, defaults, observed, decisions)
     tuned = decisions.tuned
     pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
@@ -103,30 +102,29 @@ def desired_children(
         HPA: horizontal_pod_autoscaler(td),
         DEPLOYMENT: deployment(
             pods,
-            images,
+            defaults,
             sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else None,
             paused_after_first_pod=tuned is not None and tuned.trial_size is not None,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
-        SCALED_OBJECT: scaled_object(td, prometheus_url),
+        SCALED_OBJECT: scaled_object(td, defaults.prometheus_url),
     }
 
 
 def kept_version(
-    td: TranslationDeployment, images: Images, observed: Observed, decisions: Decisions
+    td: TranslationDeployment, defaults: Defaults, observed: Observed, decisions: Decisions
 ) -> Kept | None:
     """The former version if it is kept; see `rollout.version_to_keep`."""
     pods = for_pods(td, decisions.tuned)
-    return version_to_keep(pod_template(pods, images.of(pods)), observed, observed.status)
+    return version_to_keep(pod_template(pods, defaults.image(pods)), observed, observed.status)
 
 
 def plan(
     td: TranslationDeployment,
-    images: Images,
+    defaults: Defaults,
     observed: Observed,
-    prometheus_url: str = "",
     decisions: Decisions = UNDECIDED,
 ) -> Plan:
     """Compare desired and observed children, by the fields that the operator writes.
@@ -135,7 +133,7 @@ def plan(
         SpecError: The spec cannot be turned into manifests.
     """
     changes, obstacles, waiting = [], [], []
-    manifests = desired_children(td, images, observed, prometheus_url, decisions)
+    manifests = desired_children(td, defaults, observed, decisions)
     for kind in (*CHILD_KINDS, *(KEDA_KINDS if observed.keda else ())):
         manifest, found = manifests[kind], observed.children.get(kind)
         if found is not None and not is_child(found, td.uid):
@@ -155,7 +153,7 @@ def plan(
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
-    former = kept_version(td, images, observed, decisions)
+    former = kept_version(td, defaults, observed, decisions)
     return Plan(tuple(changes), tuple(obstacles), tuple(waiting), former)
 
 
