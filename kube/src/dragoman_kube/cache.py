@@ -6,7 +6,6 @@ reconciliation, and does not create it twice while the watch event is on its way
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -25,7 +24,6 @@ class Cache:
     def __init__(self) -> None:
         self.items: dict[Key, Manifest] = {}
         self.listeners: list[Listener] = []
-        self.synced = asyncio.Event()
         self._deleted: dict[str, None] = {}
         self._listed_version = 0
 
@@ -70,7 +68,6 @@ class Cache:
         else:
             for manifest in listed.values():
                 self.put(manifest)
-        self.synced.set()
 
     def _store(self, known: Manifest | None, manifest: Manifest) -> None:
         self.items[key_of(manifest)] = manifest

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from contextlib import aclosing
-from random import Random
 from typing import Protocol
 
 from dragoman_kube.client import KubeClient
@@ -80,7 +80,6 @@ class ListWatch:
         self._broken = broken
         self._optional = optional
         self._backoff = backoff
-        self._random = Random()
         self._version = ""
         self._list_at_s = 0.0
         self.listed = asyncio.Event()
@@ -111,7 +110,7 @@ class ListWatch:
         )
         self._sink.replace(items, version)
         self._version = version
-        self._list_at_s = self._now_s() + self._resync_s * self._random.uniform(0.9, 1.1)
+        self._list_at_s = self._now_s() + self._resync_s * random.uniform(0.9, 1.1)
         self.listed.set()
 
     async def _watch(self) -> None:
@@ -146,7 +145,7 @@ class ListWatch:
         self._version = str(manifest["metadata"]["resourceVersion"])
 
     def _delay_s(self, failures: int) -> float:
-        return self._backoff.delay_s(failures) * self._random.uniform(0.8, 1.2)
+        return self._backoff.delay_s(failures) * random.uniform(0.8, 1.2)
 
     @staticmethod
     def _now_s() -> float:

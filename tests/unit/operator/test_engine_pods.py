@@ -58,8 +58,8 @@ def test_pod_that_is_not_scheduled_yet() -> None:
 
 
 def test_time_to_ready_is_the_median_of_the_last_starts() -> None:
-    starts = Starts(before=77.0)
-    assert starts.time_to_ready_s == 77.0
+    starts = Starts()
+    assert starts.time_to_ready_s is None
     starts = starts.seen([pod("a", start_s=20), pod("b", start_s=30), pod("c", start_s=900)], LONGEST_S)
     assert starts.time_to_ready_s == 30
     later = [
@@ -89,7 +89,7 @@ def test_pod_that_becomes_ready_again_is_not_measured_again(restarted: bool) -> 
         flapped = [replace(each, changed_s=T0 + 300) for each in pods[: flaps + 1]]
         if restarted:
             stored = json.loads(json.dumps(starts.to_fields()))
-            starts = Starts.from_fields(stored, 30.0, LONGEST_S, T0 + 400)
+            starts = Starts.from_fields(stored, LONGEST_S, T0 + 400)
         unready = [replace(each, ready=False) for each in flapped]
         starts = starts.seen(unready, LONGEST_S).seen([*flapped, *pods[flaps + 1 :]], LONGEST_S)
     assert starts.time_to_ready_s == 30
@@ -97,28 +97,21 @@ def test_pod_that_becomes_ready_again_is_not_measured_again(restarted: bool) -> 
 
 def test_pod_that_starts_while_operators_change_is_measured() -> None:
     starting = Starts().seen([pod("a", ready=False)], LONGEST_S)
-    starts = Starts.from_fields(json.loads(json.dumps(starting.to_fields())), None, LONGEST_S, T0 + 400)
+    starts = Starts.from_fields(json.loads(json.dumps(starting.to_fields())), LONGEST_S, T0 + 400)
     assert starts.seen([pod("a", start_s=50)], LONGEST_S).time_to_ready_s == 50
 
 
-def test_median_stored_by_an_earlier_operator_is_used() -> None:
-    starts = Starts.from_fields(None, 40.0, LONGEST_S, T0 + 1000)
-    assert starts.seen([pod("a", start_s=900)], LONGEST_S).time_to_ready_s == 40
-    new = replace(pod("b"), created_s=T0 + 2000, changed_s=T0 + 2020)
-    assert starts.seen([pod("a", start_s=900), new], LONGEST_S).time_to_ready_s == 20
-
-
 @pytest.mark.parametrize(
-    ("fields", "before"),
+    "fields",
     [
-        (None, 259_198.0),
-        ("odd", -1.0),
-        ({"measured": [259_198.0, -3, "x"], "newest_s": 1e300, "starting": 5}, "odd"),
-        ({"measured": None, "newest_s": None, "starting": [1, None]}, None),
+        None,
+        "odd",
+        {"measured": [259_198.0, -3, "x"], "newest_s": 1e300, "starting": 5},
+        {"measured": None, "newest_s": None, "starting": [1, None]},
     ],
 )
-def test_starts_that_are_not_plausible_are_not_read_back(fields: Any, before: Any) -> None:
-    starts = Starts.from_fields(fields, before, LONGEST_S, T0 + 1000)
+def test_starts_that_are_not_plausible_are_not_read_back(fields: Any) -> None:
+    starts = Starts.from_fields(fields, LONGEST_S, T0 + 1000)
     assert starts.time_to_ready_s is None
     assert starts.newest_s <= T0 + 1000
 

@@ -287,7 +287,7 @@ async def test_state_stays_small(world: World, make_td: MakeTd) -> None:
     word = encode(scaled.history, scaled.starts)
     assert len(word) < 4096
     history, starts = decode(word, world.now)
-    assert encode(history, Starts.from_fields(starts, None, 900.0, world.now)) == word
+    assert encode(history, Starts.from_fields(starts, 900.0, world.now)) == word
     shown = replace(scaled, at=scaled.at - 59)
     assert not worth_publishing(scaled, shown)
     assert worth_publishing(scaled, replace(shown, ready=2))

@@ -226,8 +226,7 @@ class Autoscaler:
         memory = stored.get("state") if internal else None
         observed = stored.get("observedSpecReplicas") if internal else None
         history, measured = decode(memory, now)
-        before = stored.get("timeToReadySeconds")
-        starts = Starts.from_fields(measured, before, max_start_s(td.spec), now)
+        starts = Starts.from_fields(measured, max_start_s(td.spec), now)
         began = ScalingView(
             replicas=sized.replicas,
             rule=sized.rule,

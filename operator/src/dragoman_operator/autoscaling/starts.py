@@ -25,13 +25,11 @@ class Starts:
 
     Attributes:
         measured: Seconds from creation to readiness, the oldest first, at most `MAX_STARTS`.
-        before: Median measured by an earlier operator that stored nothing else; None without one.
         newest_s: Creation time of the newest pod, Unix seconds of the API server.
         starting: The uids of pods that have not been ready yet, at most `MAX_STARTING`.
     """
 
     measured: tuple[float, ...] = ()
-    before: float | None = None
     newest_s: float = 0.0
     starting: frozenset[str] = frozenset()
 
@@ -47,7 +45,6 @@ class Starts:
         measured = (*self.measured, *(start_s for start_s in starts if 0 <= start_s <= max_start_s))
         return Starts(
             measured[-MAX_STARTS:],
-            self.before,
             max((pod.created_s for pod in pods), default=self.newest_s),
             frozenset([pod.uid for pod in pending if not pod.ready][-MAX_STARTING:]),
         )
@@ -55,27 +52,24 @@ class Starts:
     @property
     def time_to_ready_s(self) -> float | None:
         """The median; None without a measurement."""
-        return median(self.measured) if self.measured else self.before
+        return median(self.measured) if self.measured else None
 
     def to_fields(self) -> dict[str, Any]:
         """Fields for the status."""
         return {"measured": self.measured, "newest_s": self.newest_s, "starting": sorted(self.starting)}
 
     @classmethod
-    def from_fields(cls, fields: Any, before: Any, max_start_s: float, now: float) -> Starts:
+    def from_fields(cls, fields: Any, max_start_s: float, now: float) -> Starts:
         """Decode it; malformed or implausible values are ignored."""
 
         def plausible(start_s: Any) -> bool:
             return isinstance(start_s, int | float) and 0 <= start_s <= max_start_s
 
-        before = float(before) if plausible(before) else None
         if not isinstance(fields, Mapping):
-            # For a pod that is ready already, the first time is unknown.
-            return cls(before=before, newest_s=0.0 if before is None else now)
+            return cls()
         newest_s, starting = fields.get("newest_s"), fields.get("starting")
         return cls(
             measured=tuple(filter(plausible, fields.get("measured") or ()))[-MAX_STARTS:],
-            before=before,
             newest_s=min(newest_s, now) if isinstance(newest_s, int | float) else now,
             starting=frozenset(map(str, starting[:MAX_STARTING]) if isinstance(starting, list) else ()),
         )
