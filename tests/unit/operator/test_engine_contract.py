@@ -14,7 +14,7 @@ from dragoman_operator.api.crd import structural
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
 from dragoman_operator.resources.pod import command_line
 
-prompts = pytest.importorskip("dragoman_service.prompts")
+prompts = pytest.importorskip("dragoman_service.prompts.families")
 settings = pytest.importorskip("dragoman_service.settings")
 
 CHILDREN = sorted((Path(__file__).parents[2] / "manifests/children").glob("*.yaml"))
