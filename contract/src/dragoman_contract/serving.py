@@ -15,6 +15,10 @@ import uvicorn
 from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_contract.http_protocol import BoundedProtocol, RequestLimits
 
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
 KEEP_ALIVE_S = 75
 """Longer than clients and proxies (60 s as a rule) keep an idle connection, so that they close it and no request
 meets a closing one."""
@@ -120,7 +124,7 @@ def use_one_worker_thread() -> None:
     asyncio.get_running_loop().set_default_executor(worker)
 
 
-async def discard_body(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+async def discard_body(receive: Receive) -> None:
     """Read the rest of an oversized body and discard it, up to `DISCARD_BYTES` and `DISCARD_S`."""
     discarded = 0
     with contextlib.suppress(TimeoutError):

@@ -58,6 +58,11 @@ class Request:
                 return value
         return None
 
+    def text_header(self, name: str) -> str | None:
+        """The same as text, of a name in any casing."""
+        value = self.header(name.lower().encode())
+        return None if value is None else value.decode("latin-1")
+
     def query_fields(self) -> FieldValues:
         """The fields of the query.
 
@@ -118,6 +123,9 @@ def time_limit_s(value: str | bytes | None) -> float:
     return limit_s
 
 
+WITHOUT_BODY = (204, 304)
+
+
 class Answer(NamedTuple):
     """A whole HTTP answer: JSON, unless `headers` have another Content-Type.
 
@@ -128,6 +136,15 @@ class Answer(NamedTuple):
     body: bytes
     headers: tuple[tuple[str, str], ...] = ()
     close: bool = False
+
+    def head(self) -> list[tuple[bytes, bytes]]:
+        """The headers as they are sent, with the type and the length of the body."""
+        found = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers]
+        if self.status not in WITHOUT_BODY:
+            if all(name != b"content-type" for name, _ in found):
+                found.append((b"content-type", b"application/json"))
+            found.append((b"content-length", b"%d" % len(self.body)))
+        return found
 
 
 def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:

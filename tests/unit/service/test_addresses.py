@@ -1,8 +1,8 @@
 """URLs in answers begin as the client's own did."""
 
 import pytest
-from starlette.requests import Request
 
+from dragoman_protocols.api import Request
 from dragoman_service.http.files import base_url
 
 OWN = "http://router.example:8080/"
@@ -30,14 +30,5 @@ OWN = "http://router.example:8080/"
 )
 def test_the_address_that_the_client_used(headers: dict[str, str], expected: str) -> None:
     named = {"host": "router.example:8080", **headers}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "scheme": "http",
-        "path": "/translate_file",
-        "root_path": "",
-        "query_string": b"",
-        "server": ("10.0.0.7", 8000),
-        "headers": [(name.encode(), value.encode()) for name, value in named.items()],
-    }
-    assert base_url(Request(scope)) == expected
+    sent = [(name.encode(), value.encode()) for name, value in named.items()]
+    assert base_url(Request("POST", "/translate_file", b"", sent), "http") == expected

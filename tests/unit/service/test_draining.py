@@ -1,7 +1,7 @@
 import asyncio
+from typing import Any
 
 import pytest
-from starlette.requests import Request as Received
 
 from dragoman_contract.routing import LAME_DUCK_S, REFUSED_HEADER, ROUTER_SEEN_S
 from dragoman_protocols.api import Request
@@ -141,8 +141,10 @@ def test_refusals_before_any_work_are_marked(error: RequestError, mark: str | No
     request = Request("POST", "/translate", b"", [])
     endpoint = recognise(request)
     assert endpoint is not None
-    exchange = Exchange(Received({"type": "http"}), request, endpoint)
-    assert exchange.refused(error).headers.get(REFUSED_HEADER) == mark
+    nowhere: Any = None
+    exchange = Exchange(request, nowhere, nowhere, Lifecycle())
+    exchange.set_endpoint(endpoint)
+    assert dict(exchange.refused(error).headers).get(REFUSED_HEADER) == mark
 
 
 def test_results_are_waited_for_until_they_are_fetched_or_too_old() -> None:

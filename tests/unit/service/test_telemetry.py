@@ -10,12 +10,17 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 from prometheus_client import CollectorRegistry
 
+from dragoman_protocols.api import Request
 from dragoman_service.http.metrics import Accounting, Metrics
 from dragoman_service.http.tracing import Tracing, tracing
 from dragoman_service.settings import Settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
+
+
+def sent(header: str | None = f"00-{TRACE}-00f067aa0ba902b7-01") -> Request:
+    headers = [] if header is None else [(b"traceparent", header.encode())]
+    return Request("POST", "/translate", b"", headers)
 
 
 class Traced:
@@ -30,7 +35,7 @@ class Traced:
 
 async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
     traced = Traced()
-    with traced.tracing.request(CALLER) as span:
+    with traced.tracing.request(sent()) as span:
         span.admitted(texts=1, tokens=70)
         passed_on = span.headers["traceparent"]
         span.ended("ok", api="native", source="en", target="de")
@@ -52,7 +57,7 @@ async def test_a_request_s_spans_continue_the_caller_s_trace() -> None:
 
 async def test_a_refused_request_has_its_outcome() -> None:
     traced = Traced()
-    with traced.tracing.request({}) as span:
+    with traced.tracing.request(sent(None)) as span:
         span.ended("overloaded", api="deepl")
     assert traced.span("translate").status.status_code is StatusCode.ERROR
     assert traced.span("translate").parent is None
@@ -62,14 +67,14 @@ async def test_a_refused_request_has_its_outcome() -> None:
 @pytest.mark.parametrize("header", ["", "junk", "00-" + "0" * 32 + "-" + "0" * 16 + "-01", "ff-1-2-3"])
 async def test_a_trace_header_that_is_none_begins_a_trace(header: str) -> None:
     traced = Traced()
-    with traced.tracing.request({"traceparent": header}) as span:
+    with traced.tracing.request(sent(header)) as span:
         span.ended("ok")
     assert traced.span("translate").parent is None
 
 
 async def test_without_a_collector_nothing_is_traced() -> None:
     assert tracing(None, "m") is None
-    with Accounting(Metrics(CollectorRegistry(), "m"), None).request("native", CALLER) as account:
+    with Accounting(Metrics(CollectorRegistry(), "m"), None).request("native", sent()) as account:
         assert account.origin.trace_headers is None
         account.translated()
 
@@ -98,7 +103,7 @@ def test_spans_reach_a_collector(collector: tuple[str, list[ExportTraceServiceRe
     endpoint, taken = collector
     on = tracing(endpoint, "european")
     assert on is not None
-    with on.request(CALLER) as span:
+    with on.request(sent()) as span:
         span.ended("ok")
     on.close()
     names = {

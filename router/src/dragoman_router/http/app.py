@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
 from urllib.parse import unquote
 
 from dragoman_contract.glossaries import Packed
@@ -21,7 +20,7 @@ from dragoman_contract.routing import (
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import discard_body
+from dragoman_contract.serving import Message, Receive, Send, discard_body
 from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -50,11 +49,6 @@ from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
 PEEKED = (Kind.TRANSLATE, Kind.FILE)
 """A tuple, the commonest first: comparing is cheaper than hashing an Enum."""
 FORWARDED_PROTO = b"x-forwarded-proto"
@@ -65,7 +59,6 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 
 PREFIX = DEPLOYMENT_PREFIX.encode()
 NO_MEMORY = "the router's memory limit for request bodies is reached; retry later"
-WITHOUT_BODY = (204, 304)
 INLINE_BYTES = 4_000
 """Larger requests for glossaries are read in a thread: checking entries takes about 1 ms for this many bytes."""
 INLINE_FORM_BYTES = 64 * 1024
@@ -90,7 +83,7 @@ class App:
             BusyPolling(settings.busy_poll_ms / 1000, self._loop) if settings.busy_poll_ms else None
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, _: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, _: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             return
@@ -343,17 +336,12 @@ class App:
 
     async def _send(self, answer: Answer, exchange: Exchange) -> None:
         """An answer of the router's own."""
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
-        if answer.status not in WITHOUT_BODY:
-            if all(name != b"content-type" for name, _ in headers):
-                headers.append((b"content-type", b"application/json"))
-            headers.append((b"content-length", str(len(answer.body)).encode()))
         if self._state.draining or answer.close or answer.status == 413:
             exchange.keep_alive = False
-        await exchange.answer(answer.status, headers, answer.body)
+        await exchange.answer(answer.status, answer.head(), answer.body)
 
 
-def read_head(scope: Scope) -> Request:
+def read_head(scope: Message) -> Request:
     """The head of a request, with a deployment that its path or a header names."""
     client = scope.get("client")
     request = Request(

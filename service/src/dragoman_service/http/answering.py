@@ -8,14 +8,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
-
-from starlette.requests import Request as Received
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
@@ -25,9 +21,8 @@ from dragoman_contract.routing import (
     ROUTER_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import discard_body
-from dragoman_protocols.api import Answer, Endpoint, Request
-from dragoman_protocols.bodies import JSON_TYPE
+from dragoman_contract.serving import Receive, Send, discard_body
+from dragoman_protocols.api import Answer, Api, Endpoint, Request
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     CapacityError,
@@ -38,23 +33,18 @@ from dragoman_protocols.errors import (
 )
 from dragoman_protocols.events import EVENT_STREAM
 from dragoman_protocols.languages import Pair
-from dragoman_protocols.routes import with_body
+from dragoman_protocols.routes import api_of, with_body
 from dragoman_service.core.admission import Admission
 from dragoman_service.core.costs import Cost
 from dragoman_service.core.translator import Translator
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.metrics import Account, Accounting
-
-CLIENT_CLOSED_REQUEST = 499
-"""Status that nginx logs for a client that disconnected; it is not sent."""
+from dragoman_service.http.metrics import Accounting
 
 INLINE_CHARS = 4_000
 """Longer requests are read, and longer answers rendered, in a thread: this many take 4 ms, markup in answers too."""
 
 TEXT_CHARS = 100
 """Fixed cost of a text, in characters."""
-
-WITHOUT_BODY = (204, 304)
 
 Result = TypeVar("Result")
 
@@ -68,44 +58,66 @@ async def in_thread_if_long(size: int, work: Callable[[], Result]) -> Result:
     return work() if size <= INLINE_CHARS else await asyncio.to_thread(work)
 
 
-def response_of(answer: Answer) -> Response:
-    """An answer as Starlette sends it."""
-    headers = dict(answer.headers)
-    if answer.status not in WITHOUT_BODY:
-        headers.setdefault("Content-Type", JSON_TYPE)
-    if answer.close:
-        headers["Connection"] = "close"
-    return Response(answer.body, answer.status, headers)
-
-
-@dataclass
 class Exchange:
-    """One HTTP request at an endpoint, and how errors are answered.
+    """One HTTP request, and how it is answered.
 
     Args:
-        received: The request as Starlette has it.
-        request: The same as the APIs read it.
-        by_head: The endpoint that the request's head shows.
+        request: As the APIs read it.
+        receive: ASGI's.
+        send: ASGI's.
+        lifecycle: While the pod is leaving, each answer closes its connection: through a Service alone a kept one
+            would lead its client back here, to a refusal; a new one leads to another pod.
+        scheme: Of its address.
+
+    Attributes:
+        by_head: The endpoint that the request's head shows; set by `set_endpoint`.
+        endpoint: The one that its body shows.
+        started: Whether an answer was started.
     """
 
-    received: Received
-    request: Request
     by_head: Endpoint
+    endpoint: Endpoint
 
-    def __post_init__(self) -> None:
-        self.endpoint = self.by_head
+    def __init__(
+        self, request: Request, receive: Receive, send: Send, lifecycle: Lifecycle, scheme: str = "http"
+    ) -> None:
+        self.request, self.receive, self.scheme = request, receive, scheme
+        self._send, self._lifecycle = send, lifecycle
+        self._api: Api | None = None
+        self.started = False
+
+    def set_endpoint(self, endpoint: Endpoint) -> None:
+        """Set the endpoint that the request's head shows."""
+        self.by_head, self.endpoint, self._api = endpoint, endpoint, endpoint.api
 
     def set_body(self, body: bytes) -> None:
         """Set the body, and the endpoint that it shows. Linear in the body's length."""
         self.request.body = body
         self.endpoint = with_body(self.by_head, self.request)
+        self._api = self.endpoint.api
 
-    def refused(self, error: RequestError) -> Response:
+    def refused(self, error: RequestError) -> Answer:
         """An error in the API's format; marked for routers if another replica can answer without cost."""
-        response = response_of(self.endpoint.api.error(error, self.request))
+        answer = (self._api or api_of(self.request)).error(error, self.request)
         if isinstance(error, CapacityError) and not error.started and error.code in REFUSALS:
-            response.headers[REFUSED_HEADER] = error.code
-        return response
+            return answer._replace(headers=(*answer.headers, (REFUSED_HEADER, error.code)))
+        return answer
+
+    async def answer(self, answer: Answer) -> None:
+        """Send a whole answer."""
+        await self.start(answer.status, answer.head(), close=answer.close)
+        await self.send(answer.body, more=False)
+
+    async def start(self, status: int, headers: list[tuple[bytes, bytes]], *, close: bool = False) -> None:
+        """Send the head of an answer."""
+        self.started = True
+        if close or self._lifecycle.leaving:
+            headers.append((b"connection", b"close"))
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def send(self, body: bytes, *, more: bool) -> None:
+        """Send a part of the body."""
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
 
 class Stream(NamedTuple):
@@ -156,7 +168,7 @@ class Work(ABC):
         return None
 
 
-async def read_body(received: Received, limit_bytes: int) -> bytes:
+async def read_body(receive: Receive, limit_bytes: int) -> bytes:
     """The request's body, of which never more than `limit_bytes` and a chunk are held.
 
     Raises:
@@ -166,7 +178,7 @@ async def read_body(received: Received, limit_bytes: int) -> bytes:
     body = bytearray()
     more = True
     while more and len(body) <= limit_bytes:
-        message = await received.receive()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         body += message.get("body", b"")
@@ -175,16 +187,16 @@ async def read_body(received: Received, limit_bytes: int) -> bytes:
         return bytes(body)
     body.clear()
     if more:
-        await discard_body(received.receive)
+        await discard_body(receive)
     raise BodyTooLargeError(f"the body is over {limit_bytes} bytes; send the text in smaller pieces")
 
 
 async def while_connected(
-    received: Received, lifecycle: Lifecycle, work: Coroutine[Any, Any, Result], time_left_s: float
+    receive: Receive, lifecycle: Lifecycle, work: Coroutine[Any, Any, Result], time_left_s: float
 ) -> Result:
     """The result of `work`, which is cancelled when the client disconnects or the time of it or the drain is up.
 
-    Neither uvicorn nor FastAPI cancels a handler whose client disconnected, and its slot would stay taken.
+    Otherwise the slot of a client that disconnected would stay taken.
 
     Raises:
         DeadlineExceededError: It took longer than `time_left_s`.
@@ -192,7 +204,7 @@ async def while_connected(
         CutShortError: The drain's time was up first.
     """
     working = asyncio.ensure_future(work)
-    watching = asyncio.ensure_future(_disconnected(received))
+    watching = asyncio.ensure_future(_disconnected(receive))
     try:
         watched = (working, watching, lifecycle.given_up)
         await asyncio.wait(watched, timeout=time_left_s, return_when=asyncio.FIRST_COMPLETED)
@@ -213,18 +225,18 @@ async def while_connected(
             await asyncio.gather(working, return_exceptions=True)
 
 
-async def _disconnected(received: Received) -> None:
-    while (await received.receive())["type"] != "http.disconnect":
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def check_left(headers: Mapping[str, str], characters: int) -> None:
+def check_left(request: Request, characters: int) -> None:
     """Refuse a request that exceeds what is left of the caller's quota, as its router reports it.
 
     Raises:
         QuotaError: It does.
     """
-    left = headers.get(CHARACTERS_LEFT_HEADER, "")
+    left = request.text_header(CHARACTERS_LEFT_HEADER) or ""
     if left.isdecimal() and characters > int(left):
         raise QuotaError(f"this key has {int(left)} characters left; this request has {characters}")
 
@@ -251,31 +263,32 @@ class Answering:
 
     async def translate(
         self, exchange: Exchange, read: Callable[[Exchange], Work | Awaitable[Work]]
-    ) -> Response:
-        """Answer a request that needs the engine.
+    ) -> Answer | None:
+        """The answer to a request that needs the engine; None where it was streamed, or its client disconnected.
 
         Args:
             exchange: The request, whose body has not been read.
             read: The work of a request whose body was read; awaited if it needs more than its body. Raises
                 `CallerError`.
         """
-        headers = exchange.received.headers
+        request = exchange.request
         exchange.set_body(b"")  # The API of an error, should receiving the body fail.
         with ExitStack() as stack:
-            account = stack.enter_context(self.accounting.request(exchange.endpoint.api.name, headers))
+            account = stack.enter_context(self.accounting.request(exchange.endpoint.api.name, request))
+            stream: Stream | None = None
             try:
                 limit_bytes = exchange.by_head.body_limit(self.max_body_bytes)
-                body = await read_body(exchange.received, limit_bytes)
+                body = await read_body(exchange.receive, limit_bytes)
                 await in_thread_if_long(len(body), lambda: exchange.set_body(body))
                 account.received(exchange.endpoint.api.name)
-                stack.enter_context(self.lifecycle.admit(direct=not headers.get(ROUTER_HEADER)))
-                size = len(body) + len(exchange.request.query)
+                stack.enter_context(self.lifecycle.admit(direct=not request.text_header(ROUTER_HEADER)))
+                size = len(body) + len(request.query)
                 found = await in_thread_if_long(size, lambda: read(exchange))
                 work = await found if isinstance(found, Awaitable) else found
                 characters = work.characters
-                check_left(headers, characters)
+                check_left(request, characters)
                 time_left_s = self.admission.time_limit_s(
-                    headers.get(TIMEOUT_HEADER), characters if work.is_file else None
+                    request.text_header(TIMEOUT_HEADER), characters if work.is_file else None
                 )
                 size = characters + TEXT_CHARS * work.text_count
                 cost = await in_thread_if_long(size, lambda: work.cost)
@@ -286,106 +299,43 @@ class Answering:
                     account.origin, time_left_s if work.is_file else None
                 )
                 stream = work.stream(translator)
-                if stream is not None:
-                    return _Streamed(
-                        self, exchange, stream, characters, account, stack.pop_all(), time_left_s
-                    )
-                answer = await while_connected(
-                    exchange.received, self.lifecycle, work.answer(translator), time_left_s
+                answering = (
+                    work.answer(translator) if stream is None else _stream(exchange, stream, characters)
                 )
+                answer = await while_connected(exchange.receive, self.lifecycle, answering, time_left_s)
             except RequestError as error:
-                return exchange.refused(account.refused(error))
+                refused = account.refused(error)
+                if stream is None or not exchange.started:
+                    return exchange.refused(refused)
+                await exchange.send(stream.failed(refused), more=False)
+                return None
             except ClientGoneError:
                 account.disconnected()
-                return Response(status_code=CLIENT_CLOSED_REQUEST)
+                return None
             except Exception:
-                return exchange.refused(account.refused(self.accounting.defect()))
+                defect = account.refused(self.accounting.defect())
+                if exchange.started:
+                    raise  # The server closes the connection, so that the stream does not appear complete.
+                return exchange.refused(defect)
             self.translated[exchange.endpoint.api.name] += characters
             account.translated()
-            response = response_of(answer)
-            response.headers[CHARACTERS_HEADER] = str(characters)
-            return response
-
-    async def respond(self, exchange: Exchange, answer: Callable[[bytes], Awaitable[Answer]]) -> Response:
-        """Answer a request that does not need the engine, such as for detection or languages.
-
-        Args:
-            exchange: The request, whose body has not been read.
-            answer: Makes the answer from the body; may raise `RequestError`.
-        """
-        try:
-            return response_of(await answer(await read_body(exchange.received, self.max_body_bytes)))
-        except RequestError as error:
-            return exchange.refused(error)
-        except ClientGoneError:
-            return Response(status_code=CLIENT_CLOSED_REQUEST)
-        except Exception:
-            return exchange.refused(self.accounting.defect())
+            if answer is None:
+                return None
+            return answer._replace(headers=(*answer.headers, (CHARACTERS_HEADER, str(characters))))
 
 
-class _Streamed(Response):
-    """An answer whose events are sent one by one.
-
-    An error before the first event is an answer with a status of its own; one after it, an event. All is
-    done in one task, which holds the request's slot until the last byte is sent.
-    """
-
-    media_type = EVENT_STREAM
-
-    def __init__(
-        self,
-        answering: Answering,
-        exchange: Exchange,
-        stream: Stream,
-        characters: int,
-        account: Account,
-        slot: ExitStack,
-        time_left_s: float,
-    ) -> None:
-        super().__init__(
-            headers={
-                "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",
-                CHARACTERS_HEADER: str(characters),
-            }
-        )
-        del self.headers["content-length"]
-        self._answering, self._exchange = answering, exchange
-        self._stream, self._account = stream, account
-        self._slot, self._time_left_s = slot, time_left_s
-        self._started = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it, and release the slot."""
-        exchange = self._exchange
-        with self._slot:
-            try:
-                await while_connected(
-                    exchange.received, self._answering.lifecycle, self._send_events(send), self._time_left_s
-                )
-            except RequestError as error:
-                refused = self._account.refused(error)
-                if not self._started:
-                    await exchange.refused(refused)(scope, receive, send)
-                    return
-                await send({"type": "http.response.body", "body": self._stream.failed(refused)})
-            except ClientGoneError:
-                self._account.disconnected()
-            except Exception:
-                defect = self._answering.accounting.defect()
-                self._account.refused(defect)
-                if self._started:
-                    raise  # The server closes the connection, so that the stream does not appear complete.
-                await exchange.refused(defect)(scope, receive, send)
-            else:
-                self._account.translated()
-
-    async def _send_events(self, send: Send) -> None:
-        async with aclosing(self._stream.events) as events:
-            async for event in events:
-                if not self._started:
-                    self._started = True
-                    await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-                if event:
-                    await send({"type": "http.response.body", "body": event, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+async def _stream(exchange: Exchange, stream: Stream, characters: int) -> None:
+    """Send events one by one; an error before the first is an answer with a status of its own."""
+    async with aclosing(stream.events) as events:
+        async for event in events:
+            if not exchange.started:
+                head = [
+                    (b"cache-control", b"no-store"),
+                    (b"x-accel-buffering", b"no"),
+                    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
+                    (CHARACTERS_HEADER.lower().encode(), b"%d" % characters),
+                ]
+                await exchange.start(200, head)
+            if event:
+                await exchange.send(event, more=True)
+    await exchange.send(b"", more=False)

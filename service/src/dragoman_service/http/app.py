@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 
-from fastapi import FastAPI, Request, Response
 from prometheus_client import CollectorRegistry
-from starlette.exceptions import HTTPException
-from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
-from dragoman_protocols import native
 from dragoman_protocols.api import Limits, Site
-from dragoman_protocols.api import Request as ApiRequest
-from dragoman_protocols.errors import DefectError, MethodNotAllowedError, RequestError, UnknownPathError
 from dragoman_protocols.offer import offer_of
-from dragoman_protocols.routes import api_of
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.guard_process import GuardProcess
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
-from dragoman_service.http.answering import Answering, response_of
-from dragoman_service.http.control import Exposition, Tolerance, probe_routes, router_routes
-from dragoman_service.http.endpoints import Endpoints
+from dragoman_service.http.answering import Answering
+from dragoman_service.http.control import Control, Exposition, Tolerance
+from dragoman_service.http.endpoints import App, Watch
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
@@ -44,10 +36,8 @@ def create_app(
     lag: LoopLag,
     registry: CollectorRegistry,
     tracing: Tracing | None,
-) -> FastAPI:
+) -> App:
     """The pod's HTTP application; it neither loads the engine nor closes it.
-
-    `Pod` awaits its `state.warm_up` while the engine loads; each of `state.watches` runs until the end.
 
     Args:
         settings: The pod's.
@@ -73,22 +63,16 @@ def create_app(
     guards = GuardProcess() if _has_guard_process(settings) else None
     translator = translator_of(settings, engine, metrics, guards)
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
-    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    app.state.warm_up = translator.warm_up
-    app.state.client_stalled = metrics.stalled.inc
-    app.state.watches = [
-        lag.watch,
-        partial(collect_between_requests, lifecycle),
-        *([guards.run] if guards else []),
-    ]
+    watches: list[Watch] = [lag.watch, partial(collect_between_requests, lifecycle)]
+    if guards is not None:
+        watches.append(guards.run)
     if glossary := translator.glossary:
         metrics.watch_glossary(glossary)
-        app.state.watches.append(glossary.watch)
+        watches.append(glossary.watch)
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
     exported = Exposition(registry, lambda: engine.hidden_metrics)
-    app.include_router(probe_routes(lifecycle, engine, admission, exported, tolerance))
     glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
-    app.include_router(router_routes(lifecycle, glossaries.attached))
+    control = Control(lifecycle, engine, admission, exported, tolerance, glossaries.attached)
     answering = Answering(
         translator,
         lifecycle,
@@ -102,9 +86,8 @@ def create_app(
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
     )
-    app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
-    app.add_exception_handler(HTTPException, _no_such_route)
-    app.add_exception_handler(Exception, _last_handler(metrics))
+    app = App(answering, site, glossaries, control)
+    app.warm_up, app.client_stalled, app.watches = translator.warm_up, metrics.stalled.inc, watches
     return app
 
 
@@ -113,30 +96,3 @@ def _has_guard_process(settings: Settings) -> bool:
         return settings.guard_process
     # A model on a CPU uses all of them.
     return settings.device == "cuda" and settings.engine == "vllm" and usable_cpus() >= CPUS_FOR_GUARDS
-
-
-async def _no_such_route(request: Request, error: Exception) -> Response:
-    """404 and 405 in the format of the API that the path is nearest to."""
-    if not isinstance(error, HTTPException):
-        raise error
-    unknown = ApiRequest(
-        request.method, request.scope["path"], request.scope["query_string"], request.scope["headers"]
-    )
-    here = f"nothing here at {unknown.path[:100]!r}"
-    cause: RequestError = UnknownPathError(here)
-    if error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
-        allowed = (error.headers or {}).get("Allow", "").split(", ")
-        cause = MethodNotAllowedError(f"{here} with {unknown.method}: use {' or '.join(allowed)}", allowed)
-    return response_of(api_of(unknown).error(cause, unknown))
-
-
-def _last_handler(metrics: Metrics) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Answers an unexpected exception; Starlette raises it again, and the server logs its traceback."""
-
-    async def answer(request: Request, error: Exception) -> Response:
-        del error
-        metrics.defects.inc()
-        failed = ApiRequest(request.method, request.url.path, b"", [])
-        return response_of(native.API.error(DefectError("a defect; the pod's log has more"), failed))
-
-    return answer

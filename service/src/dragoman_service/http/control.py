@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from dragoman_contract.glossaries import MAX_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_protocols.errors import BodyTooLargeError, EngineDeadError
+from dragoman_contract.serving import Receive
+from dragoman_protocols.api import Answer, Request, json_answer
+from dragoman_protocols.errors import (
+    BodyTooLargeError,
+    EngineDeadError,
+    MethodNotAllowedError,
+    UnknownPathError,
+)
 from dragoman_service.core.admission import Admission
 from dragoman_service.engine.protocol import Engine, Phase
-from dragoman_service.http.answering import ClientGoneError, read_body
+from dragoman_service.http.answering import read_body
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
 
@@ -70,92 +75,121 @@ class Exposition(Collector):
         return (family for family in self._registry.collect() if family.name not in hidden)
 
 
-def probe_routes(
-    lifecycle: Lifecycle,
-    engine: Engine,
-    admission: Admission,
-    registry: Collector,
-    tolerance: Tolerance,
-) -> APIRouter:
-    """`/livez`, `/readyz`, `/startupz` and `/metrics`, the last of them with the metrics of `registry`."""
-    router = APIRouter(include_in_schema=False)
+class Control:
+    """Answers requests of the cluster, in any phase; they are not in the OpenAPI document.
 
-    @router.get(LIVE_PATH)
-    async def live() -> Response:
+    Args:
+        registry: Of what `/metrics` exports.
+        glossaries: Those that routers attach.
+    """
+
+    def __init__(
+        self,
+        lifecycle: Lifecycle,
+        engine: Engine,
+        admission: Admission,
+        registry: Collector,
+        tolerance: Tolerance,
+        glossaries: AttachedGlossaries,
+    ) -> None:
+        self._lifecycle, self._engine, self._admission = lifecycle, engine, admission
+        self._registry, self._tolerance, self._glossaries = registry, tolerance, glossaries
+        self._probes = {
+            LIVE_PATH: self._live,
+            READY_PATH: self._ready,
+            STARTUP_PATH: self._startup,
+            METRICS_PATH: self._metrics,
+        }
+
+    async def answer(self, request: Request, receive: Receive) -> Answer:
+        """The answer to a request that is for no API.
+
+        Raises:
+            UnknownPathError: There is no such path, or not with this method.
+        """
+        path = request.path
+        if probe := self._probes.get(path):
+            _check_method(request, "GET")
+            return await probe()
+        if path == DRAINED_PATH:
+            _check_method(request, "POST")
+            return self._drained(request)
+        revision = path.removeprefix(HELD_GLOSSARIES_PATH)
+        if revision != path and revision and "/" not in revision:
+            _check_method(request, "PUT")
+            return await self._attach(request, revision, receive)
+        raise UnknownPathError(f"nothing here at {path[:100]!r}")
+
+    async def _live(self) -> Answer:
         """503 once only a restart helps: the engine is dead, or stuck."""
+        lifecycle = self._lifecycle
         if lifecycle.phase in (Phase.READY, Phase.LEAVING):
             try:
-                await engine.check()
+                await self._engine.check()
             except EngineDeadError:
                 lifecycle.fail()
-        return _state(
-            lifecycle, liveness_failure(lifecycle.phase, engine.stall_detector.stalled_s, tolerance)
+        return self._state(
+            liveness_failure(lifecycle.phase, self._engine.stall_detector.stalled_s, self._tolerance)
         )
 
-    @router.get(READY_PATH)
-    async def ready() -> Response:
+    async def _ready(self) -> Answer:
         """200 from the end of the model's load to SIGTERM."""
-        full = lifecycle.phase is Phase.READY and admission.full
-        return _state(
-            lifecycle, readiness_failure(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance)
+        phase = self._lifecycle.phase
+        full = phase is Phase.READY and self._admission.full
+        return self._state(
+            readiness_failure(phase, self._engine.stall_detector.stalled_s, full, self._tolerance)
         )
 
-    @router.get(STARTUP_PATH)
-    async def startup() -> Response:
+    async def _startup(self) -> Answer:
         """503 with the phase and its progress until the model is loaded."""
-        return _state(lifecycle, None if lifecycle.started else f"the phase is {lifecycle.phase}")
+        lifecycle = self._lifecycle
+        return self._state(None if lifecycle.started else f"the phase is {lifecycle.phase}")
 
-    @router.get(METRICS_PATH)
-    async def metrics() -> Response:
+    async def _metrics(self) -> Answer:
         """The engine's metrics and the pod's, as Prometheus reads them."""
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+        return Answer(200, generate_latest(self._registry), (("Content-Type", CONTENT_TYPE_LATEST),))
 
-    return router
-
-
-def router_routes(lifecycle: Lifecycle, glossaries: AttachedGlossaries) -> APIRouter:
-    """`/drained` and `/held-glossaries`, in any phase; not in the OpenAPI document: they are not for clients."""
-    routes = APIRouter(include_in_schema=False)
-
-    @routes.post(DRAINED_PATH, status_code=204)
-    async def drained(request: Request) -> Response:
+    def _drained(self, request: Request) -> Answer:
         """A router confirms that it sends nothing new."""
-        name = request.headers.get(ROUTER_HEADER)
+        name = request.text_header(ROUTER_HEADER)
         if not name:
             return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
-        lifecycle.drained(name)
-        return Response(status_code=204)
+        self._lifecycle.drained(name)
+        return NO_CONTENT
 
-    @routes.put(HELD_GLOSSARIES_PATH + "{revision}", status_code=204)
-    async def attach(request: Request, revision: str) -> Response:
+    async def _attach(self, request: Request, revision: str, receive: Receive) -> Answer:
         """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
         try:
-            await glossaries.put(revision, await read_body(request, MAX_PACKED_BYTES))
+            await self._glossaries.put(revision, await read_body(receive, MAX_PACKED_BYTES))
         except BodyTooLargeError as error:
             return _bad_request(request, str(error), 413)
         except ValueError as error:
             return _bad_request(request, f"no glossary of this revision: {error}")
-        except ClientGoneError:
-            pass  # The answer is not sent.
-        return Response(status_code=204)
+        return NO_CONTENT
 
-    return routes
+    def _state(self, why_not: str | None) -> Answer:
+        progress = self._lifecycle.progress
+        return json_answer(
+            {
+                "phase": progress.phase,
+                "progress": progress.share_ratio,
+                "elapsed_s": round(self._lifecycle.start_s, 1),
+                "in_flight": self._lifecycle.in_flight,
+                "reason": why_not,
+            },
+            200 if why_not is None else 503,
+        )
 
 
-def _bad_request(request: Request, message: str, status: int = 400) -> Response:
-    where = f"{request.method} {request.url.path}"
-    return JSONResponse({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)
+NO_CONTENT = Answer(204, b"")
 
 
-def _state(lifecycle: Lifecycle, why_not: str | None) -> Response:
-    progress = lifecycle.progress
-    return JSONResponse(
-        {
-            "phase": progress.phase,
-            "progress": progress.share_ratio,
-            "elapsed_s": round(lifecycle.start_s, 1),
-            "in_flight": lifecycle.in_flight,
-            "reason": why_not,
-        },
-        200 if why_not is None else 503,
-    )
+def _check_method(request: Request, method: str) -> None:
+    if request.method != method:
+        here = f"nothing here at {request.path[:100]!r} with {request.method}: use {method}"
+        raise MethodNotAllowedError(here, (method,))
+
+
+def _bad_request(request: Request, message: str, status: int = 400) -> Answer:
+    where = f"{request.method} {request.path}"
+    return json_answer({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)

@@ -9,9 +9,9 @@ import secrets
 from contextlib import ExitStack
 
 from cachetools import FIFOCache
-from starlette.datastructures import Headers
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import RequestError, UnknownDocumentError
@@ -45,22 +45,22 @@ class Documents:
         """Whether as many are being translated as may be."""
         return len(self._working) >= MAX_CONCURRENT
 
-    async def start(self, api: str, name: str, file: ReadFile, headers: Headers) -> Document:
+    async def start(self, api: str, name: str, file: ReadFile, request: Request) -> Document:
         """Start to translate a document; its slot is released when that is done.
 
         Args:
             api: Name of the API, for metrics.
             name: Of its file.
             file: Its texts.
-            headers: Of the upload.
+            request: The upload.
 
         Raises:
             RequestError: It is not admitted.
         """
-        document_id = new_document_id(headers.get(REPLICA_HEADER)).hex.upper()
+        document_id = new_document_id(request.text_header(REPLICA_HEADER)).hex.upper()
         document = Document(document_id, secrets.token_hex(32).upper(), name, file.characters)
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._translate(api, document, file, headers, admitted))
+        task = asyncio.create_task(self._translate(api, document, file, request, admitted))
         self._working.add(task)
         task.add_done_callback(self._working.discard)
         self._end_with_the_drain(task)
@@ -110,16 +110,16 @@ class Documents:
         api: str,
         document: Document,
         file: ReadFile,
-        headers: Headers,
+        upload: Request,
         admitted: asyncio.Future[None],
     ) -> None:
         answering, request = self._answering, file.request
         with ExitStack() as stack:
-            account = stack.enter_context(answering.accounting.request(api, headers))
+            account = stack.enter_context(answering.accounting.request(api, upload))
             try:
                 # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
                 stack.enter_context(answering.lifecycle.admit())
-                check_left(headers, document.characters)
+                check_left(upload, document.characters)
                 limit_s = answering.admission.time_limit_s(None, document.characters)
                 cost = await asyncio.to_thread(lambda: file.cost)
                 slot = stack.enter_context(answering.admission.admit(cost, limit_s))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-
-from starlette.datastructures import MutableHeaders
-from starlette.requests import Request as Received
-from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing import Any
 
 from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
-from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
+from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
+from dragoman_contract.serving import Message, Receive, Send
 from dragoman_protocols.api import (
     Answer,
     Detect,
@@ -29,17 +26,26 @@ from dragoman_protocols.api import (
 )
 from dragoman_protocols.chat import Chat
 from dragoman_protocols.detection import detect
-from dragoman_protocols.errors import CapacityError, MethodNotAllowedError
+from dragoman_protocols.errors import CapacityError, RequestError
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.multipart import read_form
-from dragoman_protocols.routes import api_of, recognise
+from dragoman_protocols.routes import recognise
 from dragoman_protocols.translation import TranslationRequest, TranslationResult
 from dragoman_service.core.concurrency import together
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Phase
-from dragoman_service.http.answering import Answering, Exchange, Stream, Work, in_thread_if_long, response_of
+from dragoman_service.http.answering import (
+    Answering,
+    ClientGoneError,
+    Exchange,
+    Stream,
+    Work,
+    in_thread_if_long,
+    read_body,
+)
 from dragoman_service.http.chat import ChatWork
+from dragoman_service.http.control import Control
 from dragoman_service.http.documents import MAX_CONCURRENT, Documents
 from dragoman_service.http.files import Files, FileWork, ReadFile, read_file
 from dragoman_service.http.glossaries import GlossaryTerms
@@ -48,6 +54,8 @@ MAX_CONCURRENT_REQUESTS = 8
 """Of one call: each may have many texts in the engine at once."""
 
 ROUTER = ROUTER_HEADER.lower().encode()
+
+Watch = Callable[[], Coroutine[Any, Any, None]]
 
 NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
 """Requested by kubelets, monitoring and routers themselves."""
@@ -107,46 +115,51 @@ class TranslationWork(Work):
         yield events.end()
 
 
-class Endpoints:
-    """ASGI middleware that answers requests for the endpoints of all APIs.
+class App:
+    """The ASGI application: answers requests for the endpoints of all APIs, and those of the cluster.
 
-    It also records by which router each request came. While the pod is leaving, every answer closes its connection:
-    through a Service alone a kept connection would lead its client back here, to a refusal; a new one leads to
-    another pod.
+    It also records by which router each request came.
+
+    Attributes:
+        warm_up: Awaited while the engine loads.
+        client_stalled: Called for each client that did not read its answer.
+        watches: Each runs until the end of the pod.
     """
 
-    def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
-        self._app, self._answering, self._site = app, answering, site
+    warm_up: Callable[[], Awaitable[None]]
+    client_stalled: Callable[[], object]
+    watches: list[Watch]
+
+    def __init__(self, answering: Answering, site: Site, glossaries: GlossaryTerms, control: Control) -> None:
+        self._answering, self._site, self._control = answering, site, control
         self._glossaries = glossaries
         self._lifecycle = answering.lifecycle
-        self._for_files = replace(answering, max_body_bytes=max(answering.max_body_bytes, MAX_FILE_BYTES))
+        self._max_file_bytes = max(answering.max_body_bytes, MAX_FILE_BYTES)
+        self._for_files = replace(answering, max_body_bytes=self._max_file_bytes)
         self._files = Files(self._lifecycle.unfetched)
         self._documents = Documents(answering)
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         self._record_router(request)
-
-        async def closing(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._lifecycle.leaving_headers:
-                MutableHeaders(scope=message).update(self._lifecycle.leaving_headers)
-            await send(message)
-
+        exchange = Exchange(request, receive, send, self._lifecycle, scope["scheme"])
         try:
-            endpoint = recognise(request)
-        except MethodNotAllowedError as error:
-            await response_of(api_of(request).error(error, request))(scope, receive, closing)
+            answer = await self._answer(exchange)
+        except RequestError as error:
+            answer = exchange.refused(error)
+        except ClientGoneError:
             return
-        if endpoint is None:
-            await self._app(scope, receive, closing)
-            return
-        response = await self._answer(Exchange(Received(scope, receive), request, endpoint))
-        await response(scope, receive, closing)
+        except Exception:
+            defect = self._answering.accounting.defect()
+            if exchange.started:
+                raise
+            answer = exchange.refused(defect)
+        if answer is not None:
+            await exchange.answer(answer)
 
     def _record_router(self, request: Request) -> None:
         if request.path in NOT_CLIENTS or request.path.startswith(HELD_GLOSSARIES_PATH):
@@ -157,29 +170,26 @@ class Endpoints:
         else:
             self._lifecycle.routers.record(router.decode("latin-1"))
 
-    async def _answer(self, exchange: Exchange) -> Response:
-        endpoint, request = exchange.endpoint, exchange.request
+    async def _answer(self, exchange: Exchange) -> Answer | None:
+        """The answer; None where it was sent, or the client disconnected."""
+        request = exchange.request
+        endpoint = recognise(request)
+        if endpoint is None:
+            return await self._control.answer(request, exchange.receive)
+        exchange.set_endpoint(endpoint)
         match endpoint.kind:
             case Kind.RESPOND | Kind.DETECT:
-
-                async def respond(body: bytes) -> Answer:
-                    request.body = body
-                    # In a thread: detecting languages, and naming them, takes milliseconds.
-                    return await asyncio.to_thread(self._responded, exchange)
-
-                return await self._answering.respond(exchange, respond)
+                request.body = await read_body(exchange.receive, self._answering.max_body_bytes)
+                # In a thread: detecting languages, and naming them, takes milliseconds.
+                return await asyncio.to_thread(self._responded, exchange)
             case Kind.GLOSSARIES | Kind.DOCUMENT:
                 assert endpoint.handle is not None
                 handle = endpoint.handle
-
-                async def act(body: bytes) -> Answer:
-                    request.body = body
-                    answered = await in_thread_if_long(len(body), lambda: handle(request))
-                    if endpoint.kind is Kind.GLOSSARIES:
-                        return await answered(self._glossaries.store)
-                    return await answered(self._documents if endpoint.in_background else self._files)
-
-                return await self._answering.respond(exchange, act)
+                request.body = await read_body(exchange.receive, self._answering.max_body_bytes)
+                answered = await in_thread_if_long(len(request.body), lambda: handle(request))
+                if endpoint.kind is Kind.GLOSSARIES:
+                    return await answered(self._glossaries.store)
+                return await answered(self._documents if endpoint.in_background else self._files)
             case Kind.FILE:
                 return await self._upload(exchange)
             case Kind.TRANSLATE:
@@ -207,30 +217,25 @@ class Endpoints:
         return self._with_terms(call, exchange) if call.glossary_ids else TranslationWork(call.requests, call)
 
     async def _with_terms(self, call: Translate, exchange: Exchange) -> Work:
-        headers = exchange.received.headers
-        added = [await self._glossaries.added(each, call.glossary_ids, headers) for each in call.requests]
+        header = exchange.request.text_header(GLOSSARIES_HEADER)
+        added = [await self._glossaries.added(each, call.glossary_ids, header) for each in call.requests]
         return TranslationWork(tuple(added), call)
 
-    async def _upload(self, exchange: Exchange) -> Response:
+    async def _upload(self, exchange: Exchange) -> Answer | None:
         if self._uploads.locked() or self._documents.full:
-            return exchange.refused(CapacityError(f"{MAX_CONCURRENT} files are being translated"))
+            raise CapacityError(f"{MAX_CONCURRENT} files are being translated")
 
         async def work() -> Work:
             call, file = await self._file(exchange)
-            return FileWork(call, file, exchange.received, self._files)
-
-        async def start(body: bytes) -> Answer:
-            exchange.request.body = body
-            call, file = await self._file(exchange)
-            headers = exchange.received.headers
-            return call.render(
-                await self._documents.start(exchange.endpoint.api.name, call.name, file, headers)
-            )
+            return FileWork(call, file, exchange, self._files)
 
         async with self._uploads:
-            if exchange.endpoint.in_background:
-                return await self._for_files.respond(exchange, start)
-            return await self._for_files.translate(exchange, lambda _: work())
+            if not exchange.endpoint.in_background:
+                return await self._for_files.translate(exchange, lambda _: work())
+            request, api = exchange.request, exchange.endpoint.api.name
+            request.body = await read_body(exchange.receive, self._max_file_bytes)
+            call, file = await self._file(exchange)
+            return call.render(await self._documents.start(api, call.name, file, request))
 
     async def _file(self, exchange: Exchange) -> tuple[TranslateFile, ReadFile]:
         """The call, and the file with the terms of its glossaries; read in a thread; raises `CallerError`."""
@@ -248,5 +253,6 @@ class Endpoints:
         call, file = await asyncio.to_thread(read)
         if file.request is None or not call.glossary_ids:
             return call, file
-        terms = await self._glossaries.added(file.request, call.glossary_ids, exchange.received.headers)
+        header = request.text_header(GLOSSARIES_HEADER)
+        terms = await self._glossaries.added(file.request, call.glossary_ids, header)
         return call, replace(file, request=terms)

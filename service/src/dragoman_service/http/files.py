@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from cachetools import TTLCache
-from starlette.requests import Request as Received
 
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
-from dragoman_protocols.api import Answer, TranslateFile
+from dragoman_protocols.api import Answer, Request, TranslateFile
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import UnknownDocumentError
@@ -25,7 +24,7 @@ from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import reader_for
-from dragoman_service.http.answering import Work
+from dragoman_service.http.answering import Exchange, Work
 from dragoman_service.http.lifecycle import Unfetched
 
 SAMPLED_TEXTS = 200
@@ -163,13 +162,13 @@ class FileWork(Work):
     Args:
         call: What the client requests.
         file: The file, read.
-        received: The request.
+        exchange: The request.
         files: Keeps the translation.
     """
 
     call: TranslateFile
     file: ReadFile
-    received: Received
+    exchange: Exchange
     files: Files
 
     is_file = True
@@ -193,26 +192,26 @@ class FileWork(Work):
     async def answer(self, translator: Translator) -> Answer:
         """Translate the file and answer its URL."""
         content = await self.file.translated(translator)
-        tag = self.received.headers.get(REPLICA_HEADER)
+        request = self.exchange.request
+        tag = request.text_header(REPLICA_HEADER)
         key = f"{new_document_id(tag)}.{self.call.name}"
         self.files.put(key, self.call.name, content)
-        return self.call.render(f"{base_url(self.received)}download_file/{key}")
+        return self.call.render(f"{base_url(request, self.exchange.scheme)}download_file/{key}")
 
 
-def base_url(received: Received) -> str:
+def base_url(request: Request, scheme: str) -> str:
     """Scheme, host and prefix of the client's address for the pod, with a slash at the end.
 
     From `X-Forwarded-Proto`, `-Host` and `-Prefix`, which routers and ingresses set, and else from the request itself.
     A client could set them, and gets an address of its own choice back, as with `Host`.
     """
-    proto, host, prefix = (_first(received, f"x-forwarded-{name}") for name in ("proto", "host", "prefix"))
-    own = received.base_url
-    scheme = proto.lower() if proto.lower() in ("http", "https") else own.scheme
-    host = host if _HOST.fullmatch(host) else own.netloc
-    prefix = prefix if _PREFIX.fullmatch(prefix) else own.path
+    proto, host, prefix = (_first(request, f"x-forwarded-{name}") for name in ("proto", "host", "prefix"))
+    scheme = proto.lower() if proto.lower() in ("http", "https") else scheme
+    host = host if _HOST.fullmatch(host) else request.text_header("host") or "localhost"
+    prefix = prefix if _PREFIX.fullmatch(prefix) else ""
     return f"{scheme}://{host}{prefix.rstrip('/')}/"
 
 
-def _first(received: Received, name: str) -> str:
+def _first(request: Request, name: str) -> str:
     """The value that the proxy nearest to the client set."""
-    return received.headers.get(name, "").partition(",")[0].strip()
+    return (request.text_header(name) or "").partition(",")[0].strip()

@@ -11,7 +11,6 @@ from pathlib import Path
 from cachetools import LRUCache
 
 from dragoman_contract.glossaries import MAX_DOCUMENT_BYTES, revisions, unpack
-from dragoman_contract.routing import GLOSSARIES_HEADER
 from dragoman_protocols.errors import (
     GlossaryMissingError,
     GlossaryStoreError,
@@ -111,14 +110,14 @@ class GlossaryTerms:
     attached: AttachedGlossaries = field(default_factory=AttachedGlossaries)
 
     async def added(
-        self, request: TranslationRequest, glossary_ids: tuple[str, ...], headers: Mapping[str, str]
+        self, request: TranslationRequest, glossary_ids: tuple[str, ...], header: str | None
     ) -> TranslationRequest:
         """The request with the terms of its glossaries; their pairs have no variants.
 
         Args:
             request: With a source language where there are glossaries.
             glossary_ids: The first one's terms come before the others'.
-            headers: With the revisions of those that a router attached.
+            header: `GLOSSARIES_HEADER`: the revisions of those that a router attached.
 
         Raises:
             GlossaryMissingError: One has to be attached first.
@@ -129,7 +128,7 @@ class GlossaryTerms:
         if request.source_lang is None or not glossary_ids:
             return request
         pair = language(request.source_lang).code, language(request.target_lang).code
-        attached = revisions(headers.get(GLOSSARIES_HEADER))
+        attached = revisions(header)
         found = [await self._glossary(each, attached) for each in glossary_ids]
         try:
             dictionaries = [glossary.dictionary(*pair) for glossary in found]

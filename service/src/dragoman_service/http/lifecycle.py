@@ -224,9 +224,9 @@ class Lifecycle:
         self._progress = Progress(Phase.FAILED)
 
     @property
-    def leaving_headers(self) -> dict[str, str]:
-        """Headers of every answer while the pod is leaving: the next request needs a new connection."""
-        return {"Connection": "close"} if self.phase in (Phase.LEAVING, Phase.DRAINING) else {}
+    def leaving(self) -> bool:
+        """Whether each answer closes its connection: the next request needs a new one."""
+        return self.phase in (Phase.LEAVING, Phase.DRAINING)
 
     @contextmanager
     def admit(self, direct: bool = False) -> Iterator[None]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from dragoman_protocols.api import Request
 from dragoman_protocols.errors import (
     CapacityError,
     CrowdedOutError,
@@ -231,14 +232,9 @@ class Accounting:
     priority: Priority | None = None
 
     @contextmanager
-    def request(self, api: str, headers: Mapping[str, str]) -> Iterator[Account]:
-        """The account of a request while it is answered.
-
-        Args:
-            api: Its API, as its head shows it.
-            headers: Its headers, by names in lower case.
-        """
-        with nullcontext() if self.tracing is None else self.tracing.request(headers) as span:
+    def request(self, api: str, request: Request) -> Iterator[Account]:
+        """The account of a request of an API, as its head shows it, while it is answered."""
+        with nullcontext() if self.tracing is None else self.tracing.request(request) as span:
             yield Account(self.metrics, span, self.priority, api)
 
     def defect(self) -> RequestError:

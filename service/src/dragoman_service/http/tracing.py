@@ -8,10 +8,11 @@ Source: https://www.w3.org/TR/trace-context/ and https://opentelemetry.io/docs/l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dragoman_protocols.api import Request
 from dragoman_service.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -63,10 +64,11 @@ class Tracing:
         self.context = TraceContextTextMapPropagator()
 
     @contextmanager
-    def request(self, headers: Mapping[str, str]) -> Iterator[RequestSpan]:
-        """The span of a request, while it is answered; `headers` have names in lower case."""
+    def request(self, request: Request) -> Iterator[RequestSpan]:
+        """The span of a request, while it is answered."""
         from opentelemetry.trace import SpanKind
 
+        headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
         span = self.tracer.start_span("translate", self.context.extract(headers), SpanKind.SERVER)
         try:
             yield RequestSpan(self, span)
