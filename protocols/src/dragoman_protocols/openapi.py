@@ -36,9 +36,8 @@ class Operation:
     Args:
         summary: One sentence.
         bodies: Type of the request's body by its media type.
-        query: Type whose fields are the query's, for a GET without a body.
+        query: Type whose fields are the query's, for a request without a body.
         query_beside_body: Whether a request with a body has the query too.
-        body_required: Whether there has to be a body.
         answer: Type of the answer's body; None: it is not described, or is no JSON.
         streams: Whether the answer can be a stream of events.
     """
@@ -47,7 +46,6 @@ class Operation:
     bodies: Mapping[str, Any] = field(default_factory=dict)
     query: type | None = None
     query_beside_body: bool = False
-    body_required: bool = True
     answer: Any = None
     streams: bool = False
 
@@ -105,7 +103,8 @@ def _operation(endpoint: Endpoint, operation: Operation, method: str) -> Node:
         written["parameters"] = parameters
     if operation.bodies and method != "GET":
         content = {media: {"schema": schema_of(shape)} for media, shape in operation.bodies.items()}
-        written["requestBody"] = {"required": operation.body_required, "content": content}
+        required = operation.query is None or operation.query_beside_body
+        written["requestBody"] = {"required": required, "content": content}
     return written
 
 

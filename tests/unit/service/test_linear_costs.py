@@ -15,7 +15,7 @@ from dragoman_protocols.api import Limits, Request, Site
 from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Glossary, Term, missing
 from dragoman_protocols.google import api as google
-from dragoman_protocols.google.escaping import escaped
+from dragoman_protocols.google.api import escaped
 from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.markup_tokens import Kind, Token

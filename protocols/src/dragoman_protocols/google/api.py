@@ -6,6 +6,7 @@ google-cloud-translate 3.28.0 (`translate_v2.Client`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +33,10 @@ from dragoman_protocols.bodies import derived_peek, read_fields, read_json
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
 from dragoman_protocols.google import types
-from dragoman_protocols.google.escaping import escaped
 from dragoman_protocols.google.types import GoogleFormat, Translation
 from dragoman_protocols.languages import Codes
+from dragoman_protocols.markup_tokens import Kind as Token
+from dragoman_protocols.markup_tokens import tokens
 from dragoman_protocols.offer import Offer, name_in
 from dragoman_protocols.openapi import Operation, json_or_form
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
@@ -71,6 +73,8 @@ CODES = Codes(
     {"zh-Hans": "zh-CN", "zh-Hant": "zh-TW", "he": "iw", "nb": "no", "fil": "tl"},
 )
 """Source: https://cloud.google.com/translate/docs/languages"""
+
+BARE_AMPERSAND = re.compile(r"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
 FORMATS = {GoogleFormat.HTML: Format.HTML, GoogleFormat.TEXT: Format.PLAIN}
 
@@ -164,6 +168,23 @@ def _rendered(result: TranslationResult, asked: Translation, form: GoogleFormat)
     return answer
 
 
+def escaped(text: str) -> str:
+    """HTML with its text as Google writes it: no quotation mark and no bare ampersand outside tags.
+
+    Args:
+        text: HTML, or what was sent as such.
+    """
+    return "".join(
+        _escaped_text(token.raw) if token.kind is Token.TEXT else token.raw
+        for token in tokens(text, html=True)
+    )
+
+
+def _escaped_text(text: str) -> str:
+    text = BARE_AMPERSAND.sub("&amp;", text)
+    return text.replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
+
+
 def _detections(found: Sequence[Detection]) -> Answer:
     """For each text a list of one."""
     return json_answer(
@@ -194,12 +215,7 @@ ENDPOINTS = (
         _BOTH,
         peek=peek,
         read=read,
-        operation=Operation(
-            "Translate up to 128 texts.",
-            json_or_form(Translation),
-            Translation,
-            body_required=False,
-        ),
+        operation=Operation("Translate up to 128 texts.", json_or_form(Translation), Translation),
     ),
     Endpoint(
         API,
@@ -211,7 +227,6 @@ ENDPOINTS = (
             "Detect the languages of up to 128 texts.",
             json_or_form(types.Detection),
             types.Detection,
-            body_required=False,
         ),
     ),
     Endpoint(
@@ -224,7 +239,6 @@ ENDPOINTS = (
             "List the languages, with their names in the language of `target`.",
             json_or_form(types.LanguagesQuery),
             types.LanguagesQuery,
-            body_required=False,
         ),
     ),
 )

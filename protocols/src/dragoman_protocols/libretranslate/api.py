@@ -31,8 +31,14 @@ from dragoman_protocols.api import (
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
 from dragoman_protocols.languages import AUTO, canonical, language
-from dragoman_protocols.libretranslate import types
-from dragoman_protocols.libretranslate.fields import CODES, Fields, read_fields
+from dragoman_protocols.libretranslate.fields import (
+    CODES,
+    DetectRequest,
+    Fields,
+    FileForm,
+    LibreTranslateRequest,
+    read_fields,
+)
 from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file
 from dragoman_protocols.multipart import MULTIPART
 from dragoman_protocols.native import speaks_libretranslate
@@ -258,8 +264,7 @@ ENDPOINTS = (
         read=read,
         operation=Operation(
             "Translate one text or several of the field `q`.",
-            json_or_form(types.LibreTranslateRequest),
-            body_required=False,
+            json_or_form(LibreTranslateRequest),
         ),
     ),
     Endpoint(
@@ -268,11 +273,7 @@ ENDPOINTS = (
         "/detect",
         _POST,
         read=read_detection,
-        operation=Operation(
-            "Detect the language of a text.",
-            json_or_form(types.DetectRequest),
-            body_required=False,
-        ),
+        operation=Operation("Detect the language of a text.", json_or_form(DetectRequest)),
     ),
     Endpoint(
         API,
@@ -318,8 +319,7 @@ ENDPOINTS = (
         read=read_file,
         operation=Operation(
             "Translate a file; the answer has the URL of the translation.",
-            {MULTIPART.decode(): types.FileForm},
-            body_required=False,
+            {MULTIPART.decode(): FileForm},
         ),
     ),
     Endpoint(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from dragoman_protocols.api import Need, Request
 from dragoman_protocols.bodies import read_json
@@ -127,3 +127,34 @@ def _of_forms(form: FieldValues, request: Request) -> Fields:
         for name, found in {**form, **request.query_fields()}.items()
     }
     return Fields({name: found[0] if len(found) == 1 else found for name, found in values.items()})
+
+
+# For the OpenAPI document: requests are read leniently.
+Key = Annotated[str, Meta(description="API key, where the router requires one")]
+
+
+class LibreTranslateRequest(Struct):
+    """`/translate`, as JSON, as a form or in the query."""
+
+    q: Annotated[str | list[str], Meta(description="one text, or several")]
+    source: Annotated[str, Meta(description='code of the texts\' language, or "auto"')]
+    target: Annotated[str, Meta(description="code of the translation's language")]
+    format: Literal["text", "html"] = "text"
+    alternatives: Annotated[int, Meta(ge=0, le=9, description="further translations of each text")] = 0
+    api_key: Key = ""
+
+
+class DetectRequest(Struct):
+    """`/detect`, as JSON, as a form or in the query."""
+
+    q: Annotated[str | list[str], Meta(description="a text; several are taken as one")]
+    api_key: Key = ""
+
+
+class FileForm(Struct):
+    """`/translate_file`, as a form of several parts."""
+
+    file: Annotated[str, Meta(extra_json_schema={"format": "binary"})]
+    source: Annotated[str, Meta(description='code of the file\'s language, or "auto"')]
+    target: Annotated[str, Meta(description="code of the translation's language")]
+    api_key: Key = ""
