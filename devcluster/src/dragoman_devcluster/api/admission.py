@@ -9,16 +9,7 @@ from collections.abc import Callable
 from dragoman_devcluster.api import strategies
 from dragoman_devcluster.api.cel_rules import rule_causes
 from dragoman_devcluster.api.crds import CRDS, complete, crd_causes
-from dragoman_devcluster.api.errors import (
-    BadRequestError,
-    Cause,
-    ForbiddenError,
-    UntypedError,
-    invalid,
-    named_details,
-    no_such_object,
-    qualified,
-)
+from dragoman_devcluster.api.errors import ApiError, Cause, invalid, named_details, no_such_object, qualified
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.lifecycle import place
 from dragoman_devcluster.api.names import label_causes
@@ -54,7 +45,7 @@ class Admission:
     def decode(self, kind: Kind, sent: Json, *, strict: bool) -> Object:
         """The object pruned, defaulted and normalised.
 
-        Raises BadRequestError for another kind, a wrong type, or (if `strict`) an unknown field.
+        Raises ApiError (BadRequest) for another kind, a wrong type, or (if `strict`) an unknown field.
         """
         obj = self._typed(kind, sent)
         if not kind.custom:
@@ -64,9 +55,10 @@ class Admission:
             dropped.sort()
         if dropped and strict:
             message = ", ".join(f'unknown field "{path}"' for path in dropped)
-            raise BadRequestError(
+            raise ApiError(
+                "BadRequest",
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
-                f"strict decoding error: {message}"
+                f"strict decoding error: {message}",
             )
         _refuse_wrong_types(kind, {"metadata": obj["metadata"]} if kind.custom else obj)
         apply_defaults(kind.schema, obj)
@@ -79,29 +71,34 @@ class Admission:
 
     def _typed(self, kind: Kind, sent: Json) -> Object:
         if not isinstance(sent, dict):
-            raise BadRequestError(f"the body has to be a {kind.name} as a JSON object")
+            raise ApiError("BadRequest", f"the body has to be a {kind.name} as a JSON object")
         if kind.custom and not sent.get("kind"):
-            raise BadRequestError(
-                f"the object provided is unrecognized (must be of type {kind.name}): Object 'Kind' is missing"
+            raise ApiError(
+                "BadRequest",
+                f"the object provided is unrecognized (must be of type {kind.name}): Object 'Kind' is missing",
             )
         api_version, name = sent.get("apiVersion") or kind.api_version, sent.get("kind") or kind.name
         if api_version != kind.api_version:
-            raise BadRequestError(
+            raise ApiError(
+                "BadRequest",
                 f"the API version in the data ({api_version}) does not match the expected API version "
-                f"({kind.api_version})"
+                f"({kind.api_version})",
             )
         if name != kind.name:
-            raise BadRequestError(f'{name} in version "{kind.version}" cannot be handled as a {kind.name}')
+            raise ApiError(
+                "BadRequest", f'{name} in version "{kind.version}" cannot be handled as a {kind.name}'
+            )
         obj = copied(sent)
         if not isinstance(obj.setdefault("metadata", {}), dict):
-            raise BadRequestError("metadata has to be an object")
+            raise ApiError("BadRequest", "metadata has to be an object")
         return {"apiVersion": api_version, "kind": name, **obj}
 
     def decode_apply(self, kind: Kind, sent: Json, target: Target) -> Object:
         """What a server-side apply sends, with nothing filled in; a field outside the schema is an error."""
         if isinstance(sent, dict) and not (sent.get("kind") and sent.get("apiVersion")):
-            raise BadRequestError(
-                f"invalid object type: {sent.get('apiVersion', '/')}, Kind={sent.get('kind', '')}"
+            raise ApiError(
+                "BadRequest",
+                f"invalid object type: {sent.get('apiVersion', '/')}, Kind={sent.get('kind', '')}",
             )
         obj = self._typed(kind, sent)
         place(target, obj["metadata"])
@@ -111,12 +108,12 @@ class Admission:
         )
         drop_nulls(kind.schema, obj)
         if dropped := prune(kind.schema, obj):
-            raise UntypedError(
-                typed + "\n".join(f".{path}: field not declared in schema" for path in dropped)
+            raise ApiError(
+                "", typed + "\n".join(f".{path}: field not declared in schema" for path in dropped)
             )
         for cause in schema_causes(kind.schema, obj):
             if cause.reason == "FieldValueTypeInvalid":
-                raise UntypedError(f"{typed}.{cause.field}: {cause.message}")
+                raise ApiError("", f"{typed}.{cause.field}: {cause.message}")
         if not kind.custom:
             normalise_quantities(kind.schema, obj)
         if kind.has_status:
@@ -135,7 +132,8 @@ class Admission:
         if get(namespace, "metadata", "deletionTimestamp"):
             kind = target.kind
             ended = f"namespace {target.namespace} is being terminated"
-            raise ForbiddenError(
+            raise ApiError(
+                "Forbidden",
                 f'{qualified(kind.plural, kind.group)} "{name}" is forbidden: {ended}',
                 details=named_details(kind.group, kind.plural, name),
                 causes=[Cause("NamespaceTerminating", ended, "metadata.namespace")],
@@ -165,10 +163,10 @@ class Admission:
         for address in self._service_network.hosts():
             if str(address) not in taken:
                 return str(address)
-        raise ForbiddenError(f"no free address is left in {self._service_network}; delete a Service")
+        raise ApiError("Forbidden", f"no free address is left in {self._service_network}; delete a Service")
 
     def validate(self, kind: Kind, obj: Object, live: Object | None) -> None:
-        """Raise InvalidError with every cause if an object may not be stored in the place of `live`."""
+        """Raise ApiError (Invalid) with every cause if an object may not be stored in the place of `live`."""
         found = _causes(kind, obj)
         if kind.custom:
             found += rule_causes(kind.schema, obj, found)
@@ -204,7 +202,8 @@ def _scale_causes(kind: Kind, obj: Object) -> list[Cause]:
 def _refuse_wrong_types(kind: Kind, obj: Object) -> None:
     for cause in schema_causes(kind.schema, obj):
         if cause.reason == "FieldValueTypeInvalid":
-            raise BadRequestError(
+            raise ApiError(
+                "BadRequest",
                 f'{kind.name} in version "{kind.version}" cannot be handled as a {kind.name}: '
-                f"{cause.field}: {cause.message}"
+                f"{cause.field}: {cause.message}",
             )

@@ -19,14 +19,7 @@ from starlette.routing import Route
 from dragoman_devcluster.api import discovery, openapi, patches, pod_logs, protobuf, watch
 from dragoman_devcluster.api.admission import DEFAULT_SERVICE_RANGE, Admission
 from dragoman_devcluster.api.crds import CRDS, kind_of
-from dragoman_devcluster.api.errors import (
-    ApiError,
-    BadRequestError,
-    MethodNotAllowedError,
-    NotFoundError,
-    UnauthorizedError,
-    UnsupportedMediaTypeError,
-)
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.kinds import Registry
 from dragoman_devcluster.api.objects import Json, Object
 from dragoman_devcluster.api.request import Options, Target, parse_log_options, parse_options, parse_target
@@ -114,7 +107,7 @@ class Api:
             return JSONResponse(error.status(), status_code=error.code)
         except Exception:
             _log.exception("%s %s failed", request.method, request.url.path)
-            broken = ApiError("an error on the server has prevented the request from succeeding; see its log")
+            broken = ApiError("InternalError", "the request has failed; see the log of the server")
             return JSONResponse(broken.status(), status_code=500)
 
     def _authenticate(self, request: Request) -> None:
@@ -123,7 +116,7 @@ class Api:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         known = hmac.compare_digest(token.strip().encode(), self._token.encode())
         if scheme.lower() != "bearer" or not known:
-            raise UnauthorizedError("Unauthorized")
+            raise ApiError("Unauthorized", "Unauthorized")
 
     async def _route(self, request: Request) -> Response:
         path = request.url.path.rstrip("/")
@@ -132,11 +125,13 @@ class Api:
         document = self._document(path)
         if document is not None:
             if request.method not in ("GET", "HEAD"):
-                raise MethodNotAllowedError("the server does not allow this method on the requested resource")
+                raise ApiError(
+                    "MethodNotAllowed", "the server does not allow this method on the requested resource"
+                )
             return JSONResponse(document)
         target = parse_target(path, self._registry)
         if target is None:
-            raise NotFoundError("the server could not find the requested resource")
+            raise ApiError("NotFound", "the server could not find the requested resource")
         options = parse_options(request.query_params)
         return await self._serve(request, target, options)
 
@@ -164,7 +159,9 @@ class Api:
         )
         manager = options.field_manager or _agent(request)
         if target.subresource and target.subresource not in discovery.subresources(target.kind):
-            raise NotFoundError(f"the embedded API does not serve {target.kind.plural}/{target.subresource}")
+            raise ApiError(
+                "NotFound", f"the embedded API does not serve {target.kind.plural}/{target.subresource}"
+            )
         if target.subresource not in ("", "status", "finalize"):
             return await self._subresource(request, target, options, manager)
         match request.method:
@@ -186,7 +183,7 @@ class Api:
                 return _respond(self._resources.patch(target, body, media_type, options, manager), shown)
             case "DELETE" if not target.subresource:
                 return self._delete(target, await _json_body(request, required=False), options, shown)
-        raise MethodNotAllowedError("the server does not allow this method on the requested resource")
+        raise ApiError("MethodNotAllowed", "the server does not allow this method on the requested resource")
 
     async def _subresource(
         self, request: Request, target: Target, options: Options, manager: str
@@ -206,12 +203,14 @@ class Api:
             case "token", "POST":
                 answer = served.issue_token(target)
             case _:
-                raise MethodNotAllowedError("the server does not allow this method on the requested resource")
+                raise ApiError(
+                    "MethodNotAllowed", "the server does not allow this method on the requested resource"
+                )
         return JSONResponse(answer.body, status_code=answer.code)
 
     def _log(self, target: Target, request: Request) -> Response:
         if self._logs is None:
-            raise NotFoundError("this API was started without a directory of logs")
+            raise ApiError("NotFound", "this API was started without a directory of logs")
         pod = self._resources.read(target)
         wanted = parse_log_options(request.query_params)
         path = pod_logs.log_path(self._logs, pod, wanted)
@@ -269,7 +268,7 @@ async def _json_body(request: Request, *, required: bool = True) -> Json:
     body = await request.body()
     if not body:
         if required:
-            raise BadRequestError("the body of the request is missing")
+            raise ApiError("BadRequest", "the body of the request is missing")
         return None
     return _decoded(body, _media_type(request))
 
@@ -282,16 +281,17 @@ def _decoded(body: bytes, media_type: str) -> Json:
     if media_type == protobuf.MEDIA_TYPE:
         return protobuf.decode(body)
     if media_type not in ("", "application/json", "application/yaml", *patches.served(custom=False)):
-        raise UnsupportedMediaTypeError(
+        raise ApiError(
+            "UnsupportedMediaType",
             f"the body of the request was in an unknown format ({media_type}) - accepted media types include: "
-            "application/json, application/yaml"
+            "application/json, application/yaml",
         )
     try:
         return json.loads(body)
     except ValueError as broken:
         if not media_type.endswith("yaml"):
-            raise BadRequestError(f"the body is not JSON: {broken}") from None
+            raise ApiError("BadRequest", f"the body is not JSON: {broken}") from None
     try:
         return yaml.safe_load(body)
     except yaml.YAMLError as broken:
-        raise BadRequestError(f"the body is not YAML: {broken}") from None
+        raise ApiError("BadRequest", f"the body is not YAML: {broken}") from None

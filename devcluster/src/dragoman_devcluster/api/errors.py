@@ -25,14 +25,32 @@ class Cause:
         return {**message, "field": self.field} if self.field else message
 
 
+CODES = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "NotFound": 404,
+    "MethodNotAllowed": 405,
+    "AlreadyExists": 409,
+    "Conflict": 409,
+    "Expired": 410,
+    "UnsupportedMediaType": 415,
+    "Invalid": 422,
+    "InternalError": 500,
+    "": 500,
+}
+"""The HTTP status of each reason. A real server reports an apply patch outside the schema without a reason."""
+
+
 class ApiError(Exception):
-    """A refusal with an HTTP status code and a Kubernetes reason; `status()` is its body."""
+    """A refusal with a Kubernetes reason, one of `CODES`; `status()` is its body."""
 
-    code = 500
-    reason = "InternalError"
-
-    def __init__(self, message: str, *, details: Object | None = None, causes: Sequence[Cause] = ()) -> None:
+    def __init__(
+        self, reason: str, message: str, *, details: Object | None = None, causes: Sequence[Cause] = ()
+    ) -> None:
         super().__init__(message)
+        self.reason = reason
+        self.code = CODES[reason]
         self.message = message
         self.details = dict(details or {})
         if causes:
@@ -50,104 +68,41 @@ class ApiError(Exception):
         return status
 
 
-class BadRequestError(ApiError):
-    """The request cannot be understood."""
-
-    code, reason = 400, "BadRequest"
-
-
-class UnauthorizedError(ApiError):
-    """No token, or an unknown one."""
-
-    code, reason = 401, "Unauthorized"
-
-
-class ForbiddenError(ApiError):
-    """Refused for every user."""
-
-    code, reason = 403, "Forbidden"
-
-
-class NotFoundError(ApiError):
-    """No such path, kind or object."""
-
-    code, reason = 404, "NotFound"
-
-
-class MethodNotAllowedError(ApiError):
-    """The path is there, the verb is not."""
-
-    code, reason = 405, "MethodNotAllowed"
-
-
-class AlreadyExistsError(ApiError):
-    """A name that is taken."""
-
-    code, reason = 409, "AlreadyExists"
-
-
-class ConflictError(ApiError):
-    """The object has changed, or another manager owns the field."""
-
-    code, reason = 409, "Conflict"
-
-
-class ExpiredError(ApiError):
-    """A resourceVersion that history no longer reaches; list again."""
-
-    code, reason = 410, "Expired"
-
-
-class UnsupportedMediaTypeError(ApiError):
-    """A body or patch format that is not served here."""
-
-    code, reason = 415, "UnsupportedMediaType"
-
-
-class InvalidError(ApiError):
-    """An object that breaks its schema or rules; `causes` name every broken field."""
-
-    code, reason = 422, "Invalid"
-
-
-class UntypedError(ApiError):
-    """What a real server reports as a plain 500 without a reason: an apply patch outside the schema."""
-
-    code, reason = 500, ""
-
-
-def no_such_object(group: str, plural: str, name: str) -> NotFoundError:
+def no_such_object(group: str, plural: str, name: str) -> ApiError:
     """The 404 for an object, worded as kubectl prints it: `pods "x" not found`."""
-    return NotFoundError(
-        f'{qualified(plural, group)} "{name}" not found', details=named_details(group, plural, name)
+    return ApiError(
+        "NotFound",
+        f'{qualified(plural, group)} "{name}" not found',
+        details=named_details(group, plural, name),
     )
 
 
-def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> InvalidError:
+def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> ApiError:
     """The 422 for an object; its message joins the causes as a real server does."""
     message = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in causes]
     text = message[0] if len(message) == 1 else "[" + ", ".join(message) + "]"
-    return InvalidError(
+    return ApiError(
+        "Invalid",
         f'{qualified(kind, group)} "{name}" is invalid: {text}',
         details=named_details(group, kind, name),
         causes=causes,
     )
 
 
-def stale(group: str, plural: str, name: str) -> ConflictError:
+def stale(group: str, plural: str, name: str) -> ApiError:
     """The 409 for an update made from an outdated copy."""
-    return ConflictError(
+    return ApiError(
+        "Conflict",
         f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": the object has been modified; '
         "please apply your changes to the latest version and try again",
         details=named_details(group, plural, name),
     )
 
 
-def failed_precondition(
-    group: str, plural: str, name: str, field: str, wanted: str, found: str
-) -> ConflictError:
+def failed_precondition(group: str, plural: str, name: str, field: str, wanted: str, found: str) -> ApiError:
     """The 409 for a request about an object of another uid or resourceVersion."""
-    return ConflictError(
+    return ApiError(
+        "Conflict",
         f'Operation cannot be fulfilled on {qualified(plural, group)} "{name}": '
         f"Precondition failed: {field} in precondition: {wanted}, {field} in object meta: {found}",
         details=named_details(group, plural, name),

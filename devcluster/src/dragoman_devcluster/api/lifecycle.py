@@ -11,14 +11,7 @@ import uuid
 from collections.abc import Callable
 
 from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
-from dragoman_devcluster.api.errors import (
-    BadRequestError,
-    Cause,
-    UntypedError,
-    failed_precondition,
-    invalid,
-    stale,
-)
+from dragoman_devcluster.api.errors import ApiError, Cause, failed_precondition, invalid, stale
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.names import name_cause
 from dragoman_devcluster.api.objects import Object, copied, get, metadata
@@ -46,13 +39,13 @@ def generated_name(prefix: str, choose: Callable[[str], str] = random.choice) ->
 def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Object:
     """A new object from what a client sent: named, placed, dated; its status is the server's to write.
 
-    Raises BadRequestError or InvalidError where name, namespace or resourceVersion do not fit the request.
+    Raises ApiError (BadRequest, Invalid) where name, namespace or resourceVersion do not fit the request.
     """
     kind = target.kind
     obj = copied(obj)
     meta = metadata(obj)
     if meta.get("resourceVersion"):
-        raise UntypedError("resourceVersion should not be set on objects to be created")
+        raise ApiError("", "resourceVersion should not be set on objects to be created")
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = generated_name(meta["generateName"])
     place(target, meta)
@@ -74,25 +67,27 @@ def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Objec
 
 
 def place(target: Target, meta: Object) -> None:
-    """Fill in the name and the namespace of the request; BadRequestError where others were sent."""
+    """Fill in the name and the namespace of the request; ApiError (BadRequest) where others were sent."""
     if target.name and meta.setdefault("name", target.name) != target.name:
-        raise BadRequestError(
-            f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})"
+        raise ApiError(
+            "BadRequest",
+            f"the name of the object ({meta['name']}) does not match the name on the URL ({target.name})",
         )
     if not target.kind.namespaced:
         meta.pop("namespace", None)
         return
     sent = meta.setdefault("namespace", target.namespace)
     if sent != target.namespace:
-        raise BadRequestError(
-            f"the namespace of the object ({sent}) does not match the namespace on the request ({target.namespace})"
+        raise ApiError(
+            "BadRequest",
+            f"the namespace of the object ({sent}) does not match the namespace on the request ({target.namespace})",
         )
 
 
 def prepare_update(target: Target, live: Object, sent: Object) -> Object:
     """The object that an update leads to: what the client may change from `sent`, the rest from `live`.
 
-    Raises BadRequestError for another name, ConflictError for a stale resourceVersion or another uid.
+    Raises ApiError (BadRequest) for another name, ApiError (Conflict) for a stale resourceVersion or another uid.
     """
     kind = target.kind
     obj = copied(sent)

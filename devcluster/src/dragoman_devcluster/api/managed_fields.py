@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import cast
 
-from dragoman_devcluster.api.errors import BadRequestError, Cause, ConflictError
+from dragoman_devcluster.api.errors import ApiError, Cause
 from dragoman_devcluster.api.fieldset import (
     FieldSet,
     Path,
@@ -132,10 +132,10 @@ def apply(
 ) -> Object:
     """The object after a server-side apply, its managedFields included.
 
-    Raises ConflictError if the patch changes fields that others own, unless `force`.
+    Raises ApiError (Conflict) if the patch changes fields that others own, unless `force`.
     """
     if get(patch, "metadata", "managedFields"):
-        raise BadRequestError("metadata.managedFields must be nil")
+        raise ApiError("BadRequest", "metadata.managedFields must be nil")
     fields = _ownable(flatten(kind.schema, patch))
     base: Object = live or {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}}
     result: Object = copied(merged(kind.schema, base, patch))
@@ -157,7 +157,7 @@ def apply(
     return result
 
 
-def _conflict(conflicts: list[tuple[Entry, Path]]) -> ConflictError:
+def _conflict(conflicts: list[tuple[Entry, Path]]) -> ApiError:
     causes = [
         Cause("FieldManagerConflict", f"conflict with {_manager_text(entry)}", dotted(path))
         for entry, path in conflicts
@@ -165,7 +165,7 @@ def _conflict(conflicts: list[tuple[Entry, Path]]) -> ConflictError:
     named = [f"conflict with {_manager_text(entry)}: {dotted(path)}" for entry, path in conflicts]
     plural = "conflict" if len(named) == 1 else "conflicts"
     message = f"Apply failed with {len(named)} {plural}: " + ", ".join(named)
-    return ConflictError(message, causes=causes)
+    return ApiError("Conflict", message, causes=causes)
 
 
 def _manager_text(entry: Entry) -> str:

@@ -12,7 +12,7 @@ from typing import cast
 
 import jsonpatch
 
-from dragoman_devcluster.api.errors import BadRequestError, InvalidError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.objects import Json, Object, copied
 from dragoman_devcluster.api.structural import child_schema
 
@@ -23,23 +23,23 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 
 def json_patch(obj: Object, operations: Json) -> Object:
-    """The object after a JSON patch; BadRequestError if it is none, InvalidError if it does not apply."""
+    """The object after a JSON patch; ApiError (BadRequest) if it is none, ApiError (Invalid) if it does not apply."""
     if not isinstance(operations, list):
-        raise BadRequestError("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise ApiError("BadRequest", "json: cannot unmarshal object into Go value of type jsonpatch.Patch")
     try:
         return cast(Object, jsonpatch.apply_patch(obj, operations))
     except jsonpatch.InvalidJsonPatch as broken:
-        raise BadRequestError(f"the JSON patch cannot be read: {broken}") from broken
+        raise ApiError("BadRequest", f"the JSON patch cannot be read: {broken}") from broken
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as failed:
-        raise InvalidError(
-            f"the server rejected our request due to an error in our request: {failed}"
+        raise ApiError(
+            "Invalid", f"the server rejected our request due to an error in our request: {failed}"
         ) from failed
 
 
 def merge_patch(obj: Object, patch: Json) -> Object:
     """The object after a merge patch: null removes, objects merge, everything else replaces."""
     if not isinstance(patch, dict):
-        raise BadRequestError("a merge patch has to be an object")
+        raise ApiError("BadRequest", "a merge patch has to be an object")
     return cast(Object, _merged(copied(obj), patch))
 
 
@@ -68,7 +68,7 @@ _ORDER, _DELETE, _RETAIN = "$setElementOrder/", "$deleteFromPrimitiveList/", "$r
 def strategic_patch(schema: Object, obj: Object, patch: Json) -> Object:
     """The object after a strategic merge patch of a kind with this schema."""
     if not isinstance(patch, dict):
-        raise BadRequestError("a strategic merge patch has to be an object")
+        raise ApiError("BadRequest", "a strategic merge patch has to be an object")
     return cast(Object, _merged_by(schema, copied(obj), patch))
 
 
@@ -76,7 +76,7 @@ def _merged_by(schema: Object, value: Json, patch: Json) -> Json:
     if not isinstance(patch, dict):
         return patch
     if _DIRECTIVE in patch:
-        raise BadRequestError("the embedded API supports $patch: delete of a list's item alone")
+        raise ApiError("BadRequest", "the embedded API supports $patch: delete of a list's item alone")
     result = value if isinstance(value, dict) else {}
     if _RETAIN in patch:
         result = {key: item for key, item in result.items() if key in patch[_RETAIN]}

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.objects import Object, get
 
 _FOLLOW_S = 0.1
@@ -31,19 +31,22 @@ class LogOptions:
 
 
 def log_path(directory: Path, pod: Object, options: LogOptions) -> Path:
-    """The file of a pod's container; BadRequestError if it is not clear which, or if it has not started."""
+    """The file of a pod's container; ApiError (BadRequest) if it is not clear which, or if it has not started."""
     meta = pod["metadata"]
     name = options.container or _only_container(pod)
     if name not in [container["name"] for container in pod["spec"]["containers"]]:
-        raise BadRequestError(f"container {name} is not valid for pod {meta['name']}")
+        raise ApiError("BadRequest", f"container {name} is not valid for pod {meta['name']}")
     suffix = ".previous.log" if options.previous else ".log"
     path = directory / str(meta["namespace"]) / str(meta["name"]) / f"{name}{suffix}"
     if not path.exists():
         if options.previous:
-            raise BadRequestError(f'previous terminated container "{name}" in pod "{meta["name"]}" not found')
+            raise ApiError(
+                "BadRequest", f'previous terminated container "{name}" in pod "{meta["name"]}" not found'
+            )
         reason = _waiting_reason(pod, name)
-        raise BadRequestError(
-            f'container "{name}" in pod "{meta["name"]}" is waiting to start: {reason or "ContainerCreating"}'
+        raise ApiError(
+            "BadRequest",
+            f'container "{name}" in pod "{meta["name"]}" is waiting to start: {reason or "ContainerCreating"}',
         )
     return path
 
@@ -52,8 +55,9 @@ def _only_container(pod: Object) -> str:
     names = [container["name"] for container in pod["spec"]["containers"]]
     if len(names) == 1:
         return str(names[0])
-    raise BadRequestError(
-        f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: [{' '.join(names)}]"
+    raise ApiError(
+        "BadRequest",
+        f"a container name must be specified for pod {pod['metadata']['name']}, choose one of: [{' '.join(names)}]",
     )
 
 

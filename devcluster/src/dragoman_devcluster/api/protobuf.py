@@ -11,7 +11,7 @@ import base64
 import datetime
 from collections.abc import Iterator
 
-from dragoman_devcluster.api.errors import BadRequestError, UnsupportedMediaTypeError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.objects import Json, Object
 from dragoman_kube.times import timestamp
 
@@ -53,10 +53,12 @@ _MESSAGES: dict[str, dict[int, str]] = {
 def decode(body: bytes) -> Object:
     """The object in a protobuf body.
 
-    Raises BadRequestError for a broken body, UnsupportedMediaTypeError for a kind that is only read as JSON.
+    Raises ApiError: BadRequest for a broken body, UnsupportedMediaType for a kind that is only read as JSON.
     """
     if not body.startswith(_MAGIC):
-        raise BadRequestError("the body is not in Kubernetes' protobuf form: it does not begin with k8s\\0")
+        raise ApiError(
+            "BadRequest", "the body is not in Kubernetes' protobuf form: it does not begin with k8s\\0"
+        )
     try:
         envelope = _message("Unknown", body[len(_MAGIC) :])
         kind = envelope["typeMeta"]["kind"]
@@ -64,13 +66,14 @@ def decode(body: bytes) -> Object:
             raise _unreadable(kind)
         return {**envelope["typeMeta"], **_message(kind, envelope.get("raw", b""))}
     except (IndexError, KeyError, ValueError) as broken:
-        raise BadRequestError(f"the protobuf body cannot be read: {broken!r}") from broken
+        raise ApiError("BadRequest", f"the protobuf body cannot be read: {broken!r}") from broken
 
 
-def _unreadable(what: str) -> UnsupportedMediaTypeError:
-    return UnsupportedMediaTypeError(
+def _unreadable(what: str) -> ApiError:
+    return ApiError(
+        "UnsupportedMediaType",
         f"{what} is not read from {MEDIA_TYPE} here - send application/json instead (with kubectl: create a "
-        "manifest with --dry-run=client -o yaml and apply it)"
+        "manifest with --dry-run=client -o yaml and apply it)",
     )
 
 

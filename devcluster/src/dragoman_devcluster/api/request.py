@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.kinds import Kind, Registry
 from dragoman_devcluster.api.pod_logs import LogOptions
 
@@ -61,13 +61,13 @@ class Options:
 
 
 def parse_options(query: Mapping[str, str]) -> Options:
-    """Read a query; BadRequestError for a value that does not fit."""
+    """Read a query; ApiError (BadRequest) for a value that does not fit."""
     dry_run = query.get("dryRun", "")
     if dry_run not in ("", "All"):
-        raise BadRequestError(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
+        raise ApiError("BadRequest", f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
     version = query.get("resourceVersion", "")
     if not version.isdecimal() and version:
-        raise BadRequestError(f'resourceVersion: Invalid value: "{version}": it is not a whole number')
+        raise ApiError("BadRequest", f'resourceVersion: Invalid value: "{version}": it is not a whole number')
     grace = _whole(query, "gracePeriodSeconds")
     timeout = _whole(query, "timeoutSeconds")
     return Options(
@@ -89,10 +89,10 @@ def parse_options(query: Mapping[str, str]) -> Options:
 
 
 def parse_log_options(query: Mapping[str, str]) -> LogOptions:
-    """Read the query of a pod's log; BadRequestError for what plain files cannot answer."""
+    """Read the query of a pod's log; ApiError (BadRequest) for what plain files cannot answer."""
     for name in ("sinceSeconds", "sinceTime", "timestamps", "limitBytes"):
         if query.get(name) not in (None, "", "false"):
-            raise BadRequestError(f"the embedded API does not support {name} of logs")
+            raise ApiError("BadRequest", f"the embedded API does not support {name} of logs")
     return LogOptions(
         container=query.get("container", ""),
         follow=_true(query.get("follow")),
@@ -112,4 +112,4 @@ def _whole(query: Mapping[str, str], name: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise BadRequestError(f'{name}: "{text}" is not a whole number') from None
+        raise ApiError("BadRequest", f'{name}: "{text}" is not a whole number') from None

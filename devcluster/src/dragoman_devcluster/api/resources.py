@@ -10,10 +10,8 @@ from dragoman_devcluster.api import lifecycle, patches, strategies
 from dragoman_devcluster.api.admission import Admission
 from dragoman_devcluster.api.crds import CRDS, kind_of
 from dragoman_devcluster.api.errors import (
-    AlreadyExistsError,
-    BadRequestError,
+    ApiError,
     Cause,
-    UnsupportedMediaTypeError,
     failed_precondition,
     invalid,
     named_details,
@@ -50,14 +48,14 @@ class Resources:
         self._admission = admission
 
     def read(self, target: Target) -> Object:
-        """One object, shared; NotFoundError if there is none."""
+        """One object, shared; ApiError (NotFound) if there is none."""
         found = self.store.get(target.kind.key(target.namespace, target.name))
         if found is None:
             raise no_such_object(target.kind.group, target.kind.plural, target.name)
         return found
 
     def create(self, target: Target, sent: Object, options: Options, manager: str) -> Answer:
-        """Create an object; AlreadyExistsError, InvalidError or BadRequestError if that cannot be."""
+        """Create an object; ApiError (AlreadyExists, Invalid, BadRequest) if that cannot be."""
         kind = target.kind
         obj = self._admission.decode(kind, sent, strict=options.is_strict)
         now = self.clock()
@@ -71,7 +69,8 @@ class Resources:
             self._expire_events()
         self._admission.check_namespace(target, name)
         if self.store.get(key) is not None:
-            raise AlreadyExistsError(
+            raise ApiError(
+                "AlreadyExists",
                 f'{qualified(kind.plural, kind.group)} "{name}" already exists',
                 details=named_details(kind.group, kind.plural, name),
             )
@@ -126,9 +125,10 @@ class Resources:
         elif media_type == patches.STRATEGIC_PATCH and not kind.custom:
             sent = patches.strategic_patch(kind.schema, live, body)
         else:
-            raise UnsupportedMediaTypeError(
+            raise ApiError(
+                "UnsupportedMediaType",
                 "the body of the request was in an unknown format - accepted media types include: "
-                + ", ".join(patches.served(custom=kind.custom))
+                + ", ".join(patches.served(custom=kind.custom)),
             )
         obj = self._admission.decode(kind, sent, strict=options.is_strict)
         return self._replace(target, live, obj, options, Manager(manager, "Update", target.subresource))
@@ -191,8 +191,9 @@ class Resources:
         live = self.read(target)
         kind, meta = target.kind, live["metadata"]
         if options.propagation not in ("", "Background"):
-            raise BadRequestError(
-                f"propagationPolicy: the embedded API supports Background, not {options.propagation}"
+            raise ApiError(
+                "BadRequest",
+                f"propagationPolicy: the embedded API supports Background, not {options.propagation}",
             )
         for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             wanted = preconditions.get(field)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.objects import Object, get
 
@@ -30,7 +30,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def label_selector(text: str) -> Predicate:
-    """A predicate on objects for `a=b,c in (d,e),!f`; BadRequestError if it cannot be read."""
+    """A predicate on objects for `a=b,c in (d,e),!f`; ApiError (BadRequest) if it cannot be read."""
     requirements = [_requirement(part.strip()) for part in _OUTSIDE_PARENTHESES.split(text) if part.strip()]
 
     def matches(obj: Object) -> bool:
@@ -54,20 +54,20 @@ def _requirement(text: str) -> Callable[[dict[str, str]], bool]:
     if found := _EXISTS.fullmatch(text):
         key, absent = found["key"], bool(found["not"])
         return lambda labels: (key in labels) != absent
-    raise BadRequestError(f'unable to parse requirement: found "{text}"')
+    raise ApiError("BadRequest", f'unable to parse requirement: found "{text}"')
 
 
 def field_selector(text: str, kind: Kind) -> Predicate:
-    """A predicate for `metadata.name=x,status.phase!=Running`; BadRequestError for a field not indexed."""
+    """A predicate for `metadata.name=x,status.phase!=Running`; ApiError (BadRequest) for a field not indexed."""
     served = ("metadata.name", "metadata.namespace", *_FIELDS.get(kind.resource, ()))
     requirements: list[tuple[str, bool, str]] = []
     for part in filter(None, text.split(",")):
         found = re.fullmatch(r"\s*([^=!\s]+)\s*(==|!=|=)\s*(.*?)\s*", part)
         if found is None:
-            raise BadRequestError(f"invalid selector: '{text}'; can't understand '{part}'")
+            raise ApiError("BadRequest", f"invalid selector: '{text}'; can't understand '{part}'")
         path, operator, value = found.groups()
         if path not in served:
-            raise BadRequestError(f"field label not supported: {path}")
+            raise ApiError("BadRequest", f"field label not supported: {path}")
         requirements.append((path, operator != "!=", value))
 
     def matches(obj: Object) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dragoman_devcluster.api.errors import ExpiredError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.objects import Object
 
 HISTORY_EVENTS = 10_000
@@ -155,10 +155,10 @@ class Store:
         self._database.execute("DELETE FROM events WHERE version < ?", (self._history[0].version,))
 
     def since(self, resource: str, version: int) -> list[Event]:
-        """The events of a resource after `version`; ExpiredError where history does not reach back."""
+        """The events of a resource after `version`; ApiError (Expired) where history does not reach back."""
         oldest = self._history[0].version - 1 if self._history else 1
         if version < oldest:
-            raise ExpiredError(f"too old resource version: {version} ({oldest})")
+            raise ApiError("Expired", f"too old resource version: {version} ({oldest})")
         found: list[Event] = []
         for event in reversed(self._history):
             if event.version <= version:

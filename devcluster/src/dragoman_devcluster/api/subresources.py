@@ -5,14 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dragoman_devcluster.api import patches
-from dragoman_devcluster.api.errors import (
-    ApiError,
-    BadRequestError,
-    Cause,
-    ConflictError,
-    UnsupportedMediaTypeError,
-    invalid,
-)
+from dragoman_devcluster.api.errors import ApiError, Cause, invalid
 from dragoman_devcluster.api.kinds import Kind, ScalePaths
 from dragoman_devcluster.api.objects import Json, Object, copied, get
 from dragoman_devcluster.api.request import Options, Target
@@ -48,11 +41,11 @@ def _paths(kind: Kind) -> ScalePaths:
 
 
 def scaled(kind: Kind, obj: Object, scale: Json) -> Object:
-    """The object with the replicas of a Scale; InvalidError if they are no number of at least 0."""
+    """The object with the replicas of a Scale; ApiError (Invalid) if they are no number of at least 0."""
     replicas = get(scale, "spec", "replicas", default=0)
     name = obj["metadata"]["name"]
     if isinstance(replicas, bool) or not isinstance(replicas, int):
-        raise BadRequestError("Scale.spec.replicas: json: cannot unmarshal into int32")
+        raise ApiError("BadRequest", "Scale.spec.replicas: json: cannot unmarshal into int32")
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("autoscaling", "Scale", name, [Cause("FieldValueInvalid", message, "spec.replicas")])
@@ -80,7 +73,7 @@ class Subresources:
         scale = scale_of(target.kind, self._resources.read(target))
         if not scale["spec"]:
             path = "." + ".".join(_paths(target.kind).replicas)
-            raise ApiError(f'Internal error occurred: the spec replicas field "{path}" does not exist')
+            raise ApiError("InternalError", f'the spec replicas field "{path}" does not exist')
         return Answer(scale)
 
     def write_scale(
@@ -96,7 +89,7 @@ class Subresources:
         elif media_type in ("application/json", ""):
             wanted = body
         else:
-            raise UnsupportedMediaTypeError("a scale is patched with a JSON patch or a merge patch")
+            raise ApiError("UnsupportedMediaType", "a scale is patched with a JSON patch or a merge patch")
         obj = scaled(target.kind, live, wanted)
         # Written through the object itself, so that generation, validation and ownership are as ever.
         answer = self._resources.update(
@@ -105,15 +98,16 @@ class Subresources:
         return Answer(scale_of(target.kind, answer.body), answer.code)
 
     def bind(self, target: Target, body: Json, options: Options) -> Answer:
-        """Assign a pod to the node that a Binding names; ConflictError if it has one."""
+        """Assign a pod to the node that a Binding names; ApiError (Conflict) if it has one."""
         live = self._resources.read(target)
         node = get(body, "target", "name")
         if not node:
-            raise BadRequestError("Binding.target.name: Required value")
+            raise ApiError("BadRequest", "Binding.target.name: Required value")
         if assigned := get(live, "spec", "nodeName"):
-            raise ConflictError(
+            raise ApiError(
+                "Conflict",
                 f'Operation cannot be fulfilled on pods/binding "{target.name}": pod {target.name} is already '
-                f'assigned to node "{assigned}"'
+                f'assigned to node "{assigned}"',
             )
         obj = copied(live)
         obj["spec"]["nodeName"] = node

@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
-from dragoman_devcluster.api.errors import ExpiredError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.objects import Object
 from dragoman_devcluster.api.request import Options
@@ -52,7 +52,7 @@ async def lines(store: Store, watch: Watch, options: Options) -> AsyncIterator[b
     with store.subscribe(watch.kind.resource) as events:
         try:
             backlog = _backlog(store, watch, options)
-        except ExpiredError as expired:
+        except ApiError as expired:
             yield _line("ERROR", expired.status())
             return
         version = store.version

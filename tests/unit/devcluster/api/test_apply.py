@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman_devcluster.api.builtin_schema import model_schema
-from dragoman_devcluster.api.errors import BadRequestError, ConflictError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.fieldset import dotted, flatten, from_fields_v1, to_fields_v1
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.managed_fields import Manager, apply, read_entries, track_update
@@ -71,7 +71,7 @@ def test_a_field_that_another_applier_wants_too_stays() -> None:
 
 def test_changing_what_another_owns_is_a_conflict_until_forced() -> None:
     live = updated(applied(None, deployment(replicas=2)), replicas=5)
-    with pytest.raises(ConflictError) as refused:
+    with pytest.raises(ApiError) as refused:
         applied(live, deployment(replicas=2))
     assert refused.value.message == (
         'Apply failed with 1 conflict: conflict with "them" using apps/v1: .spec.replicas'
@@ -90,7 +90,7 @@ def test_changing_what_another_owns_is_a_conflict_until_forced() -> None:
 
 def test_several_conflicts_are_listed_by_manager() -> None:
     live = updated(applied(None, deployment(replicas=2, minReadySeconds=1), "first"), replicas=5)
-    with pytest.raises(ConflictError) as refused:
+    with pytest.raises(ApiError) as refused:
         applied(live, deployment(replicas=3, minReadySeconds=2))
     assert refused.value.message == (
         'Apply failed with 2 conflicts: conflict with "first": .spec.minReadySeconds, '
@@ -157,7 +157,7 @@ def test_metadata_never_goes_with_the_last_label() -> None:
 
 
 def test_managed_fields_are_not_for_appliers() -> None:
-    with pytest.raises(BadRequestError, match=r"metadata\.managedFields must be nil"):
+    with pytest.raises(ApiError, match=r"metadata\.managedFields must be nil"):
         applied(None, {"metadata": {"name": "web", "managedFields": [{"manager": "x"}]}})
 
 

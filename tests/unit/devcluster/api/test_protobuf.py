@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman_devcluster.api.errors import BadRequestError, UnsupportedMediaTypeError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.protobuf import decode
 
 
@@ -66,8 +66,9 @@ def test_a_deletion_whose_zero_means_at_once():
     ids=["kind", "field"],
 )
 def test_what_is_not_known_is_refused_and_not_half_read(unknown):
-    with pytest.raises(UnsupportedMediaTypeError):
+    with pytest.raises(ApiError) as refused:
         decode(unknown)
+    assert refused.value.reason == "UnsupportedMediaType"
 
 
 @pytest.mark.parametrize(
@@ -76,5 +77,6 @@ def test_what_is_not_known_is_refused_and_not_half_read(unknown):
     ids=["empty", "json", "nothing", "cut"],
 )
 def test_broken_bodies_are_bad_requests(broken):
-    with pytest.raises(BadRequestError):
+    with pytest.raises(ApiError) as refused:
         decode(broken)
+    assert refused.value.reason == "BadRequest"

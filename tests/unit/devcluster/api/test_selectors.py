@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.kinds import BUILT_IN
 from dragoman_devcluster.api.selectors import field_selector, label_selector
 
@@ -36,7 +36,7 @@ def test_label_selectors(text: str, selected: bool) -> None:
 
 @pytest.mark.parametrize("text", ["app web", "a==b==c", "in (x)"])
 def test_bad_label_selectors(text: str) -> None:
-    with pytest.raises(BadRequestError, match="unable to parse requirement"):
+    with pytest.raises(ApiError, match="unable to parse requirement"):
         label_selector(text)
 
 
@@ -54,5 +54,5 @@ def test_field_selectors(text: str, selected: bool) -> None:
 
 
 def test_fields_that_are_not_indexed_are_refused() -> None:
-    with pytest.raises(BadRequestError, match=r"field label not supported: spec\.hostname"):
+    with pytest.raises(ApiError, match=r"field label not supported: spec\.hostname"):
         field_selector("spec.hostname=a", PODS)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_devcluster.api.errors import ExpiredError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.store import Key, Store
 
 A = Key("configmaps", "default", "a")
@@ -51,12 +51,12 @@ def test_history_is_bounded_and_older_versions_have_expired(tmp_path: Path) -> N
     store = Store(tmp_path, history=10)
     for index in range(30):
         store.put(A, obj(A, x=str(index)))
-    with pytest.raises(ExpiredError, match="too old resource version: 2"):
+    with pytest.raises(ApiError, match="too old resource version: 2"):
         store.since("configmaps", 2)
     assert len(store.since("configmaps", store.version - 5)) == 5
     store.close()
     again = Store(tmp_path, history=10)
-    with pytest.raises(ExpiredError):
+    with pytest.raises(ApiError):
         again.since("configmaps", 2)
     again.close()
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from dragoman_devcluster.api.builtin_schema import model_schema
-from dragoman_devcluster.api.errors import BadRequestError
+from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.patches import strategic_patch
 
 POD = {
@@ -69,5 +69,5 @@ def test_scalars_are_added_to_and_deleted_from_lists() -> None:
 
 def test_other_directives_are_refused() -> None:
     for patch in ([{"name": "z"}, {"$patch": "replace"}], [{"name": "a", "env": [{"$patch": "replace"}]}]):
-        with pytest.raises(BadRequestError):
+        with pytest.raises(ApiError):
             containers(patch)
