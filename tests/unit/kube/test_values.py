@@ -1,4 +1,4 @@
-"""Quantities, times, durations and fields of objects."""
+"""Quantities, times and fields of objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from dragoman_kube.objects import Key, condition_of, controller_of, is_true, key_of, selects
 from dragoman_kube.quantity import canonical, parse
-from dragoman_kube.times import duration_s, micro_timestamp, parse_time, timestamp
+from dragoman_kube.times import micro_timestamp, parse_time, timestamp
 
 
 @pytest.mark.parametrize(
@@ -40,20 +40,6 @@ def test_times() -> None:
     assert timestamp(moment) == "2026-01-02T03:04:05Z"
     assert parse_time(micro_timestamp(moment)) == moment
     assert parse_time("2026-01-02T03:04:05") == parse_time("2026-01-02T04:04:05+01:00")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("60s", 60), ("2m", 120), ("1h30m", 5400), ("1.5ms", 0.0015), ("-2s", -2), ("0", 0), (".5h", 1800)],
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert duration_s(text) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("text", ["", "-", "--1s", "1", "1d", "1 s", "1s1"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
-        duration_s(text)
 
 
 def test_keys() -> None:

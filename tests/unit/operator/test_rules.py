@@ -14,6 +14,7 @@ import yaml
 from jsonschema import Draft4Validator
 
 from dragoman_operator.api.crd import custom_resource_definition
+from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.v1alpha1 import FORMER_SPEC, FORMER_STATUS, current_status, parse
 from dragoman_operator.errors import SpecError
 
@@ -287,6 +288,13 @@ def test_invalid_stored_objects(
     with pytest.raises(SpecError) as caught:
         parse(make_body(**change))
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("duration", "expected_s"), [("60s", 60), ("2m", 120), ("1h30m", 5400), ("1h1m1s", 3661), ("0s", 0)]
+)
+def test_durations_are_seconds(duration: str, expected_s: int) -> None:
+    assert seconds(duration) == expected_s
 
 
 def unknown(value: Any, node: Mapping[str, Any], path: str = "") -> Iterator[str]:

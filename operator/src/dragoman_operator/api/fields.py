@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
-
-from dragoman_kube.times import duration_s
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,12 @@ Duration = Annotated[str, StringConstraints(pattern=DURATION_PATTERN, min_length
 """A time such as ``60s``, ``2m`` or ``1h30m``."""
 
 
+_UNITS_S = {"h": 3600, "m": 60, "s": 1}
+
+
 def seconds(duration: str) -> int:
     """The seconds of a `Duration`."""
-    return int(duration_s(duration))
+    return sum(int(number) * _UNITS_S[unit] for number, unit in re.findall("([0-9]+)([hms])", duration))
 
 
 def within(group: str, field: str, minimum: str, maximum: str) -> Rule:
