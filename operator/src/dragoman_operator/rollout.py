@@ -136,7 +136,8 @@ def has_no_spare_node(observed: Observed) -> bool:
 
     It remains true until the end of the rollout; otherwise each replaced pod would wait again.
     """
-    if _over_quota(observed):
+    failures = diagnose(observed.children.get(DEPLOYMENT), ())
+    if any(found.reason == "QuotaExceeded" for found in failures):
         return True
     return _mixed(observed.pods) and (replaces(observed) or unschedulable_time_left_s(observed) == 0)
 
@@ -167,8 +168,3 @@ def _unschedulable_since(pods: Iterable[Manifest]) -> list[datetime]:
     conditions = [condition_of(pod, "PodScheduled") or {} for pod in filter(is_live, pods)]
     times = [found.get("lastTransitionTime") for found in conditions if found.get("status") == "False"]
     return [parse_time(time) for time in times if time]
-
-
-def _over_quota(observed: Observed) -> bool:
-    """Whether a ResourceQuota rejects the additional pod."""
-    return any(found.reason == "QuotaExceeded" for found in diagnose(observed.children.get(DEPLOYMENT), ()))

@@ -250,15 +250,11 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
         was = before.get(condition["type"], {})
         differs = (was.get("status"), was.get("reason")) != (condition["status"], condition["reason"])
         warning = _BAD.get(condition["type"]) == condition["status"]
-        reported = bool(was) or condition["status"] == "True" or (warning and not _is_pending(condition))
+        known = not condition["reason"].endswith("Pending")
+        reported = bool(was) or condition["status"] == "True" or (warning and known)
         if differs and reported:
             changed.append(Transition(warning, condition["reason"], condition["message"]))
     return changed + _resizings(old, new) + _limited_requests(old, new)
-
-
-def _is_pending(condition: Mapping[str, Any]) -> bool:
-    """Whether the condition is not known yet."""
-    return str(condition["reason"]).endswith("Pending")
 
 
 def _resizings(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transition]:

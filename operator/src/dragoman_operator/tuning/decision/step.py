@@ -241,11 +241,12 @@ def next_step(state: State, facts: Facts, now: float) -> State:
         return _tried(state, state.trial, facts, now)
     if now - state.current.started < facts.window_s:
         return state
-    latest = _recommendation(state, facts, now)
+    bounds = Bounds(state.max_num_seqs, facts.minimum, facts.maximum, state.busiest)
+    found = seen(state, now)
+    latest = recommend_max_num_seqs(found, bounds)
     if latest is not None:
         same = state.recommendation is not None and latest.max_num_seqs == state.recommendation.max_num_seqs
         since = state.recommended if same else now
-        found = seen(state, now)
         state = replace(state, recommendation=latest, recommended=since, evidence=found)
         state = state.with_peak(found.p95, now)
     if latest is not None and (trial := _trial(state, latest, facts, now)) is not None:
@@ -260,11 +261,6 @@ def seen(state: State, now: float) -> Evidence:
 
 def _whole(state: State) -> Measurements:
     return state.previous.plus(state.current) if state.previous else state.current
-
-
-def _recommendation(state: State, facts: Facts, now: float) -> Recommendation | None:
-    bounds = Bounds(state.max_num_seqs, facts.minimum, facts.maximum, state.busiest)
-    return recommend_max_num_seqs(seen(state, now), bounds)
 
 
 def _trial(state: State, found: Recommendation, facts: Facts, now: float) -> Trial | None:
