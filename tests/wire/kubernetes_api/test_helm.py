@@ -1,16 +1,13 @@
 """Helm installs, upgrades, rolls back and uninstalls a chart on every API server there is."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 
-from .conftest import Server
+from .conftest import PATH, Server
 
-HELM = shutil.which("helm", path=str(Path(sys.executable).parent)) or shutil.which("helm")
-
-pytestmark = pytest.mark.skipif(HELM is None, reason="no helm beside the Python that runs, nor on PATH")
+pytestmark = pytest.mark.skipif(shutil.which("helm", path=PATH) is None, reason="no helm")
 
 MANIFEST = """
 apiVersion: apps/v1
@@ -37,7 +34,6 @@ rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
 
 
 def test_the_life_of_a_release(server: Server, namespace: str, tmp_path: Path) -> None:
-    assert HELM is not None
     (tmp_path / "templates").mkdir()
     (tmp_path / "templates" / "all.yaml").write_text(MANIFEST)
     (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: tiny\nversion: 0.1.0\n")
@@ -47,7 +43,7 @@ def test_the_life_of_a_release(server: Server, namespace: str, tmp_path: Path) -
         return str(server.call("GET", path)["spec"]["template"]["spec"]["containers"][0]["image"])
 
     def helm(*arguments: str) -> str:
-        return server.run(str(HELM), "-n", namespace, *arguments)
+        return server.run("helm", "-n", namespace, *arguments)
 
     assert "STATUS: deployed" in helm("install", "r", str(tmp_path))
     assert image() == "x:1"

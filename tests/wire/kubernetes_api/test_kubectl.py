@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from .conftest import Server
+from .conftest import PATH, Server
 
-pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on PATH")
+pytestmark = pytest.mark.skipif(shutil.which("kubectl", path=PATH) is None, reason="no kubectl")
 
 WEB = """
 apiVersion: apps/v1
