@@ -123,12 +123,8 @@ def prepare_update(target: Target, live: Object, sent: Object) -> Object:
 
 def _keep_finalizers(target: Target, live: Object, obj: Object) -> None:
     """A namespace's own finalizers change through `finalize`, which changes nothing else of the spec."""
-    source = obj if target.subresource == "finalize" else live
-    finalizers = get(source, "spec", "finalizers")
-    obj["spec"] = {**(live.get("spec") or {})}
-    obj["spec"].pop("finalizers", None)
-    if finalizers:
-        obj["spec"]["finalizers"] = finalizers
+    finalizers = get(obj if target.subresource == "finalize" else live, "spec", "finalizers")
+    obj["spec"] = {"finalizers": finalizers} if finalizers else {}
 
 
 def _status_update(live: Object, obj: Object) -> Object:
@@ -147,10 +143,9 @@ def next_generation(kind: Kind, live: Object, obj: Object) -> int | None:
     generation = live["metadata"].get("generation")
     if not kind.has_generation:
         return generation  # type: ignore[no-any-return]
-    ignored = {"metadata", "status"} if kind.has_status or not kind.custom else {"metadata"}
 
     def counted(value: Object) -> Object:
-        kept = {key: item for key, item in value.items() if key not in ignored}
+        kept = {key: item for key, item in value.items() if key not in ("metadata", "status")}
         if kind.resource == "deployments.apps":
             # Its annotations are copied to its replica sets, so that they count as well.
             kept["annotations"] = value["metadata"].get("annotations") or {}
@@ -167,13 +162,8 @@ def finalizer_cause(live: Object, obj: Object) -> Cause | None:
     added = [finalizer for finalizer in get(obj, "metadata", "finalizers") or [] if finalizer not in before]
     if not added:
         return None
-    listed = ", ".join(f'"{finalizer}"' for finalizer in added)
-    return Cause(
-        "FieldValueForbidden",
-        "Forbidden: no new finalizers can be added if the object is being deleted, "
-        f"found new finalizers []string{{{listed}}}",
-        "metadata.finalizers",
-    )
+    message = f"Forbidden: no new finalizers can be added if the object is being deleted, found {added}"
+    return Cause("FieldValueForbidden", message, "metadata.finalizers")
 
 
 def released(obj: Object) -> bool:
