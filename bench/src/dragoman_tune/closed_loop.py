@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dragoman_tune.errors import ServerError
@@ -27,7 +28,7 @@ Watch = Callable[[], str | None]
 """Why the server has ended; None while it runs."""
 
 Mark = Callable[[], Awaitable[None]]
-"""Called where the window begins and where it ends."""
+"""Called at the begin and at the end of the window."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,6 @@ class Window:
     samples: tuple[Sample, ...]
 
 
-async def nothing() -> None:
-    """The mark of who wants none."""
-
-
 async def closed_loop(
     send: Send,
     requests: Iterator[Request],
@@ -83,7 +80,7 @@ async def closed_loop(
     pace: Pace,
     *,
     ended: Watch = lambda: None,
-    mark: Mark = nothing,
+    mark: Mark | None = None,
 ) -> Window:
     """Keep `in_flight` requests going and measure a window of them.
 
@@ -111,42 +108,34 @@ async def closed_loop(
             if answer.error is not None:
                 await asyncio.sleep(AFTER_FAILURE_S)
 
-    tasks = [asyncio.create_task(one_after_another()) for _ in range(in_flight)]
     try:
-        await _until(time.monotonic() + pace.ramp_s, ended, tasks, ramped)
-        steady = ramped.is_set()
-        await mark()
-        began_s = time.monotonic()
-        await _until(began_s + pace.window_s, ended, tasks)
-        ended_s = time.monotonic()
-        await mark()
-        stopping = True
-        await asyncio.wait(tasks, timeout=pace.drain_s)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_watch(ended))
+            tasks = [group.create_task(one_after_another()) for _ in range(in_flight)]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pace.ramp_s):
+                    await ramped.wait()
+            steady = ramped.is_set()
+            if mark is not None:
+                await mark()
+            began_s = time.monotonic()
+            await asyncio.sleep(pace.window_s)
+            ended_s = time.monotonic()
+            if mark is not None:
+                await mark()
+            stopping = True
+            await asyncio.wait(tasks, timeout=pace.drain_s)
+            for task in (watching, *tasks):
+                task.cancel()
+    except ExceptionGroup as failed:
+        if (found := failed.subgroup(ServerError)) is not None:
+            raise found.exceptions[0] from None
+        raise
     within = tuple(sample for sample in samples if began_s <= sample.ended_s < ended_s)
     return Window(began_s, ended_s, steady, within)
 
 
-async def _until(
-    end_s: float, ended: Watch, tasks: list[asyncio.Task[None]], event: asyncio.Event | None = None
-) -> None:
-    """Wait until a moment, or until the event if that is sooner."""
-    while (left_s := end_s - time.monotonic()) > 0:
-        reason = ended()
-        if reason is not None:
-            raise ServerError(reason)
-        for task in tasks:
-            if task.done():
-                task.result()
-        if event is None:
-            await asyncio.sleep(min(CHECK_S, left_s))
-            continue
-        try:
-            async with asyncio.timeout(min(CHECK_S, left_s)):
-                await event.wait()
-            return
-        except TimeoutError:
-            continue
+async def _watch(ended: Watch) -> None:
+    while (reason := ended()) is None:  # noqa: ASYNC110 - a process has no event
+        await asyncio.sleep(CHECK_S)
+    raise ServerError(reason)
