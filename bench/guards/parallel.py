@@ -85,19 +85,15 @@ def main() -> None:
         print(f"  {name:<26}{rate(anything, of):<44}{rate(incomplete, of)}")
     print("\ndetection of missing parts")
     for cut in sorted({cut for cut, _ in cut_short}):
-        print(
-            f"  {cut:<24}all  {rate(sum(found_short[cut, b] for b in SIZES), sum(cut_short[cut, b] for b in SIZES))}"
-        )
-        found, of = (sum(counts[cut, b] for b in SIZES[1:]) for counts in (found_short, cut_short))
-        print(f"  {'':<16}40 and more   {rate(found, of)}")
-        for bucket in SIZES:
-            print(
-                f"  {'':<12}{bucket[0]:>6} to {bucket[1]:<8}{rate(found_short[cut, bucket], cut_short[cut, bucket])}"
-            )
-    print("\ndirections with the most false alarms of `incomplete` (of 20 pairs and more)")
-    for name, (of, _, incomplete) in sorted(directions.items(), key=lambda each: -each[1][2] / each[1][0])[
-        :400
-    ]:
+        for name, sizes in (
+            ("all", SIZES),
+            ("40 and more", SIZES[1:]),
+            *((f"{a} to {b}", [(a, b)]) for a, b in SIZES),
+        ):
+            found, of = (sum(counts[cut, each] for each in sizes) for counts in (found_short, cut_short))
+            print(f"  {cut:<24}{name:<16}{rate(found, of)}")
+    print("\ndirections with more than 2% false alarms of `incomplete` (of 20 pairs and more)")
+    for name, (of, _, incomplete) in sorted(directions.items(), key=lambda each: -each[1][2] / each[1][0]):
         if of >= 20 and incomplete / of > 0.02:
             print(f"  {name:<20}{rate(incomplete, of)}")
 

@@ -7,7 +7,7 @@ an engine. Three ways take turns, so that the machine's other work meets all of 
     core     `Translator.translate`, in this process: segments, prompt, markers, guards
     http     `POST /translate` over loopback, on one connection, to the pod's application under uvicorn
 
-All of it runs in one thread, the client too, which is therefore counted. The limit is held against the time on the
+All of it runs in one thread, the client too, which is therefore counted. The limit is compared with the time on the
 processor, to which the time on the clock comes down on an idle machine: a busy one stretches that at will.
 
     python bench/overhead/overhead.py [--requests 3000] [--json FILE]

@@ -16,21 +16,10 @@ KEY = "sk-bench-0123456789"
 PROXY_CORE, UPSTREAM_CORE = "1", "0"
 LOAD_CORE = "2" if (os.cpu_count() or 1) > 2 else UPSTREAM_CORE
 READY_S = 90.0
+MESSAGE = {"role": "assistant", "content": "Die Katze schläft auf dem Sofa, und der Hund bellt."}
 ANSWER = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "european",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "stop",
-            "message": {
-                "role": "assistant",
-                "content": "Die Katze schläft auf dem Sofa, und der Hund bellt.",
-            },
-        }
-    ],
+    **{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "european"},
+    "choices": [{"index": 0, "finish_reason": "stop", "message": MESSAGE}],
     "usage": {"prompt_tokens": 20, "completion_tokens": 14, "total_tokens": 34},
 }
 

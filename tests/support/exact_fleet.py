@@ -59,7 +59,7 @@ class ExactFleet:
         self._ready = [_Replica(0.0) for _ in range(replicas)]
         self._starting: list[float] = []
         self._draining: list[_Replica] = []
-        self._held: deque[tuple[float, float]] = deque()
+        self._queued: deque[tuple[float, float]] = deque()
         self._lengths = (1.0, 1.0)
         self.desired = replicas
         self.waits = Waits()
@@ -82,8 +82,8 @@ class ExactFleet:
         for ready_at in [at for at in self._starting if at <= now_s]:
             self._starting.remove(ready_at)
             self._ready.append(_Replica(now_s))
-        while self._held and self._ready:
-            self._arrive(now_s, *self._held.popleft())
+        while self._queued and self._ready:
+            self._arrive(now_s, *self._queued.popleft())
         if count:
             self._lengths = source_tokens, target_tokens
         for moment in sorted(self._draw.random() for _ in range(round(count))):
@@ -96,13 +96,15 @@ class ExactFleet:
 
     def view(self, now_s: float, blind: bool) -> View:
         """What an autoscaler may see now."""
-        ready, held = len(self._ready), float(len(self._held))
-        return View(now_s, self.desired, ready, len(self._starting), held, None if blind else self._metrics())
+        ready, queued = len(self._ready), float(len(self._queued))
+        return View(
+            now_s, self.desired, ready, len(self._starting), queued, None if blind else self._metrics()
+        )
 
     def close(self, now_s: float) -> None:
         """End the replay: requests without a seat have waited until now."""
         queues = [replica.queue for replica in (*self._ready, *self._draining)]
-        for came_s, _tokens in (request for queue in (*queues, self._held) for request in queue):
+        for came_s, _tokens in (request for queue in (*queues, self._queued) for request in queue):
             self.waits.add(1.0, now_s - came_s, now_s - came_s)
 
     def _metrics(self) -> Metrics:
@@ -117,7 +119,7 @@ class ExactFleet:
 
     def _arrive(self, now_s: float, came_s: float, tokens: float) -> None:
         if not self._ready:
-            self._held.append((came_s, tokens))
+            self._queued.append((came_s, tokens))
             return
         for replica in self._ready:
             self._advance(replica, now_s)

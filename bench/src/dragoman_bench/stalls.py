@@ -19,7 +19,7 @@ class Stall(NamedTuple):
 
     Args:
         loop_s: CPU time of the loop's own thread: what its callbacks took.
-        process_s: CPU time of all threads: with what threads took that held the interpreter's lock.
+        process_s: CPU time of all threads: with the time of threads that had the interpreter's lock.
         wall_s: On the clock: with what the machine took for others.
     """
 

@@ -62,7 +62,7 @@ class Fleet:
         self._ready = [Cohort(replicas, tokens=max(1.0, tokens))] if replicas else []
         self._starting: list[tuple[float, int]] = []
         self._draining: list[Cohort] = []
-        self._held: list[tuple[float, float, float]] = []
+        self._queued: list[tuple[float, float, float]] = []
         self._finished = 0.0
         self._lengths = (tokens, tokens)
         self.desired = replicas
@@ -85,9 +85,9 @@ class Fleet:
         return sum(replicas for _, replicas in self._starting)
 
     @property
-    def held(self) -> float:
+    def queued(self) -> float:
         """Requests at the router."""
-        return sum(count for _, count, _ in self._held)
+        return sum(count for _, count, _ in self._queued)
 
     def resize(self, desired: int, now_s: float) -> None:
         """Set the desired replicas: new ones start, the youngest starting and then the least busy ones are removed."""
@@ -119,7 +119,7 @@ class Fleet:
         if self._ready:
             self._spread(count, target_tokens)
         elif count:
-            self._held.append((now_s, count, target_tokens))
+            self._queued.append((now_s, count, target_tokens))
         for cohort in self._draining:
             self._serve(cohort, 0.0)
         self._draining = [cohort for cohort in self._draining if cohort.load]
@@ -129,11 +129,11 @@ class Fleet:
     def view(self, now_s: float, blind: bool) -> View:
         """What an autoscaler may see now."""
         metrics = None if blind else self._metrics()
-        return View(now_s, self.desired, self.ready, self.pending, self.held, metrics)
+        return View(now_s, self.desired, self.ready, self.pending, self.queued, metrics)
 
     def close(self, now_s: float) -> None:
-        """End the replay: what is still held has waited until now."""
-        for arrived_s, count, _ in self._held:
+        """End the replay: requests that are still queued have waited until now."""
+        for arrived_s, count, _ in self._queued:
             self.waits.add(count, now_s - arrived_s, now_s - arrived_s)
 
     def _metrics(self) -> Metrics:
@@ -158,10 +158,10 @@ class Fleet:
             return
         self._starting = [entry for entry in self._starting if entry[0] > now_s]
         self._ready.append(Cohort(started))
-        held, self._held = self._held, []
+        queued, self._queued = self._queued, []
         total = self.ready
         before = 0.0
-        for arrived_s, count, tokens in held:
+        for arrived_s, count, tokens in queued:
             queue = self._queue_s(before / total, tokens), self._queue_s((before + count) / total, tokens)
             self.waits.add(count, now_s - arrived_s + queue[0], now_s - arrived_s + queue[1])
             before += count

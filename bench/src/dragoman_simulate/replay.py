@@ -127,5 +127,5 @@ def _draw(curves: Curves, view: View, second: int) -> None:
     curves.desired.append(view.desired)
     curves.ready.append(view.ready)
     metrics = view.metrics
-    queue = view.held + (metrics.waiting if metrics else 0.0)
+    queue = view.queued + (metrics.waiting if metrics else 0.0)
     curves.queued.append(queue)

@@ -135,6 +135,6 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
 def _number(path: Path, number: int, record: dict[str, Any], field: str) -> float:
     value = record.get(field)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        said = "is missing" if field not in record else f"is {value!r}"
-        raise TraceError(path, number, f'"{field}" {said}: a number of 0 or more; a line is {SHAPE}')
+        problem = "is missing" if field not in record else f"is {value!r}"
+        raise TraceError(path, number, f'"{field}" {problem}: a number of 0 or more; a line is {SHAPE}')
     return float(value)

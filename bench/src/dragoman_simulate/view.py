@@ -59,7 +59,7 @@ class View:
         desired: Replicas last desired.
         ready: Replicas that serve.
         pending: Replicas that start.
-        held: Requests that wait at the router because no replica is ready.
+        queued: Requests that wait at the router because no replica is ready.
         metrics: None while metrics cannot be had.
     """
 
@@ -67,7 +67,7 @@ class View:
     desired: int
     ready: int
     pending: int
-    held: float
+    queued: float
     metrics: Metrics | None
 
 

@@ -18,11 +18,9 @@ from dragoman_tune.report import patch, table
 from dragoman_tune.requests import read_requests
 from dragoman_tune.search import Policy, Stop, decide
 from dragoman_tune.state import State, fingerprint
-from dragoman_tune.trial import TUNED_FLAGS, Pods, Workload, measured
+from dragoman_tune.trial import TUNED_FLAGS, Workload, measured
 
 STARTED_S = time.monotonic()
-START_S = 900.0
-"""What a pod gets to start: the first one may have to compile."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -62,14 +60,14 @@ async def _run(arguments: argparse.Namespace) -> int:
     state = State(arguments.output, mark)
     if state.trials:
         _say(f"going on after {len(state.trials)} trials in {arguments.output}")
-    workload = Workload(requests, in_flight, Pace(arguments.window, arguments.ramp))
-    pods = Pods(flags, START_S, arguments.output)
+    pace = Pace(arguments.window, arguments.ramp)
+    workload = Workload(flags, requests, in_flight, pace, arguments.output)
     while not isinstance(step := decide(state.trials, policy), Stop):
         setting = step.setting
         _say(
             f"trying {setting.max_num_seqs} sequences, {setting.max_num_batched_tokens} tokens a step: {step.why}"
         )
-        trial = await measured(setting, pods, workload)
+        trial = await measured(setting, workload)
         state.add(trial)
         p95 = "–" if trial.p95_s is None else f"{trial.p95_s:.2f} s"
         _say(f"  {trial.requests_per_s:.2f} req/s, p95 {p95}" + (f"; {trial.failed}" if trial.failed else ""))

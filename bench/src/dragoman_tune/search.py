@@ -52,8 +52,8 @@ class Policy:
         slo_p95_s: Longest 95th percentile that is still good.
         in_flight: Requests at all times; sequences beyond them stay idle.
         first_tokens: Tokens per step while sequences are tuned.
-        least_tokens: Fewest to try.
-        most_tokens: Most to try.
+        min_tokens: Fewest to try.
+        max_tokens: Most to try.
         pays_ratio: Gain in throughput that is worth another step; below it, noise is mistaken for gain.
         patience: Steps in a row that do not pay before the sweep of sequences stops.
         same_ratio: Throughputs this close count as equal, and the smaller setting wins: it needs less memory
@@ -63,8 +63,8 @@ class Policy:
     slo_p95_s: float
     in_flight: int
     first_tokens: int = 8192
-    least_tokens: int = 2048
-    most_tokens: int = 16384
+    min_tokens: int = 2048
+    max_tokens: int = 16384
     pays_ratio: float = 0.03
     patience: int = 2
     same_ratio: float = 0.01
@@ -157,7 +157,7 @@ def _tokens_step(leader: Trial, trials: Sequence[Trial], policy: Policy) -> Try 
         at, here = policy.first_tokens, known[policy.first_tokens]
         while True:
             following = int(at * factor)
-            if not max(policy.least_tokens, sequences) <= following <= policy.most_tokens:
+            if not max(policy.min_tokens, sequences) <= following <= policy.max_tokens:
                 break
             tried = known.get(following)
             if tried is None:

@@ -21,7 +21,7 @@ POLL_S = 0.1
 END_S = 10.0
 """What a server gets to end by itself: vLLM takes 2 to 3 s."""
 
-SAID = re.compile(r"(?:^|\s)((?:dragoman \w+: \S.*)|(?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
+ERROR = re.compile(r"(?:^|\s)((?:dragoman \w+: \S.*)|(?:\w+\.)*\w*(?:Error|Exception): \S.*)$")
 WRAPPERS = ("Engine core initialization failed", "WorkerProc initialization failed", "root cause above")
 
 
@@ -63,8 +63,8 @@ class Server:
         if status is None:
             return None
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        said = last_error(self._log.read_text(errors="replace"))
-        return f"{self.name} {how}" + (f": {said}" if said else f"; see {self._log}")
+        error = last_error(self._log.read_text(errors="replace"))
+        return f"{self.name} {how}" + (f": {error}" if error else f"; see {self._log}")
 
     async def ready(self, deadline_s: float) -> None:
         """Wait until it answers.
@@ -141,10 +141,10 @@ def last_error(log: str) -> str | None:
     Args:
         log: What it wrote; tracebacks end in the line that is looked for.
     """
-    said = [found[1].strip() for line in log.splitlines() if (found := SAID.search(line))]
-    plain = [line for line in said if not any(wrapper in line for wrapper in WRAPPERS)]
+    errors = [found[1].strip() for line in log.splitlines() if (found := ERROR.search(line))]
+    plain = [line for line in errors if not any(wrapper in line for wrapper in WRAPPERS)]
     ours = [line for line in plain if line.startswith("dragoman ")]
-    best = ours[-1:] or plain[:1] or said[-1:]
+    best = ours[-1:] or plain[:1] or errors[-1:]
     return best[0][:500] if best else None
 
 

@@ -33,7 +33,7 @@ def test_pods_that_stay():
 
 
 def test_a_pod_that_is_leaving_is_no_victim():
-    # Scaled away, it lives on through its preStop; killed there, nobody starts it again.
+    # Scaled away, it lives on through its preStop; killed there, it is not started again.
     assert staying([pod("a", leaving=True), pod("b")]) == {"b": ("c", True)}
 
 

@@ -13,15 +13,15 @@ class Service(BaseHTTPRequestHandler):
     """Answers in capitals; refuses Klingon as an engine pod refuses a pair."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        received = json.loads(self.rfile.read(int(self.headers["content-length"])))
         answer: dict[str, Any]
-        if asked["target_lang"] == "tlh":
+        if received["target_lang"] == "tlh":
             status, answer = (
                 422,
                 {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}},
             )
         else:
-            status, answer = 200, {"translation": [text.upper() for text in asked["text"]]}
+            status, answer = 200, {"translation": [text.upper() for text in received["text"]]}
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(answer).encode())

@@ -49,14 +49,14 @@ class Build:
         running: float = 0.0,
         waiting: float = 0.0,
         pending: int = 0,
-        held: float = 0.0,
+        queued: float = 0.0,
         blind: bool = False,
     ) -> View:
         """`replicas` ready ones that share this work."""
         each = max(1, replicas)
         alike = (Alike(replicas, running / each, waiting / each, 0.1),) if replicas else ()
         metrics = None if blind else Metrics(alike, 0.0, 90.0, 85.0)
-        return View(now_s, replicas + pending, replicas, pending, held, metrics)
+        return View(now_s, replicas + pending, replicas, pending, queued, metrics)
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,7 @@ def test_several_traces_and_chosen_policies(rush, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "problem"),
     [
         (["--policy", "hpa,tarot"], "tarot: choose from dragoman, hpa"),
         (["--min", "5", "--max", "2"], "--min 5 is above --max 2"),
@@ -67,10 +67,10 @@ def test_several_traces_and_chosen_policies(rush, tmp_path, capsys):
         (["--trace", "/nowhere.jsonl"], "/nowhere.jsonl: cannot be read"),
     ],
 )
-def test_what_cannot_be_run_is_said_with_status_2(rush, capsys, arguments, said):
+def test_what_cannot_be_run_ends_with_status_2(rush, capsys, arguments, problem):
     assert main(["--trace", str(rush), *arguments]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert problem in error
     assert "Traceback" not in error
 
 
@@ -96,7 +96,7 @@ def test_what_docs_autoscaling_says_of_the_shipped_traces(build, name):
     assert comparison is not None
     assert comparison.hours_ratio <= 1
     assert ours.removed_blind == 0
-    if name == "step":  # nobody can serve before a replica has started: see the page
+    if name == "step":  # nothing can serve before a replica has started: see the page
         assert comparison.share_ratio == pytest.approx(1.07, abs=0.03)
         assert comparison.best == "kpa"
     else:

@@ -1,4 +1,4 @@
-"""The peers' rules, held against the numbers of their documentation."""
+"""The rules of the peers: the numbers of their documentation."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_keda_sleeps_after_the_cooldown_and_wakes_at_its_poll(build):
     keda = Keda(build.limits(minimum=0))
     assert keda.decide(build.view(285, 1)) == 1
     assert keda.decide(build.view(300, 1)) == 0
-    assert keda.decide(build.view(315, 0, held=3)) == 0  # not a poll
-    assert keda.decide(build.view(330, 0, held=3)) == 1
+    assert keda.decide(build.view(315, 0, queued=3)) == 0  # not a poll
+    assert keda.decide(build.view(330, 0, queued=3)) == 1
 
 
 def test_kpa_panics_at_twice_the_target_and_keeps_its_replicas_for_a_window(build):

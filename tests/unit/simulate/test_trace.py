@@ -1,4 +1,4 @@
-"""Reading traces: what is understood, and what a person is told about the rest."""
+"""Reading traces: valid lines, and the errors for others."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_requests_of_a_second_are_one_cohort(write, name):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "problem"),
     [
         ("nonsense", "not JSON"),
         ("[1, 2]", "not an object"),
@@ -57,25 +57,25 @@ def test_requests_of_a_second_are_one_cohort(write, name):
         ('{"event": "metrics_outage", "from": 9}', '"to" is missing'),
     ],
 )
-def test_a_bad_line_is_named_with_its_file_and_number(write, capsys, line, said):
+def test_a_bad_line_is_named_with_its_file_and_number(write, capsys, line, problem):
     path = write(GOOD * 2 + line + "\n")
     assert main(["--trace", str(path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"dragoman simulate: {path}:3: ")
-    assert said in error
+    assert problem in error
     assert error.count("\n") == 1
 
 
 def test_files_that_are_no_traces(write, tmp_path, capsys):
     (tmp_path / "broken.jsonl.gz").write_bytes(b"no gzip at all")
     (tmp_path / "latin.jsonl").write_bytes(b'{"time": "\xe9"}\n')
-    for name, said in [
+    for name, problem in [
         ("absent.jsonl", "No such file"),
         ("broken.jsonl.gz", "cannot be read"),
         ("latin.jsonl", "not UTF-8"),
     ]:
         assert main(["--trace", str(tmp_path / name)]) == 2
-        assert said in capsys.readouterr().err
+        assert problem in capsys.readouterr().err
     with pytest.raises(TraceError, match="holds no request"):
         read_trace(write('{"event": "end", "time": 10}\n'))
 

@@ -45,7 +45,7 @@ class Dragoman:
             replicas=self._samples(view),
             pending=view.pending,
             pending_s=0.0 if self._pending_since is None else view.now_s - self._pending_since,
-            queued=view.held,
+            queued=view.queued,
             time_to_ready_s=self._start_up_s,
         )
         decision = recommend(self._policy, samples, self._history, EPOCH + view.now_s)

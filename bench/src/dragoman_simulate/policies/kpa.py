@@ -45,7 +45,7 @@ class Kpa:
             not self._concurrency and view.ready > 1
         ):  # a fresh one with replicas begins in panic, and so keeps them
             self._panic_since_s, self._panic_replicas = now_s, view.ready
-        concurrency = view.metrics.running + view.metrics.waiting + view.held
+        concurrency = view.metrics.running + view.metrics.waiting + view.queued
         self._concurrency.append((now_s, concurrency))
         while self._concurrency[0][0] <= now_s - STABLE_WINDOW_S:
             self._concurrency.popleft()
@@ -71,7 +71,7 @@ class Kpa:
 
     def _bounded(self, wanted: int, stable_raw: int, view: View) -> int:
         """Between the limits; the last replica stays for the grace period after the window has emptied."""
-        if stable_raw > 0 or view.held > 0:
+        if stable_raw > 0 or view.queued > 0:
             self._idle_since_s = None
         elif self._idle_since_s is None:
             self._idle_since_s = view.now_s

@@ -46,12 +46,12 @@ class LlmD:
     def decide(self, view: View) -> int:
         """See `Policy.decide`. Without metrics the last number stands."""
         metrics = view.metrics
-        if view.held > 0 or (metrics is not None and metrics.running > 0.5):
+        if view.queued > 0 or (metrics is not None and metrics.running > 0.5):
             self._used_s = view.now_s
         if (
             view.desired == 0
         ):  # the router's queue is polled each 100 ms; here at each tick, and so up to 15 s late
-            return max(1, self._limits.minimum) if view.held > 0 else 0
+            return max(1, self._limits.minimum) if view.queued > 0 else 0
         if metrics is None or not view.ready:
             return view.desired
         if self._limits.minimum == 0 and view.now_s - self._used_s >= RETENTION_S:
@@ -67,7 +67,7 @@ class LlmD:
                 self._observed.append(group.running * used_each)
         capacity = self._capacity(used_each)
         demand = metrics.running * used_each + metrics.waiting * metrics.source_tokens
-        demand += view.held * (metrics.source_tokens + metrics.target_tokens)
+        demand += view.queued * (metrics.source_tokens + metrics.target_tokens)
         short = demand / SCALE_UP_THRESHOLD - (view.ready + view.pending) * capacity
         spare = view.ready * capacity - demand / SCALE_DOWN_BOUNDARY
         if short > 0:
