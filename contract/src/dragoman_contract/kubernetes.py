@@ -13,10 +13,8 @@ LABEL_DEPLOYMENT = f"{GROUP}/deployment"
 """On every child and every engine pod: the name of its TranslationDeployment."""
 
 LABEL_NAME = "app.kubernetes.io/name"
-LABEL_INSTANCE = "app.kubernetes.io/instance"
 LABEL_COMPONENT = "app.kubernetes.io/component"
 LABEL_PART_OF = "app.kubernetes.io/part-of"
-LABEL_MANAGED_BY = "app.kubernetes.io/managed-by"
 
 ENGINE_COMPONENT = "engine"
 ROUTER_COMPONENT = "router"

@@ -1,4 +1,4 @@
-"""Who may take the Lease, and that it never goes by another machine's clock."""
+"""Which operator may acquire the Lease; clocks of other machines are not compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_operator.controller.leadership import Sighting, claimed, may_claim, sight
+from dragoman_operator.controller.leadership import ObservedLease, claimed, may_claim, observe
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
 
@@ -22,24 +22,24 @@ def lease(holder: str | None = "other", version: str = "1", **spec: Any) -> dict
 
 
 def test_lease_that_is_not_renewed_is_acquired_after_its_duration() -> None:
-    sighting = sight(lease(), None, 100.0)
-    assert not may_claim(lease(), sight(lease(), sighting, 114.9), "me", 114.9)
-    assert may_claim(lease(), sight(lease(), sighting, 115.0), "me", 115.0)
+    observed = observe(lease(), None, 100.0)
+    assert not may_claim(lease(), observe(lease(), observed, 114.9), "me", 114.9)
+    assert may_claim(lease(), observe(lease(), observed, 115.0), "me", 115.0)
 
 
 def test_renewal_restarts_the_wait() -> None:
-    sighting = sight(lease(version="2"), Sighting("1", 100.0), 110.0)
-    assert not may_claim(lease(version="2"), sighting, "me", 120.0)
+    observed = observe(lease(version="2"), ObservedLease("1", 100.0), 110.0)
+    assert not may_claim(lease(version="2"), observed, "me", 120.0)
 
 
 def test_old_renew_time_alone_is_no_reason() -> None:
     # The holder's clock may be years behind ours.
-    assert not may_claim(lease(), sight(lease(), None, 100.0), "me", 100.0)
+    assert not may_claim(lease(), observe(lease(), None, 100.0), "me", 100.0)
 
 
 @pytest.mark.parametrize("holder", ["", None, "me"])
 def test_released_or_own_lease_is_acquired_at_once(holder: str | None) -> None:
-    assert may_claim(lease(holder), Sighting("1", 100.0), "me", 100.0)
+    assert may_claim(lease(holder), ObservedLease("1", 100.0), "me", 100.0)
 
 
 def test_first_claim() -> None:

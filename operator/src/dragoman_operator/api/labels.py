@@ -11,8 +11,6 @@ from dragoman_contract.kubernetes import (
     KIND,
     LABEL_COMPONENT,
     LABEL_DEPLOYMENT,
-    LABEL_INSTANCE,
-    LABEL_MANAGED_BY,
     LABEL_NAME,
     LABEL_PART_OF,
     PART_OF,
@@ -42,9 +40,9 @@ def labels(td: TranslationDeployment) -> dict[str, str]:
     return {
         **selector(td.name),
         LABEL_NAME: "dragoman-engine",
-        LABEL_INSTANCE: td.name,
+        "app.kubernetes.io/instance": td.name,
         LABEL_PART_OF: PART_OF,
-        LABEL_MANAGED_BY: MANAGED_BY,
+        "app.kubernetes.io/managed-by": MANAGED_BY,
     }
 
 

@@ -57,7 +57,7 @@ class Leadership:
         self._clock = clock
         self._lost = lost
         self._deadline = float("-inf")
-        self._sighting: Sighting | None = None
+        self._observed: ObservedLease | None = None
         self._acquired = False
         self._holder = ""
         self.contacted = False
@@ -111,8 +111,8 @@ class Leadership:
                 lease = await self._kube.get(LEASE, Key(self._namespace, name))
                 self.contacted = True
                 if lease is not None:
-                    self._sighting = sight(lease, self._sighting, self._clock())
-                    if not may_claim(lease, self._sighting, identity, self._clock()):
+                    self._observed = observe(lease, self._observed, self._clock())
+                    if not may_claim(lease, self._observed, identity, self._clock()):
                         self._holder = str((lease.get("spec") or {}).get("holderIdentity"))
                         return False
                 ours = claimed(
@@ -150,7 +150,7 @@ MAX_LEASE_S = 600
 
 
 @dataclass(frozen=True)
-class Sighting:
+class ObservedLease:
     """A version of the Lease, and when we first observed it.
 
     A candidate never compares the times in a Lease with its own clock. It acquires a Lease that has not changed for
@@ -165,18 +165,18 @@ class Sighting:
     """Seconds of our monotonic clock."""
 
 
-def sight(lease: Manifest, before: Sighting | None, now: float) -> Sighting:
-    """The sighting of the Lease as read now; `since` stays while its version does."""
+def observe(lease: Manifest, before: ObservedLease | None, now: float) -> ObservedLease:
+    """The observation of the Lease as read now; `since` stays while its version does."""
     version = lease["metadata"]["resourceVersion"]
-    return before if before is not None and before.version == version else Sighting(version, now)
+    return before if before is not None and before.version == version else ObservedLease(version, now)
 
 
-def may_claim(lease: Manifest, sighting: Sighting, identity: str, now: float) -> bool:
+def may_claim(lease: Manifest, observed: ObservedLease, identity: str, now: float) -> bool:
     """Whether `identity` may acquire the Lease: it holds it, it is released, or its holder stopped renewing it."""
     spec = lease.get("spec") or {}
     holder = spec.get("holderIdentity")
     duration_s = min(max(0, _whole(spec.get("leaseDurationSeconds"))), MAX_LEASE_S)
-    return holder in (None, "", identity) or now - sighting.since >= duration_s
+    return holder in (None, "", identity) or now - observed.since >= duration_s
 
 
 def claimed(

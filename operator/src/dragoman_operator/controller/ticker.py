@@ -76,9 +76,10 @@ class Ticker:
         self._failures = {known: last for known, last in self._failures.items() if known in found}
         due: dict[Key, Due] = {}
         for (name, key), each in found.items():
-            if (pods := self._pods(key)) is not None:
-                one = due.setdefault(key, Due(engine_pods(own_pods(pods, each.replica_sets)), {}))
-                one.parts[name] = each
+            if key not in due and (pods := self._pods(key)) is not None:
+                due[key] = Due(engine_pods(own_pods(pods, each.replica_sets)), {})
+            if key in due:
+                due[key].parts[name] = each
         self._metrics.keep({pod.uid for one in due.values() for pod in one.pods})
         # In random order: if time does not suffice for all, it is not always the same ones that are left out.
         order = random.sample(list(due.items()), len(due))
