@@ -236,6 +236,11 @@ class Status(StatusModel):
     )
 
 
+def rounded(value: float | None, digits: int = 3) -> float | None:
+    """A measurement for the status."""
+    return None if value is None else round(value, digits)
+
+
 MAX_BYTES = 1 << 20
 
 

@@ -24,6 +24,7 @@ from dragoman_operator.api.status import (
     ScalingChange,
     decode_state,
     encode_state,
+    rounded,
 )
 from dragoman_operator.api.status import Signals as SignalsStatus
 from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
@@ -152,20 +153,20 @@ def status_fields(scaled: ScalingView) -> Scaling:
         reason=scaled.reason[:1024],
         evaluation_time=timestamp(scaled.at),
         source=scaled.source[:512] or None,
-        time_to_ready_seconds=_rounded(scaled.time_to_ready_s),
+        time_to_ready_seconds=rounded(scaled.time_to_ready_s),
         signals=SignalsStatus(
-            running=_rounded(signals.running),
-            waiting=_rounded(signals.waiting),
+            running=rounded(signals.running),
+            waiting=rounded(signals.waiting),
             queued_at_routers=load.queued,
             in_flight_at_routers=load.in_flight,
             replicas_not_reporting=signals.missing,
             routers_not_reporting=load.not_reporting,
-            arrivals_per_second=_rounded(signals.arrivals_per_s),
-            seconds_per_request=_rounded(signals.service_s),
-            kv_cache_usage=_rounded(signals.kv_usage),
-            replicas_by_load=_rounded(signals.by_load),
-            replicas_by_kv_cache=_rounded(signals.by_kv_cache),
-            stabilization_window_seconds=_rounded(signals.window_s),
+            arrivals_per_second=rounded(signals.arrivals_per_s),
+            seconds_per_request=rounded(signals.service_s),
+            kv_cache_usage=rounded(signals.kv_usage),
+            replicas_by_load=rounded(signals.by_load),
+            replicas_by_kv_cache=rounded(signals.by_kv_cache),
+            stabilization_window_seconds=rounded(signals.window_s),
         ),
         state=encode(scaled.history, scaled.starts),
         observed_spec_replicas=scaled.observed_spec_replicas,
@@ -195,10 +196,6 @@ def _read(entry: object) -> ScalingChange | None:
         return ScalingChange.model_validate(entry)
     except ValidationError:
         return None
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
 
 
 def max_start_s(spec: TranslationDeploymentSpec) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,15 +12,16 @@ from typing import Any
 
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.status import (
     ConditionValue,
     SizeMeasurements,
     SizeRecommendation,
     SizeTrial,
     TuningStatus,
+    rounded,
 )
 from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
+from dragoman_operator.autoscaling.status import max_start_s
 from dragoman_operator.observed.snapshot import EnginePod
 from dragoman_operator.tuning.decision.step import Ended, Facts, State, Trial
 
@@ -83,20 +85,16 @@ def facts(
     failure: str | None,
 ) -> Facts:
     """Input of the next step."""
-    ready: dict[int, int] = {}
-    for pod in pods:
-        if pod.ready:
-            ready[pod.max_num_seqs] = ready.get(pod.max_num_seqs, 0) + 1
+    ready = Counter(pod.max_num_seqs for pod in pods if pod.ready)
     alike = len({(pod.max_num_seqs, pod.template) for pod in pods}) == 1
-    rollout = td.spec.rollout
     return Facts(
         apply=td.spec.tuning.mode == "Apply",
         minimum=td.spec.engine.max_num_seqs if target_follows(td.spec) else 1,
         maximum=min(MAX_SIZE, td.spec.engine.max_num_batched_tokens),
         window_s=float(seconds(td.spec.tuning.window)),
-        start_s=float(seconds(rollout.start_timeout) + PROGRESS_MARGIN_S),
+        start_s=max_start_s(td.spec),
         desired=desired,
-        rested=alike and len(pods) == desired == sum(ready.values()) and not failed_before,
+        rested=alike and len(pods) == desired == ready.total() and not failed_before,
         ready=ready,
         failure=failure,
     )
@@ -141,11 +139,11 @@ def recommendation_status(tuned: TuningView) -> SizeRecommendation | None:
             concurrency_p50=round(evidence.p50, 2),
             concurrency_p95=round(evidence.p95, 2),
             queued_request_ratio=round(evidence.queue_ratio, 3),
-            queue_time_seconds=_rounded(evidence.queue_s, 4),
-            time_per_output_token_seconds=_rounded(evidence.token_s, 6),
-            output_tokens_per_second=_rounded(evidence.tokens_per_s, 1),
-            kv_cache_usage_p95=_rounded(evidence.kv_p95, 3),
-            preemptions_per_request=_rounded(evidence.preemptions, 4),
+            queue_time_seconds=rounded(evidence.queue_s, 4),
+            time_per_output_token_seconds=rounded(evidence.token_s, 6),
+            output_tokens_per_second=rounded(evidence.tokens_per_s, 1),
+            kv_cache_usage_p95=rounded(evidence.kv_p95, 3),
+            preemptions_per_request=rounded(evidence.preemptions, 4),
         ),
     )
 
@@ -199,7 +197,3 @@ def _over(ended: Ended) -> SizeTrial:
         result="Applied" if ended.applied else "Rejected",
         reason=ended.reason[:1024],
     )
-
-
-def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
