@@ -68,7 +68,7 @@ async def request(app: Any, number: int) -> str:
         "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1),
     }  # fmt: skip
     await app(scope, receive, send)
-    return str(sent[0]["status"])
+    return str(sent[0]["status"]) if sent else "disconnected"
 
 
 async def measure(count: int, trace: bool) -> int:

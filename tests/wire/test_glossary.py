@@ -14,8 +14,8 @@ def put(path: Path, text: str) -> Path:
 
 
 def warnings(pod: Any) -> list[str]:
-    asked = {"text": "The invoice.", "source_lang": "en", "target_lang": "de", "details": True}
-    answer = pod.client.post("/translate", json=asked)
+    requested = {"text": "The invoice.", "source_lang": "en", "target_lang": "de", "details": True}
+    answer = pod.client.post("/translate", json=requested)
     assert answer.status_code == 200, answer.text
     return [warning["code"] for warning in answer.json()["details"][0]["warnings"]]
 
@@ -46,5 +46,5 @@ def test_a_pod_does_not_start_on_a_file_that_is_no_glossary(start_scripted: Any,
     path = put(tmp_path / "terms.tsv", "en\tde\tinvoice\n")
     pod = start_scripted("--glossary", str(path))
     assert pod.process.wait(30) == 2
-    said = f"--glossary {path}: line 1: four cells are needed: source, target, term, translation\n"
-    assert pod.last_words.read_text() == said
+    message = f"--glossary {path}: line 1: four cells are needed: source, target, term, translation\n"
+    assert pod.last_words.read_text() == message

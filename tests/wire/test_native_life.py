@@ -224,7 +224,7 @@ def test_many_requests_at_once_all_end(start_scripted: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "script", "status", "said"),
+    ("arguments", "script", "status", "message"),
     [
         ((), {"fail_load": "the weights are cracked"}, 1, "the weights are cracked"),
         (
@@ -244,12 +244,12 @@ def test_many_requests_at_once_all_end(start_scripted: Any) -> None:
     ],
 )
 def test_a_failed_start_leaves_one_sentence(
-    start_scripted: Any, arguments: tuple[str, ...], script: dict[str, Any], status: int, said: str
+    start_scripted: Any, arguments: tuple[str, ...], script: dict[str, Any], status: int, message: str
 ) -> None:
     pod = start_scripted(*arguments, **script)
     assert pod.process.wait(30) == status
     words = pod.last_words.read_text()
-    assert words.startswith(said)
+    assert words.startswith(message)
     assert words.count("\n") == 1
     assert "Traceback" not in pod.log.read_text()
 

@@ -49,9 +49,9 @@ def post(pod: Any, **fields: Any) -> tuple[int, str, str]:
 
 
 def test_an_unknown_pair(pod: Any) -> None:
-    status, code, said = post(pod, target_lang="ne")
+    status, code, message = post(pod, target_lang="ne")
     assert (status, code) == (422, "unsupported_pair")
-    assert said == "en to ne is not served here; served are en to de, fr"
+    assert message == "en to ne is not served here; served are en to de, fr"
 
 
 def test_an_unknown_language(pod: Any) -> None:
@@ -64,10 +64,10 @@ def test_empty_text(pod: Any, text: Any) -> None:
 
 
 def test_a_text_over_the_model_s_length(pod: Any) -> None:
-    status, code, said = post(pod, text="long " * 1000, split="none")
+    status, code, message = post(pod, text="long " * 1000, split="none")
     assert (status, code) == (413, "text_too_long")
-    assert "1268 tokens" in said
-    assert "512" in said
+    assert "1268 tokens" in message
+    assert "512" in message
 
 
 def test_invalid_utf8(pod: Any) -> None:
@@ -85,15 +85,15 @@ def test_invalid_json(pod: Any, body: bytes) -> None:
     [({"text": 7}, "text"), ({"text": ["a", 7]}, "text[1]"), ({"source_lang": 7}, "source_lang")],
 )
 def test_a_wrong_type(pod: Any, fields: dict[str, Any], named: str) -> None:
-    status, code, said = post(pod, **fields)
+    status, code, message = post(pod, **fields)
     assert (status, code) == (422, "invalid_field")
-    assert f"{named} must be a string" in said
+    assert f"{named} must be a string" in message
 
 
 def test_a_body_of_10_mb_is_read_and_refused(pod: Any) -> None:
-    status, code, said = post(pod, text="x" * 10_000_000)
+    status, code, message = post(pod, text="x" * 10_000_000)
     assert (status, code) == (413, "body_too_large")
-    assert "1048576 bytes" in said
+    assert "1048576 bytes" in message
 
 
 def test_a_body_of_10_mb_in_chunks_without_a_length(pod: Any) -> None:

@@ -52,14 +52,14 @@ def test_a_script_translates_without_a_server_and_leaves_no_process_when_killed(
         ) as process,
     ):
         assert process.stdout is not None
-        said = next((json.loads(line) for line in process.stdout if line.startswith('{"one"')), None)
+        message = next((json.loads(line) for line in process.stdout if line.startswith('{"one"')), None)
         started = descendants(process.pid)
         process.kill()
-    assert said is not None, errors.read_text()
+    assert message is not None, errors.read_text()
     assert started
     wait_until_gone(started)
     french = ["Le musée fermera demain.", " Où est la piscine ?"]
-    assert said == {
+    assert message == {
         "one": "".join(french),
         "detected": "Claire is sleeping because she is tired.",
         "batch": ["".join(french), "Le chat dort."],

@@ -46,7 +46,7 @@ def test_a_pod_that_ends_while_it_starts_leaves_no_process(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "config", "status", "said"),
+    ("arguments", "config", "status", "message"),
     [
         (("--engine-args", '{"enforce_eagr": true}'), {}, 2, "did you mean 'enforce_eager'?"),
         ((), {"architectures": ["FooForCausalLM"]}, 1, "does not know the architecture"),
@@ -62,7 +62,7 @@ def test_a_failed_start_reports_its_reason(
     arguments: tuple[str, ...],
     config: dict[str, Any],
     status: int,
-    said: str,
+    message: str,
 ) -> None:
     for file in checkpoint.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -71,7 +71,7 @@ def test_a_failed_start_reports_its_reason(
     pod = start_pod("--model", str(tmp_path), *on_cpu, *arguments)
     assert pod.process.wait(VLLM_START_S) == status
     words = pod.last_words.read_text()
-    assert said in words
+    assert message in words
     assert words.count("\n") == 1
     assert pod.log.read_text().endswith(f"dragoman serve: {words}")
 

@@ -75,26 +75,26 @@ def described(error: msgspec.ValidationError, shape: Any) -> CallerError:
     """What msgspec found wrong, in words that name the field; what is not recognised is passed on as it is."""
     found = _AT.match(str(error))
     assert found is not None
-    said, path = found[1], (found[2] or "").lstrip(".")
-    if match := re.fullmatch(r"Object missing required field `(.*)`", said):
+    message, path = found[1], (found[2] or "").lstrip(".")
+    if match := re.fullmatch(r"Object missing required field `(.*)`", message):
         return InvalidFieldError(f"{f'{path}.' if path else ''}{match[1]} is required")
-    if match := re.fullmatch(r"Object contains unknown field `(.*)`", said, re.S):
+    if match := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.S):
         return InvalidFieldError(f"{match[1][:MAX_CHARS_QUOTED]!r} is no field of this request")
-    if match := re.fullmatch(r"Expected `([^`]*)`, got `.*`", said):
+    if match := re.fullmatch(r"Expected `([^`]*)`, got `.*`", message):
         if not path:
             return InvalidFieldError(f"the body must be {_root(shape)}")
         return InvalidFieldError(f"{path} must be {_expected(match[1])}")
-    if match := re.fullmatch(r"Expected `\w+` (<=|>=|<|>) (-?[\d.]+)", said):
+    if match := re.fullmatch(r"Expected `\w+` (<=|>=|<|>) (-?[\d.]+)", message):
         bound = match[2].removesuffix(".0")
         return InvalidFieldError(f"{path} must be {_BOUNDS[match[1]]} {bound}")
-    if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", said):
+    if match := re.fullmatch(r"Expected `(\w+)` of length (<=|>=) (\d+)", message):
         if match[2] == ">=" and match[3] == "1":
             return InvalidFieldError(f"{path} must not be empty")
         unit = "characters" if match[1] == "str" else "members"
         return InvalidFieldError(f"{path} must have {_BOUNDS[match[2]]} {match[3]} {unit}")
-    if said.startswith("Invalid enum value") and (members := _members(shape, path)):
+    if message.startswith("Invalid enum value") and (members := _members(shape, path)):
         return InvalidFieldError(f"{path} must be one of {', '.join(members)}")
-    return InvalidFieldError(f"{path}: {said}" if path else said)
+    return InvalidFieldError(f"{path}: {message}" if path else message)
 
 
 def _expected(types: str) -> str:

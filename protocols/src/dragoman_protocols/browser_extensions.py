@@ -119,10 +119,10 @@ def peek_deeplx(request: Request, offer: Offer) -> Peek:
 
 def read_deeplx(request: Request, site: Site) -> Translate:
     """One text."""
-    asked = read_json(request.body, _DEEPLX)
-    if not asked.text.strip():
+    body = read_json(request.body, _DEEPLX)
+    if not body.text.strip():
         raise EmptyTextError("no text to translate")
-    written = Format(asked.tag_handling or Format.PLAIN)
+    written = Format(body.tag_handling or Format.PLAIN)
 
     def render(results: Results) -> Answer:
         ((result,),) = results
@@ -133,12 +133,12 @@ def read_deeplx(request: Request, site: Site) -> Translate:
                 "data": result.text,
                 "alternatives": [],
                 "source_lang": source_code(result.source_lang),
-                "target_lang": asked.target_lang,
+                "target_lang": body.target_lang,
                 "method": "Free",
             }
         )
 
-    return _call(_deeplx_need(asked, site.offer), written, render)
+    return _call(_deeplx_need(body, site.offer), written, render)
 
 
 def peek_immersive(request: Request, offer: Offer) -> Peek:
@@ -148,9 +148,9 @@ def peek_immersive(request: Request, offer: Offer) -> Peek:
 
 def read_immersive(request: Request, site: Site) -> Translate:
     """Texts of one pair; blank ones come back as they are."""
-    asked = read_json(request.body, _IMMERSIVE)
-    site.limits.check_texts(len(asked.text_list))
-    need = _immersive_need(asked, site.offer)
+    body = read_json(request.body, _IMMERSIVE)
+    site.limits.check_texts(len(body.text_list))
+    need = _immersive_need(body, site.offer)
     written = Format.HTML if any(map(PLACEHOLDER.search, need.texts)) else Format.PLAIN
 
     def render(results: Results) -> Answer:
@@ -167,20 +167,20 @@ def read_immersive(request: Request, site: Site) -> Translate:
     return _call(need, written, render)
 
 
-def _deeplx_need(asked: Any, offer: Offer) -> Need:
-    need = _need(asked, (asked.text,), offer)
+def _deeplx_need(body: Any, offer: Offer) -> Need:
+    need = _need(body, (body.text,), offer)
     (target,) = need.targets
     # DeepL's clients have to name a variant of English; see `target_tag`.
     return need._replace(targets=(target_tag(target, offer),)) if target.lower().startswith("en-") else need
 
 
-def _immersive_need(asked: Any, offer: Offer) -> Need:
-    return _need(asked, tuple(asked.text_list), offer)
+def _immersive_need(body: Any, offer: Offer) -> Need:
+    return _need(body, tuple(body.text_list), offer)
 
 
-def _need(asked: Any, texts: tuple[str, ...], offer: Offer) -> Need:
-    target = CODES.tag(asked.target_lang, offer.listed_targets)
-    return Need(CODES.source(asked.source_lang, offer.listed_sources), (target,), texts)
+def _need(body: Any, texts: tuple[str, ...], offer: Offer) -> Need:
+    target = CODES.tag(body.target_lang, offer.listed_targets)
+    return Need(CODES.source(body.source_lang, offer.listed_sources), (target,), texts)
 
 
 def _peeked(need: Need) -> Peek:

@@ -134,5 +134,5 @@ def _by_words(sample: str, code: str, share: float, wanted: dict[str, str]) -> t
 def _chinese(sample: str, share: float, wanted: dict[str, str]) -> Detection:
     script = chinese_script(sample)
     tag = "zh-Hant" if script == "Hant" else "zh-Hans"
-    asked = [each for code, each in wanted.items() if code in CHINESE]
-    return Detection(asked[0] if len(asked) == 1 and "-" not in asked[0] else tag, round(share, 4))
+    named = [each for code, each in wanted.items() if code in CHINESE]
+    return Detection(named[0] if len(named) == 1 and "-" not in named[0] else tag, round(share, 4))

@@ -241,14 +241,14 @@ def pair(source_lang: str | None, target_lang: str, served: tuple[Languages, ...
     """
     if source_lang is None:
         return Pair(UNKNOWN, _served_target(language(target_lang), target_lang, served))
-    asked = Pair(language(source_lang), language(target_lang))
-    if not (serves(served, source_lang, target_lang) or serves(served, asked.source.tag, asked.target.tag)):
+    found = Pair(language(source_lang), language(target_lang))
+    if not (serves(served, source_lang, target_lang) or serves(served, found.source.tag, found.target.tag)):
         raise UnsupportedPairError(
-            f"{asked.source.tag} to {asked.target.tag} is not served here; served are {listing(served)}"
+            f"{found.source.tag} to {found.target.tag} is not served here; served are {listing(served)}"
         )
-    if asked.source.tag == asked.target.tag:
-        raise UnsupportedPairError(f"source_lang and target_lang are both {asked.source.tag}")
-    return asked
+    if found.source.tag == found.target.tag:
+        raise UnsupportedPairError(f"source_lang and target_lang are both {found.source.tag}")
+    return found
 
 
 def sources(target: Language, served: tuple[Languages, ...]) -> tuple[str, ...]:
@@ -262,8 +262,8 @@ def _any_of(entry: Languages) -> str:
     return "und" if entry.source == ANY else entry.source
 
 
-def _served_target(target: Language, asked: str, served: tuple[Languages, ...]) -> Language:
-    if any(serves((entry,), _any_of(entry), tag) for entry in served for tag in (asked, target.tag)):
+def _served_target(target: Language, requested: str, served: tuple[Languages, ...]) -> Language:
+    if any(serves((entry,), _any_of(entry), tag) for entry in served for tag in (requested, target.tag)):
         return target
     if not served:
         return target

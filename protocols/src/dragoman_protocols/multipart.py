@@ -108,7 +108,7 @@ class MultipartReader:
         return self._parser is None or self._error is not None
 
     def finish(self) -> Upload:
-        """What the form said.
+        """What the form has.
 
         Raises:
             MalformedRequestError: It is none, or is not whole.

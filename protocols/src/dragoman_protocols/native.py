@@ -217,24 +217,24 @@ def peek(request: Request, _: Offer) -> Peek:
 
 def read(request: Request, site: Site) -> Translate:
     """Texts of one pair, with all options."""
-    asked = read_json(request.body, _TRANSLATION)
-    need = _need(asked)
+    body = read_json(request.body, _TRANSLATION)
+    need = _need(body)
     site.limits.check_texts(len(need.texts))
     return Translate(
-        (_translation_request(asked, need),),
+        (_translation_request(body, need),),
         need.characters,
-        lambda results: json_answer(_document(asked, results[0])),
+        lambda results: json_answer(_document(body, results[0])),
         (need,),
-        NativeEvents(asked) if asked.stream else None,
+        NativeEvents(body) if body.stream else None,
     )
 
 
-def _need(asked: Any) -> Need:
-    source = asked.source_lang
+def _need(body: Any) -> Need:
+    source = body.source_lang
     return Need(
         None if source is None or source.lower() == AUTO else _canonical(source),
-        (_canonical(asked.target_lang),),
-        (asked.text,) if isinstance(asked.text, str) else tuple(asked.text),
+        (_canonical(body.target_lang),),
+        (body.text,) if isinstance(body.text, str) else tuple(body.text),
     )
 
 
@@ -243,23 +243,23 @@ def _canonical(tag: str) -> str:
     return canonical_of_short(tag) if len(tag) <= MAX_TAG_CHARS else canonical(tag)
 
 
-def _translation_request(asked: TranslateRequest, need: Need) -> TranslationRequest:
+def _translation_request(body: TranslateRequest, need: Need) -> TranslationRequest:
     return TranslationRequest(
         texts=need.texts,
         # As they were sent: a deployment may list a tag in another form than the canonical one.
-        target_lang=asked.target_lang,
-        source_lang=None if need.source is None else asked.source_lang,
-        format=asked.format,
-        split=asked.split,
-        terms=_terms(asked.terms) if asked.terms else (),
-        formality=asked.formality,
-        context=asked.context,
-        instructions=tuple(asked.instructions),
-        alternatives=asked.alternatives,
-        ignore_tags=frozenset(asked.ignore_tags),
-        ignore_unsupported=asked.ignore_unsupported,
-        on_finding=asked.on_finding,
-        timeout_s=asked.timeout_s,
+        target_lang=body.target_lang,
+        source_lang=None if need.source is None else body.source_lang,
+        format=body.format,
+        split=body.split,
+        terms=_terms(body.terms) if body.terms else (),
+        formality=body.formality,
+        context=body.context,
+        instructions=tuple(body.instructions),
+        alternatives=body.alternatives,
+        ignore_tags=frozenset(body.ignore_tags),
+        ignore_unsupported=body.ignore_unsupported,
+        on_finding=body.on_finding,
+        timeout_s=body.timeout_s,
     )
 
 
@@ -271,14 +271,12 @@ def _terms(terms: Sequence[NativeTerm]) -> tuple[Term, ...]:
     return tuple([Term(term.source, term.target, term.case_sensitive) for term in terms])
 
 
-def _document(asked: TranslateRequest, results: Sequence[TranslationResult]) -> dict[str, Any]:
+def _document(body: TranslateRequest, results: Sequence[TranslationResult]) -> dict[str, Any]:
     """The answer for translations."""
     translations = [result.text for result in results]
-    answer: dict[str, Any] = {
-        "translation": translations if isinstance(asked.text, list) else translations[0]
-    }
-    detected = asked.source_lang is None or asked.source_lang.lower() == AUTO
-    if asked.details or detected or any(each.alternatives or each.warnings for each in results):
+    answer: dict[str, Any] = {"translation": translations if isinstance(body.text, list) else translations[0]}
+    detected = body.source_lang is None or body.source_lang.lower() == AUTO
+    if body.details or detected or any(each.alternatives or each.warnings for each in results):
         answer["details"] = [_details(result) for result in results]
     return answer
 
@@ -309,11 +307,11 @@ class NativeEvents:
     """A streamed translation: `delta` events, then one `result` that is the whole answer, or one `error`.
 
     Args:
-        asked: The request.
+        body: The request.
         results: Of the texts that are complete, by their index.
     """
 
-    asked: TranslateRequest
+    body: TranslateRequest
     results: dict[int, TranslationResult] = field(default_factory=dict)
 
     def delta(self, delta: Delta) -> bytes:
@@ -324,7 +322,7 @@ class NativeEvents:
 
     def end(self) -> bytes:
         """The answer as it would have been without streaming."""
-        return event(_document(self.asked, [self.results[index] for index in sorted(self.results)]), "result")
+        return event(_document(self.body, [self.results[index] for index in sorted(self.results)]), "result")
 
     def failed(self, error: RequestError) -> bytes:
         """The error's body as it would have been without streaming."""

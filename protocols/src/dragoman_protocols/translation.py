@@ -111,7 +111,7 @@ class TranslationResult:
 
     Args:
         text: The translation, in the format of the source.
-        source_lang: BCP-47 tag of the source, as asked or as detected; `und` for a text without letters.
+        source_lang: BCP-47 tag of the source, as given or as detected; `und` for a text without letters.
         confidence: Of the detection, 0 to 1; None where the source language was given.
         alternatives: Further translations, as many as requested or as there are different ones.
         warnings: What a caller should know.

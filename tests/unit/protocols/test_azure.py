@@ -73,7 +73,9 @@ def test_the_detected_language_is_answered_where_none_was_given() -> None:
 
 def test_the_same_language_twice_is_answered_twice_and_translated_once() -> None:
     call = call_of(f"{V3}&to=fr&to=fr&from=en", [{"text": "a"}])
-    (row,) = answers(call, *[[TranslationResult("A", "en")] * len(asked.texts) for asked in call.requests])
+    (row,) = answers(
+        call, *[[TranslationResult("A", "en")] * len(requested.texts) for requested in call.requests]
+    )
     assert [each["text"] for each in row["translations"]] == ["A", "A"]
 
 

@@ -37,7 +37,7 @@ DECODER = msgspec.json.Decoder(Body)
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         (b"{}", "text is required"),
         (b"[]", "the body must be a JSON object with text"),
@@ -58,10 +58,10 @@ DECODER = msgspec.json.Decoder(Body)
         (b'{"text": "a", "isOther": null}', "isOther must be true or false"),
     ],
 )
-def test_a_wrong_field_is_named(body: bytes, said: str) -> None:
+def test_a_wrong_field_is_named(body: bytes, message: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         read_json(body, DECODER)
-    assert str(refused.value) == said
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b'{"text": "\xff"}', b"[" * 100_000])

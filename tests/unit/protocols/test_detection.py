@@ -32,14 +32,14 @@ def test_confidence_is_a_probability() -> None:
     assert sum(shares("Guten Morgen").values()) == pytest.approx(1, abs=1e-3)
 
 
-def test_a_text_is_told_among_the_languages_that_come_into_question() -> None:
+def test_a_text_is_detected_among_the_possible_languages() -> None:
     assert detect("Kde je železničná stanica?", among=["en", "sk"]).tag == "sk"
     assert detect("Bom dia", among=["en", "pt-BR"]).tag == "pt-BR"
     assert detect("Good morning", among=["tlh"]) == NOTHING
 
 
 @pytest.mark.parametrize(("text", "tag"), [("这是一个问题。", "zh-Hans"), ("這是一個問題。", "zh-Hant")])
-def test_chinese_is_told_apart_by_its_characters(text: str, tag: str) -> None:
+def test_variants_of_chinese_are_detected_by_their_characters(text: str, tag: str) -> None:
     assert detect(text).tag == tag
 
 

@@ -42,9 +42,9 @@ def test_one_field_is_found_without_the_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoded", "said"),
+    ("encoded", "message"),
     [(b"&" * 4, "more than 4 fields"), (b"a=\xff", "is not UTF-8"), (b"a=%ff", "is not UTF-8")],
 )
-def test_what_is_wrong_is_said(encoded: bytes, said: str) -> None:
-    with pytest.raises(MalformedRequestError, match=f"the form (has )?{said}"):
+def test_errors_name_the_cause(encoded: bytes, message: str) -> None:
+    with pytest.raises(MalformedRequestError, match=f"the form (has )?{message}"):
         fields_of(encoded, 4, "form")

@@ -60,7 +60,7 @@ def test_parameters_come_as_json_as_a_form_or_in_the_query(query: str, media: st
     assert call.requests == (TranslationRequest(("a", "b"), "de", "en"),)
 
 
-def test_text_is_html_unless_it_is_said_not_to_be() -> None:
+def test_text_is_html_by_default() -> None:
     call = call_of(q="a", target="de", format=None, source=None)
     assert call.requests == (TranslationRequest(("a",), "de", None, format=Format.HTML),)
     result = TranslationResult("\"A\" & <b class='x'>'B'</b>", "en", confidence=0.5)
@@ -118,7 +118,7 @@ def test_languages_are_listed_with_names_on_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"target": "de"}, "q is required"),
         ({"q": "a"}, "target is required"),
@@ -130,10 +130,10 @@ def test_languages_are_listed_with_names_on_request() -> None:
         ([], "the body must be a JSON object with q and target"),
     ],
 )
-def test_wrong_parameters_are_named(fields: Any, said: str) -> None:
+def test_wrong_parameters_are_named(fields: Any, message: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         read(request_of(body=json.dumps(fields).encode()), SITE)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_detection_has_the_same_limit() -> None:
@@ -173,7 +173,12 @@ def test_a_query_that_cannot_be_read_is_refused(query: str) -> None:
 )
 def test_errors_have_googles_shape(error: RequestError, status: int, name: str) -> None:
     answer = API.error(error, request_of())
-    said = json.loads(answer.body)["error"]
-    assert (answer.status, said["code"], said["message"], said["status"]) == (status, status, "x", name)
-    assert said["errors"][0]["message"] == "x"
+    message = json.loads(answer.body)["error"]
+    assert (answer.status, message["code"], message["message"], message["status"]) == (
+        status,
+        status,
+        "x",
+        name,
+    )
+    assert message["errors"][0]["message"] == "x"
     assert dict(answer.headers).get("Retry-After") == ("5" if isinstance(error, CapacityError) else None)

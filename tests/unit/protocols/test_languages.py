@@ -64,5 +64,5 @@ def test_a_deprecated_tag_is_served_under_either_name() -> None:
 
 
 def test_a_long_list_is_cut() -> None:
-    said = listing((Languages(source="en", targets=("de",) * 30),) * 30, most=2)
-    assert said == "en to de, de, …; en to de, de, …; …"
+    message = listing((Languages(source="en", targets=("de",) * 30),) * 30, most=2)
+    assert message == "en to de, de, …; en to de, de, …; …"

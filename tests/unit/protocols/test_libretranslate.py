@@ -52,7 +52,7 @@ def call_of(**values: Any) -> Translate:
     return read(request({"q": "Hello", "source": "en", "target": "de", **values}), SITE)
 
 
-def asked(**values: Any) -> TranslationRequest:
+def requested(**values: Any) -> TranslationRequest:
     (wanted,) = call_of(**values).requests
     return wanted
 
@@ -67,8 +67,8 @@ def site(*served: Languages) -> Site:
 
 
 def test_a_request_in_the_core_s_terms() -> None:
-    assert asked() == TranslationRequest(("Hello",), "de", "en", ignore_unsupported=True)
-    assert asked(q=["a", "b"], source="auto", format="html", alternatives="3") == TranslationRequest(
+    assert requested() == TranslationRequest(("Hello",), "de", "en", ignore_unsupported=True)
+    assert requested(q=["a", "b"], source="auto", format="html", alternatives="3") == TranslationRequest(
         ("a", "b"), "de", None, Format.HTML, alternatives=3, ignore_unsupported=True
     )
 
@@ -78,8 +78,8 @@ def test_a_request_in_the_core_s_terms() -> None:
     [("zh", "zh-Hans"), ("zt", "zh-Hant"), ("PB", "pt-BR"), ("pt", "pt"), ("zh-Hant", "zh-Hant")],
 )
 def test_codes_become_tags(code: str, tag: str) -> None:
-    assert asked(target=code).target_lang == tag
-    assert asked(source=code, target="ne").source_lang == tag
+    assert requested(target=code).target_lang == tag
+    assert requested(source=code, target="ne").source_lang == tag
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_tags_become_codes_that_are_tags(tag: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"q": ""}, "Invalid request: missing q parameter"),
         ({"q": []}, "Invalid request: missing q parameter"),
@@ -109,8 +109,8 @@ def test_tags_become_codes_that_are_tags(tag: str, code: str) -> None:
         ({"alternatives": 10}, "Invalid request: alternatives parameter must be <= 9"),
     ],
 )
-def test_what_is_wrong_is_said_in_libretranslate_s_words(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidFieldError, match=f"^{said}$"):
+def test_invalid_values_get_libretranslate_s_messages(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidFieldError, match=f"^{message}$"):
         answer([], **values)
 
 
@@ -150,7 +150,7 @@ def test_answers_for_one_text_and_for_several() -> None:
 
 def test_blank_texts_come_back_in_their_places() -> None:
     result = TranslationResult("Hallo", "en", 0.9)
-    assert asked(q=["", "Hello", " \n"]).texts == ("Hello",)
+    assert requested(q=["", "Hello", " \n"]).texts == ("Hello",)
     assert answer([result], q=["", "Hello", " \n"]) == {"translatedText": ["", "Hallo", " \n"]}
     assert answer([result], q=["", "Hello"], source="auto")["detectedLanguage"] == [
         {"confidence": 0.0, "language": "en"},
@@ -165,7 +165,7 @@ def test_a_language_into_itself_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "status", "said"),
+    ("error", "status", "message"),
     [
         (InvalidFieldError("wrong"), 400, "wrong"),
         (TextTooLongError("long"), 400, "long"),
@@ -182,10 +182,10 @@ def test_a_language_into_itself_changes_nothing() -> None:
         (RequestError("defect"), 500, "defect"),
     ],
 )
-def test_errors(error: RequestError, status: int, said: str) -> None:
+def test_errors(error: RequestError, status: int, message: str) -> None:
     response = API.error(error, request())
     headers = dict(response.headers)
-    assert (response.status, json.loads(response.body)) == (status, {"error": said})
+    assert (response.status, json.loads(response.body)) == (status, {"error": message})
     assert headers["Access-Control-Allow-Origin"] == "*"
     assert ("Retry-After" in headers) is isinstance(error, CapacityError)
 
@@ -251,8 +251,8 @@ def test_several_texts_have_one_language() -> None:
 
 def test_a_language_into_itself_needs_no_pair() -> None:
     for source, target in (("en", "EN"), ("zh", "zh-hans"), ("iw", "he")):
-        asked = peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
-        assert (asked.needs, asked.characters) == ((), 1)
+        requested = peek(request({"q": "a", "source": source, "target": target}), SITE.offer)
+        assert (requested.needs, requested.characters) == ((), 1)
 
 
 def test_health_and_suggestions() -> None:
@@ -285,9 +285,9 @@ def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Ne
     assert json.loads(call.render("http://pod/x").body) == {"translatedFileUrl": "http://pod/x"}
 
 
-@pytest.mark.parametrize(("name", "said"), [(None, "missing file parameter"), ("", "empty file")])
-def test_a_form_without_a_file(name: str | None, said: str) -> None:
-    with pytest.raises(InvalidFieldError, match=said):
+@pytest.mark.parametrize(("name", "message"), [(None, "missing file parameter"), ("", "empty file")])
+def test_a_form_without_a_file(name: str | None, message: str) -> None:
+    with pytest.raises(InvalidFieldError, match=message):
         read_file(upload({"source": ["en"], "target": ["de"]}, name=name), SITE)
 
 
@@ -301,8 +301,8 @@ async def test_a_download_has_the_file_s_name_and_type() -> None:
         def find(self, key: str) -> Kept:
             return Kept(key, b"Hallo")
 
-    asked = Request("GET", "/download_file/a_de.txt", b"", [], variables={"key": "a_de.txt"})
-    found = await handle_download(asked)(Keeping())
+    requested = Request("GET", "/download_file/a_de.txt", b"", [], variables={"key": "a_de.txt"})
+    found = await handle_download(requested)(Keeping())
     headers = dict(found.headers)
     assert (found.status, found.body, headers["Content-Type"]) == (200, b"Hallo", "text/plain")
     assert headers["Content-Disposition"] == "attachment; filename=a_de.txt"

@@ -43,12 +43,12 @@ def values(media: str = "", body: str = "", query: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("text", ["Hello", "Grüße & so + 5 %", "a\nb", "नमस्ते", ' "q": '])
 def test_one_text_by_each_way(text: str) -> None:
-    said = {"q": text, "source": "en"}
-    assert values(FORM, urlencode(said)) == said
-    assert values(JSON, json.dumps(said)) == said
-    assert values("application/json; charset=utf-8", json.dumps(said, ensure_ascii=False)) == said
-    assert values(MULTIPART, part("q", text) + part("source", "en") + "--XX--\r\n") == said
-    assert values("", "", urlencode(said)) == said
+    message = {"q": text, "source": "en"}
+    assert values(FORM, urlencode(message)) == message
+    assert values(JSON, json.dumps(message)) == message
+    assert values("application/json; charset=utf-8", json.dumps(message, ensure_ascii=False)) == message
+    assert values(MULTIPART, part("q", text) + part("source", "en") + "--XX--\r\n") == message
+    assert values("", "", urlencode(message)) == message
 
 
 def test_several_texts_by_each_way() -> None:
@@ -100,7 +100,7 @@ def test_a_file_comes_as_it_was_sent() -> None:
         (MULTIPART, b'--XX\r\nContent-Disposition: form-data; name="q"\r\n\r\n\xff\r\n--XX--\r\n'),
     ],
 )
-def test_what_cannot_be_read_is_said_to_be_so(media: str, body: bytes) -> None:
+def test_unreadable_bodies_are_malformed(media: str, body: bytes) -> None:
     with pytest.raises(MalformedRequestError):
         read_fields(request(media, body=body))
 
@@ -141,23 +141,23 @@ LIKELY = st.fixed_dictionaries(
 
 
 def read_or_refuse(media: str, body: bytes, query: str = "") -> None:
-    asked = request(media, query, body)
-    speaks_libretranslate(asked)
+    requested = request(media, query, body)
+    speaks_libretranslate(requested)
     with suppress(CallerError):
-        assert all(text.strip() for call in read(asked, SITE).requests for text in call.texts)
+        assert all(text.strip() for call in read(requested, SITE).requests for text in call.texts)
 
 
 @given(LIKELY)
 @example({"q": "a", "source": "en", "target": "de", "alternatives": 10**4000})
 @example({"q": "a", "source": "en", "target": "de", "alternatives": "9" * 5000})
 @example({"q": "a", "source": "en", "target": "de", "alternatives": float("inf")})
-def test_any_json_is_read_or_refused(said: dict[str, Any]) -> None:
-    read_or_refuse(JSON, json.dumps(said).encode())
+def test_any_json_is_read_or_refused(message: dict[str, Any]) -> None:
+    read_or_refuse(JSON, json.dumps(message).encode())
 
 
 @given(st.lists(st.tuples(NAMES, st.text()), max_size=8))
-def test_any_form_or_query_is_read_or_refused(said: list[tuple[str, str]]) -> None:
-    encodable = [(name, value.encode("utf-8", "replace").decode()) for name, value in said]
+def test_any_form_or_query_is_read_or_refused(message: list[tuple[str, str]]) -> None:
+    encodable = [(name, value.encode("utf-8", "replace").decode()) for name, value in message]
     read_or_refuse(FORM, urlencode(encodable).encode())
     read_or_refuse("", b"", urlencode(encodable))
 

@@ -36,8 +36,8 @@ def test_the_fields_are_found_in_any_order_and_however_the_bytes_come(
     content = content.replace(b"--BoUnd", b"")
     parts = {name: FIELD % (name.encode(), b"value of " + name.encode()) for name in order}
     parts["file"] = FILE % (b"a.bin", content)
-    said = read(b"".join(parts[name] for name in order) + END, size=size)
-    assert said == Upload({name: [f"value of {name}"] for name in order if name != "file"})
+    message = read(b"".join(parts[name] for name in order) + END, size=size)
+    assert message == Upload({name: [f"value of {name}"] for name in order if name != "file"})
 
 
 @given(
@@ -64,7 +64,7 @@ def test_spoiled_forms_are_read_or_refused(chance: random.Random, size: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body", "said"),
+    ("content_type", "body", "message"),
     [
         (None, b"", "no form with a file"),
         (b"application/json", b"{}", "no form with a file"),
@@ -79,8 +79,8 @@ def test_spoiled_forms_are_read_or_refused(chance: random.Random, size: int) -> 
         (TYPE, FIELD % (b"x", b"y") + b"--BoUnd" + b" " * 200_000 + b"\r\n" + END, "more between two parts"),
     ],
 )
-def test_what_is_wrong_is_said(content_type: bytes | None, body: bytes, said: str) -> None:
-    with pytest.raises(MalformedRequestError, match=said):
+def test_errors_name_the_cause(content_type: bytes | None, body: bytes, message: str) -> None:
+    with pytest.raises(MalformedRequestError, match=message):
         read(body, content_type)
 
 
@@ -122,6 +122,6 @@ def test_a_file_named_as_a_field_is_none() -> None:
 
 def test_the_file_is_kept_on_request() -> None:
     body = FIELD % (b"q", b"d" * (MAX_FIELD_BYTES + 1)) + FILE % ("ä.bin".encode(), b"\0\xff") + END
-    said = read_form(TYPE, body, keep_file=True)
-    assert (said.file_name, said.content) == ("ä.bin", b"\0\xff")
-    assert said.fields == {"q": ["d" * (MAX_FIELD_BYTES + 1)]}
+    message = read_form(TYPE, body, keep_file=True)
+    assert (message.file_name, message.content) == ("ä.bin", b"\0\xff")
+    assert message.fields == {"q": ["d" * (MAX_FIELD_BYTES + 1)]}

@@ -47,7 +47,7 @@ def answered(raw: bytes, results: list[TranslationResult]) -> Any:
     return json.loads(parse(raw).render([results]).body)
 
 
-def test_one_text_and_several_are_told_apart() -> None:
+def test_one_text_and_several_are_distinguished() -> None:
     one, several = body(text="a", **PAIR), body(text=["a"], **PAIR)
     assert wanted(one) == wanted(several) == TranslationRequest(("a",), "de", "en")
     result = TranslationResult("b", "en")
@@ -56,7 +56,7 @@ def test_one_text_and_several_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (b'{"text": "\xff"}', "not JSON"),
         (b"", "not JSON"),
@@ -65,14 +65,14 @@ def test_one_text_and_several_are_told_apart() -> None:
         (b"\xfe\xff\x00{", "not JSON"),
     ],
 )
-def test_a_body_that_is_not_json_in_utf8_is_malformed(raw: bytes, said: str) -> None:
+def test_a_body_that_is_not_json_in_utf8_is_malformed(raw: bytes, message: str) -> None:
     with pytest.raises(MalformedRequestError) as refused:
         parse(raw, 10)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (body(text=3, **PAIR), "text must be a string or a list of strings"),
         (body(text=["a", None], **PAIR), "text[1] must be a string"),
@@ -92,10 +92,10 @@ def test_a_body_that_is_not_json_in_utf8_is_malformed(raw: bytes, said: str) -> 
         (body(text=["a"] * 11, **PAIR), "11 texts in one request; send at most 10"),
     ],
 )
-def test_fields_that_do_not_fit_are_named(raw: bytes, said: str) -> None:
+def test_fields_that_do_not_fit_are_named(raw: bytes, message: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         parse(raw, 10)
-    assert str(refused.value) == said or said in str(refused.value)
+    assert str(refused.value) == message or message in str(refused.value)
 
 
 def test_of_a_thousand_mistakes_the_first_is_named() -> None:
@@ -182,9 +182,9 @@ def test_every_field_reaches_the_core() -> None:
     "auto", [{}, {"source_lang": "auto"}, {"source_lang": "AUTO"}, {"source_lang": None}]
 )
 def test_a_source_language_that_is_not_given_is_detected_and_answered(auto: dict[str, Any]) -> None:
-    asked = body(text="a", target_lang="de", **auto)
-    assert wanted(asked).source_lang is None
-    assert answered(asked, [TranslationResult("b", "en", confidence=0.5)])["details"][0] == {
+    requested = body(text="a", target_lang="de", **auto)
+    assert wanted(requested).source_lang is None
+    assert answered(requested, [TranslationResult("b", "en", confidence=0.5)])["details"][0] == {
         "source_lang": "en",
         "confidence": 0.5,
         "alternatives": [],
@@ -196,7 +196,7 @@ def test_a_source_language_that_is_not_given_is_detected_and_answered(auto: dict
 
 
 @pytest.mark.parametrize(
-    ("asked", "result", "there"),
+    ("requested", "result", "there"),
     [
         ({}, TranslationResult("b", "en"), False),
         ({"details": True}, TranslationResult("b", "en"), True),
@@ -205,9 +205,9 @@ def test_a_source_language_that_is_not_given_is_detected_and_answered(auto: dict
     ],
 )
 def test_details_come_where_there_is_something_to_say(
-    asked: dict[str, Any], result: TranslationResult, there: bool
+    requested: dict[str, Any], result: TranslationResult, there: bool
 ) -> None:
-    assert ("details" in answered(body(text="a", **PAIR, **asked), [result])) is there
+    assert ("details" in answered(body(text="a", **PAIR, **requested), [result])) is there
 
 
 def test_a_stream_ends_with_the_whole_answer() -> None:
@@ -261,7 +261,7 @@ FORM, JSON, MULTIPART = (
         (b"text/plain", "q=a", "", False),
     ],
 )
-def test_requests_of_libretranslate_are_told_apart(
+def test_requests_of_libretranslate_are_recognised(
     media: bytes, body: str, query: str, libretranslate: bool
 ) -> None:
     request = Request("POST", "/translate", query.encode(), [(b"content-type", media)], body.encode())

@@ -160,7 +160,7 @@ def test_without_options_it_is_a_chat() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"model": None}, "model must be a string"),
         ({"messages": []}, "messages must not be empty"),
@@ -193,11 +193,11 @@ def test_without_options_it_is_a_chat() -> None:
     ],
 )
 def test_what_would_change_the_answer_and_is_not_supported_is_refused(
-    fields: dict[str, Any], said: str
+    fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         read(request_of(**fields), SITE)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_blank_message_is_refused() -> None:
@@ -272,8 +272,8 @@ def test_a_model_that_is_not_served_is_refused_with_those_that_are() -> None:
 )
 def test_errors_have_openais_shape(error: RequestError, status: int, kind: str, code: str) -> None:
     answer = API.error(error, request_of())
-    said = json.loads(answer.body)["error"]
-    assert sorted(said) == ["code", "message", "param", "type"]
-    assert (answer.status, said["type"], said["code"]) == (status, kind, code)
+    message = json.loads(answer.body)["error"]
+    assert sorted(message) == ["code", "message", "param", "type"]
+    assert (answer.status, message["type"], message["code"]) == (status, kind, code)
     retry = "5" if isinstance(error, errors.CapacityError) else None
     assert dict(answer.headers).get("Retry-After") == retry

@@ -131,7 +131,7 @@ def test_a_file_that_is_wrong_is_refused_and_changes_nothing(
     assert ring.find(b"a-plain-secret").name == "plain"
 
 
-def test_a_name_that_nobody_could_report_is_refused(ring: KeyRing, tmp_path: Path) -> None:
+def test_a_name_that_is_not_printable_is_refused(ring: KeyRing, tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9")).write_text("a-new-secret")
     with pytest.raises(SettingsError, match="udce9"):
         ring.load()

@@ -65,9 +65,9 @@ async def test_a_bad_static_file_changes_nothing(
         await until(stale)
         assert list(fleet.backends) == ["default/a"]
         await asyncio.sleep(0.05)
-        said = [record for record in caplog.records if record.levelno == logging.ERROR]
-        assert len(said) == 1
-        assert said[0].exc_info is None, "a reason, not a traceback"
+        message = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert len(message) == 1
+        assert message[0].exc_info is None, "a reason, not a traceback"
         path.write_bytes(GOOD.replace(b"name: a", b"name: b"))
         await until(lambda: not stale())
         assert list(fleet.backends) == ["default/b"]

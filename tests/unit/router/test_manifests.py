@@ -26,9 +26,9 @@ def test_a_deployment() -> None:
     assert found.languages[0].targets == ("de",)
 
 
-@pytest.mark.parametrize("said", ["", "many", "-1", "1001", "1.5"])
-def test_a_weight_that_is_none_is_the_usual_one(said: str) -> None:
-    assert deployment(td({"dragoman.io/weight": said})).weight == 100
+@pytest.mark.parametrize("message", ["", "many", "-1", "1001", "1.5"])
+def test_a_weight_that_is_none_is_the_usual_one(message: str) -> None:
+    assert deployment(td({"dragoman.io/weight": message})).weight == 100
 
 
 def test_languages_that_cannot_be_read_are_an_error() -> None:

@@ -26,15 +26,17 @@ def test_every_curl_of_the_page_has_its_answer() -> None:
     assert len(EXAMPLES) == PAGE.read_text(encoding="utf-8").count("```sh\ncurl ") >= 9
 
 
-def fits(said: Any, found: Any) -> bool:
+def fits(message: Any, found: Any) -> bool:
     """Whether an answer matches the page, `…` standing for anything."""
-    if said == ANYTHING:
+    if message == ANYTHING:
         return True
-    if isinstance(said, dict) and isinstance(found, dict):
-        return said.keys() == found.keys() and all(fits(value, found[name]) for name, value in said.items())
-    if isinstance(said, list) and isinstance(found, list):
-        return len(said) == len(found) and all(map(fits, said, found))
-    return bool(said == found)
+    if isinstance(message, dict) and isinstance(found, dict):
+        return message.keys() == found.keys() and all(
+            fits(value, found[name]) for name, value in message.items()
+        )
+    if isinstance(message, list) and isinstance(found, list):
+        return len(message) == len(found) and all(map(fits, message, found))
+    return bool(message == found)
 
 
 @pytest.mark.parametrize(("command", "answer"), EXAMPLES, ids=ids())
@@ -51,7 +53,7 @@ def test_each_command_prints_the_documented_output(
     )
     assert done.returncode == 0, done.stderr
     try:
-        said, found = json.loads(answer), json.loads(done.stdout)
+        message, found = json.loads(answer), json.loads(done.stdout)
     except json.JSONDecodeError:
-        said, found = answer.strip(), done.stdout.strip()
-    assert fits(said, found), f"the page says\n{answer}\nand the pod\n{done.stdout}"
+        message, found = answer.strip(), done.stdout.strip()
+    assert fits(message, found), f"the page says\n{answer}\nand the pod\n{done.stdout}"

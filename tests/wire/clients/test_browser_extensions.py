@@ -15,8 +15,8 @@ def deeplx(pod: Any, path: str = "/deeplx", **fields: Any) -> Any:
 
 
 def immersive(pod: Any, *texts: str, source: str = "en", target: str = "zh-CN") -> Any:
-    asked = {"source_lang": source, "target_lang": target, "text_list": texts}
-    return pod.client.post("/imme", json=asked, headers=ORIGIN)
+    requested = {"source_lang": source, "target_lang": target, "text_list": texts}
+    return pod.client.post("/imme", json=requested, headers=ORIGIN)
 
 
 @pytest.mark.parametrize("path", ["/deeplx", "/deeplx/translate", "/deeplx?token=any"])
@@ -47,7 +47,7 @@ def test_deeplx_with_tags(scripted_pod: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "status", "said"),
+    ("fields", "status", "message"),
     [
         ({"text": ""}, 404, "no text to translate"),
         ({"text": " \n"}, 404, "no text to translate"),
@@ -58,10 +58,10 @@ def test_deeplx_with_tags(scripted_pod: Any) -> None:
         ({"target_lang": "EN"}, 400, "both en"),
     ],
 )
-def test_deeplx_refuses(scripted_pod: Any, fields: dict[str, Any], status: int, said: str) -> None:
+def test_deeplx_refuses(scripted_pod: Any, fields: dict[str, Any], status: int, message: str) -> None:
     refused = deeplx(scripted_pod, **fields)
     assert refused.status_code == refused.json()["code"] == status
-    assert said in refused.json()["message"]
+    assert message in refused.json()["message"]
     assert refused.headers["access-control-allow-origin"] == "*"
 
 
@@ -105,8 +105,8 @@ def test_immersive_translate_is_refused_in_the_same_format(scripted_pod: Any) ->
 
 @pytest.mark.parametrize("path", ["/deeplx", "/deeplx/translate", "/imme"])
 def test_pages_of_any_origin_may_ask(scripted_pod: Any, path: str) -> None:
-    asked = ORIGIN | {"Access-Control-Request-Method": "POST"}
-    answer = scripted_pod.client.options(path, headers=asked)
+    requested = ORIGIN | {"Access-Control-Request-Method": "POST"}
+    answer = scripted_pod.client.options(path, headers=requested)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "*"
     assert scripted_pod.client.get(path).status_code == 405

@@ -45,11 +45,13 @@ def test_the_source_language_is_detected(client: deepl.DeepLClient) -> None:
     assert [result.detected_source_lang for result in results] == ["EN", "DE"]
 
 
-@pytest.mark.parametrize("asked", list(deepl.ModelType))
-def test_the_model_type_is_returned_if_requested(client: deepl.DeepLClient, asked: deepl.ModelType) -> None:
-    result = client.translate_text("Hello", source_lang="EN", target_lang="DE", model_type=asked)
+@pytest.mark.parametrize("requested", list(deepl.ModelType))
+def test_the_model_type_is_returned_if_requested(
+    client: deepl.DeepLClient, requested: deepl.ModelType
+) -> None:
+    result = client.translate_text("Hello", source_lang="EN", target_lang="DE", model_type=requested)
     assert isinstance(result, deepl.TextResult)
-    assert result.model_type_used == str(asked).removeprefix("prefer_")
+    assert result.model_type_used == str(requested).removeprefix("prefer_")
 
 
 def test_all_other_options_are_taken(client: deepl.DeepLClient) -> None:

@@ -72,7 +72,7 @@ def test_a_file_with_nothing_to_translate_comes_back(client: deepl.DeepLClient) 
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "wishes", "said"),
+    ("name", "content", "options", "message"),
     [
         ("a.xyz", b"Hello", {}, "'.xyz' are not translated"),
         ("a.docx", b"Hello", {}, ""),
@@ -81,11 +81,11 @@ def test_a_file_with_nothing_to_translate_comes_back(client: deepl.DeepLClient) 
     ],
 )
 def test_what_cannot_be_translated_is_refused_at_once(
-    client: deepl.DeepLClient, name: str, content: bytes, wishes: dict[str, Any], said: str
+    client: deepl.DeepLClient, name: str, content: bytes, options: dict[str, Any], message: str
 ) -> None:
-    asked = {"source_lang": "EN", "target_lang": "DE", **wishes}
-    with pytest.raises(deepl.DeepLException, match=f"Bad request, message: .*{said}") as refused:
-        client.translate_document_upload(content, filename=name, **asked)
+    requested = {"source_lang": "EN", "target_lang": "DE", **options}
+    with pytest.raises(deepl.DeepLException, match=f"Bad request, message: .*{message}") as refused:
+        client.translate_document_upload(content, filename=name, **requested)
     assert refused.value.http_status_code == 400
 
 

@@ -37,7 +37,7 @@ def wait_for_nothing(pod: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "said"),
+    ("options", "message"),
     [
         ({"target_lang": "XX"}, "Value for 'target_lang' not supported"),
         ({"source_lang": "XX"}, "Value for 'source_lang' not supported"),
@@ -53,10 +53,10 @@ def wait_for_nothing(pod: Any) -> None:
     ],
 )
 def test_wrong_values_are_bad_requests(
-    scripted_pod: Any, client_of: ClientOf, wish: dict[str, Any], said: str
+    scripted_pod: Any, client_of: ClientOf, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(deepl.DeepLException, match=f"Bad request, message: .*{said}") as refused:
-        client_of(scripted_pod.url).translate_text("Hello", **{**TALKING, **wish})
+    with pytest.raises(deepl.DeepLException, match=f"Bad request, message: .*{message}") as refused:
+        client_of(scripted_pod.url).translate_text("Hello", **{**TALKING, **options})
     assert refused.value.http_status_code == 400
 
 

@@ -49,11 +49,11 @@ def test_texts_whose_language_is_detected(demo_pod: Any, client_of: MakeClient) 
 def test_html_is_the_default_and_text_is_escaped(demo_pod: Any, client_of: MakeClient) -> None:
     client = client_of(demo_pod)
     text = "Can you read the newspaper, please?"
-    asked = {"target_language": "fr", "source_language": "en"}
-    assert client.translate(f"<p>{text}</p>", **asked)["translatedText"] == (
+    requested = {"target_language": "fr", "source_language": "en"}
+    assert client.translate(f"<p>{text}</p>", **requested)["translatedText"] == (
         "<p>Pouvez-vous lire le journal, s&#39;il vous plaît ?</p>"
     )
-    plain = client.translate(text, format_="text", **asked)["translatedText"]
+    plain = client.translate(text, format_="text", **requested)["translatedText"]
     assert plain == "Pouvez-vous lire le journal, s'il vous plaît ?"
 
 
@@ -73,26 +73,26 @@ def test_languages_have_names_in_the_clients_language(demo_pod: Any, client_of: 
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("requested", "reason"),
     [
         ({"target_language": "ja", "source_language": "en"}, "en to ja is not served here"),
         ({"target_language": "klingonish"}, "is no language tag"),
         ({"target_language": "de", "format_": "rtf"}, "format"),
     ],
 )
-def test_refusals(demo_pod: Any, client_of: MakeClient, asked: dict[str, str], said: str) -> None:
+def test_refusals(demo_pod: Any, client_of: MakeClient, requested: dict[str, str], reason: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        client_of(demo_pod).translate(CAT, **asked)
-    assert said in refused.value.message
+        client_of(demo_pod).translate(CAT, **requested)
+    assert reason in refused.value.message
     assert refused.value.errors[0]["domain"] == "global"
 
 
 def test_more_than_128_segments(scripted_pod: Any, client_of: MakeClient) -> None:
     client = client_of(scripted_pod)
-    asked = {"target_language": "de", "source_language": "en"}
-    assert len(client.translate(["a"] * 128, **asked)) == 128
+    requested = {"target_language": "de", "source_language": "en"}
+    assert len(client.translate(["a"] * 128, **requested)) == 128
     with pytest.raises(BadRequest, match="at most 128"):
-        client.translate(["a"] * 129, **asked)
+        client.translate(["a"] * 129, **requested)
 
 
 def test_a_pod_that_fails_or_is_not_ready(start_scripted: Any, client_of: MakeClient) -> None:
@@ -100,11 +100,11 @@ def test_a_pod_that_fails_or_is_not_ready(start_scripted: Any, client_of: MakeCl
     loading = start_scripted(load_s=60)
     failing.wait_for("/readyz")
     loading.wait_for("/livez")
-    asked = {"target_language": "de", "source_language": "en"}
+    requested = {"target_language": "de", "source_language": "en"}
     with pytest.raises(InternalServerError):
-        client_of(failing).translate("abc", **asked)
+        client_of(failing).translate("abc", **requested)
     with pytest.raises(ServiceUnavailable) as refused:
-        client_of(loading).translate("abc", **asked)
+        client_of(loading).translate("abc", **requested)
     assert int(refused.value.response.headers["Retry-After"]) >= 1
 
 

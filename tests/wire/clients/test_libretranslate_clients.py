@@ -22,12 +22,12 @@ GERMAN, IN_ENGLISH = "Öffnet der Park um sechs Uhr?", "Does the park open at si
 @contextmanager
 def refused(status: int) -> Iterator[dict[str, Any]]:
     """The body of the error with which urllib has to end."""
-    said: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     with pytest.raises(HTTPError) as caught:
-        yield said
+        yield message
     with caught.value as answer:
         assert answer.status == status
-        said.update(json.load(answer))
+        message.update(json.load(answer))
 
 
 @pytest.fixture
@@ -84,29 +84,31 @@ def test_the_languages_are_listed(demo_pod: Any, client: Any, api_key: str | Non
 
 
 def test_an_error_comes_with_its_status_and_its_reason(demo_pod: Any, client: Any) -> None:
-    with refused(400) as said:
+    with refused(400) as message:
         client(demo_pod.url).translate(ENGLISH, "en", "es")
-    assert "served are en to fr, de, ne" in said["error"]
-    with refused(400) as said:
+    assert "served are en to fr, de, ne" in message["error"]
+    with refused(400) as message:
         client(demo_pod.url).translate("", "en", "fr")
-    assert said == {"error": "Invalid request: missing q parameter"}
-    with refused(400) as said:
+    assert message == {"error": "Invalid request: missing q parameter"}
+    with refused(400) as message:
         client(demo_pod.url).detect("")
-    assert said == {"error": "Invalid request: missing q parameter"}
+    assert message == {"error": "Invalid request: missing q parameter"}
 
 
 def test_chinese_and_brazilian_by_their_old_names(scripted_pod: Any, client: Any) -> None:
-    asked = client(scripted_pod.url)
-    assert {asked.translate("abc", "en", code) for code in ("zh", "zt", "pb", "zh-Hant", "pt-BR")} == {"cba"}
-    listed = {each["code"] for each in asked.languages()}
+    requested = client(scripted_pod.url)
+    assert {requested.translate("abc", "en", code) for code in ("zh", "zt", "pb", "zh-Hant", "pt-BR")} == {
+        "cba"
+    }
+    listed = {each["code"] for each in requested.languages()}
     assert {"zh-Hans", "zh-Hant", "pt-BR"} <= listed
     assert not {"zh", "zt", "pb"} & listed
 
 
 def test_a_full_pod_responds_slow_down(busy: Any, client: Any) -> None:
-    with refused(429) as said:
+    with refused(429) as message:
         client(busy.url).translate(ENGLISH, "en", "fr")
-    assert said["error"].startswith("Slowdown: ")
+    assert message["error"].startswith("Slowdown: ")
 
 
 def test_libretranslatepy_ends_a_request_at_its_timeout(start_served: Callable[..., Any]) -> None:
@@ -118,9 +120,9 @@ def test_libretranslatepy_ends_a_request_at_its_timeout(start_served: Callable[.
 
 
 def test_argostranslate_s_request_for_languages_as_it_sends_it(scripted_pod: Any) -> None:
-    asked = Request(f"{scripted_pod.url}/languages", data=urlencode({"api_key": "a key"}).encode())
-    assert asked.get_method() == "POST"
-    with urlopen(asked) as answer:
+    requested = Request(f"{scripted_pod.url}/languages", data=urlencode({"api_key": "a key"}).encode())
+    assert requested.get_method() == "POST"
+    with urlopen(requested) as answer:
         assert {"code", "name", "targets"} == set(json.load(answer)[0])
 
 

@@ -32,11 +32,13 @@ def test_html(scripted_pod: Any) -> None:
 
 
 def test_a_form_of_two_kinds_and_a_query(scripted_pod: Any) -> None:
-    said = {"q": "Grüße & so", "source": "de", "target": "en"}
+    message = {"q": "Grüße & so", "source": "de", "target": "en"}
     answers = [
-        scripted_pod.client.post("/translate", data=said),
-        scripted_pod.client.post("/translate", files={name: (None, value) for name, value in said.items()}),
-        scripted_pod.client.post("/translate", params=said),
+        scripted_pod.client.post("/translate", data=message),
+        scripted_pod.client.post(
+            "/translate", files={name: (None, value) for name, value in message.items()}
+        ),
+        scripted_pod.client.post("/translate", params=message),
     ]
     assert [answer.json() for answer in answers] == [{"translatedText": "os & eßürG"}] * 3
 
@@ -50,8 +52,8 @@ def test_each_text_of_a_list_has_a_language_of_its_own(scripted_pod: Any) -> Non
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_web_pages_of_any_origin_may_ask(scripted_pod: Any, route: str) -> None:
-    asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    answer = scripted_pod.client.options(route, headers=asked)
+    requested = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    answer = scripted_pod.client.options(route, headers=requested)
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "*"
     assert "POST" in answer.headers["access-control-allow-methods"]
@@ -63,8 +65,8 @@ def test_the_settings_have_the_limits_that_are_enforced(scripted_pod: Any) -> No
     assert settings["keyRequired"] is settings["suggestions"] is False
     assert ".docx" in settings["supportedFilesFormat"]
     longest = "是" * settings["charLimit"]
-    said = {"q": longest, "source": "zh", "target": "zh"}
-    assert scripted_pod.client.post("/translate", data=said).json() == {"translatedText": longest}
+    message = {"q": longest, "source": "zh", "target": "zh"}
+    assert scripted_pod.client.post("/translate", data=message).json() == {"translatedText": longest}
     for refused, size, limit in (
         (ask(scripted_pod, q=longest + " "), settings["charLimit"] + 1, settings["charLimit"]),
         (
@@ -149,7 +151,7 @@ def test_a_file_without_words_comes_back_as_it_was(scripted_pod: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "file", "said"),
+    ("form", "file", "message"),
     [
         ({"source": "en", "target": "de"}, None, "missing file parameter"),
         ({"source": "en"}, ("a.txt", b"a"), "missing target parameter"),
@@ -160,10 +162,10 @@ def test_a_file_without_words_comes_back_as_it_was(scripted_pod: Any) -> None:
         ({"source": "en", "target": "qqq"}, ("a.txt", b"a"), "names no language"),
     ],
 )
-def test_files_that_are_refused(scripted_pod: Any, form: Any, file: Any, said: str) -> None:
+def test_files_that_are_refused(scripted_pod: Any, form: Any, file: Any, message: str) -> None:
     refused = scripted_pod.client.post("/translate_file", data=form, files={"file": file} if file else None)
     assert refused.status_code == 400
-    assert said in refused.json()["error"]
+    assert message in refused.json()["error"]
 
 
 def test_files_that_are_not_there(scripted_pod: Any) -> None:

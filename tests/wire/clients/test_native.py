@@ -41,8 +41,8 @@ def test_the_language_is_detected_text_by_text(demo_pod: Any, auto: dict[str, st
 
 
 def test_alternatives(demo_pod: Any) -> None:
-    asked = {"text": "The cat sleeps.", "alternatives": 2, **PAIR}
-    answer = demo_pod.client.post("/translate", json=asked).json()
+    requested = {"text": "The cat sleeps.", "alternatives": 2, **PAIR}
+    answer = demo_pod.client.post("/translate", json=requested).json()
     assert answer["translation"] == "Le chat dort."
     found = answer.get("details", [{"alternatives": []}])[0]["alternatives"]
     assert len(found) <= 2
@@ -50,8 +50,8 @@ def test_alternatives(demo_pod: Any) -> None:
 
 
 def test_details(demo_pod: Any) -> None:
-    asked = {"text": TWO, "details": True, "split": "sentences", **PAIR}
-    answer = demo_pod.client.post("/translate", json=asked).json()
+    requested = {"text": TWO, "details": True, "split": "sentences", **PAIR}
+    answer = demo_pod.client.post("/translate", json=requested).json()
     assert answer["translation"] == ZWEI
     (details,) = answer["details"]
     assert details["source_lang"] == "en"
@@ -60,8 +60,8 @@ def test_details(demo_pod: Any) -> None:
 
 
 def test_a_stream_gives_sentence_by_sentence_and_then_the_whole(demo_pod: Any) -> None:
-    asked = {"text": [TWO, "The cat sleeps."], "stream": True, **PAIR}
-    with demo_pod.client.stream("POST", "/translate", json=asked) as answer:
+    requested = {"text": [TWO, "The cat sleeps."], "stream": True, **PAIR}
+    with demo_pod.client.stream("POST", "/translate", json=requested) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["cache-control"] == "no-store"
         *deltas, (last, whole) = events_of(answer)
@@ -84,8 +84,8 @@ def test_an_error_before_the_first_event_is_a_status(demo_pod: Any) -> None:
 def test_an_error_after_the_first_event_is_one(start_served: Any) -> None:
     pod = start_served("--request-timeout-s", "2", "--max-num-seqs", "1", first_token_s=0.8)
     pod.wait_for("/readyz")
-    asked = {"text": "One is here. Two is there. Three is gone. Four is left.", "stream": True, **PAIR}
-    with pod.client.stream("POST", "/translate", json=asked) as answer:
+    requested = {"text": "One is here. Two is there. Three is gone. Four is left.", "stream": True, **PAIR}
+    with pod.client.stream("POST", "/translate", json=requested) as answer:
         assert answer.status_code == 200
         found = events_of(answer)
     assert found[0][0] == "delta"
@@ -97,12 +97,12 @@ def test_an_error_after_the_first_event_is_one(start_served: Any) -> None:
 def test_a_client_that_leaves_a_stream_frees_its_places(start_served: Any) -> None:
     pod = start_served(first_token_s=0.3, token_s=0.5)
     pod.wait_for("/readyz")
-    asked = {
+    requested = {
         "text": ["One is here.", " ".join(f"Sentence {number} is a long one." for number in range(20))],
         "stream": True,
         **PAIR,
     }
-    with pod.client.stream("POST", "/translate", json=asked) as answer:
+    with pod.client.stream("POST", "/translate", json=requested) as answer:
         pieces = answer.iter_bytes()  # held on to: httpx closes the connection with it
         next(pieces)
         assert pod.metric("vllm:num_requests_running") > 0
@@ -110,10 +110,10 @@ def test_a_client_that_leaves_a_stream_frees_its_places(start_served: Any) -> No
     pod.wait_for_metric("dragoman_requests_in_flight", 0)
 
 
-def test_wishes_reach_the_model_or_are_refused(demo_pod: Any) -> None:
+def test_options_reach_the_model_or_are_refused(demo_pod: Any) -> None:
     text = "Ask <b>{name}</b> &amp; call."
-    asked = {"text": text, "format": "html", "details": True, **PAIR}
-    answer = demo_pod.client.post("/translate", json=asked).json()
+    requested = {"text": text, "format": "html", "details": True, **PAIR}
+    answer = demo_pod.client.post("/translate", json=requested).json()
     assert "<b>{name}</b>" in answer["translation"]
     ignored = {"text": "The cat sleeps.", "formality": "more", "ignore_unsupported": True, **PAIR}
     assert demo_pod.client.post("/translate", json=ignored).status_code == 200

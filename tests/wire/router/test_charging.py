@@ -44,8 +44,8 @@ def azure(query: str, *texts: str) -> dict[str, Any]:
 
 
 def chat(*messages: tuple[str, Any], **fields: Any) -> dict[str, Any]:
-    said = [{"role": role, "content": content} for role, content in messages]
-    return {"path": "/v1/chat/completions", "json": {"model": "a", "messages": said} | fields}
+    message = [{"role": role, "content": content} for role, content in messages]
+    return {"path": "/v1/chat/completions", "json": {"model": "a", "messages": message} | fields}
 
 
 def file(path: str, name: str, content: bytes, **fields: str) -> dict[str, Any]:
@@ -278,8 +278,8 @@ async def test_a_document_that_fails_is_given_back(
     status, body, _ = await client.send(**document(content=b"abcd" * 40))
     assert status == 200
     assert await client.used() == 160
-    said = json.loads(body)
-    path, form = f"/v2/document/{said['document_id']}", {"document_key": said["document_key"]}
+    reply = json.loads(body)
+    path, form = f"/v2/document/{reply['document_id']}", {"document_key": reply["document_key"]}
     async with asyncio.timeout(60):
         while json.loads((await client.send(path, data=form))[1])["status"] != "error":  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -290,8 +290,8 @@ async def test_a_document_that_fails_is_given_back(
 
 async def test_the_status_of_a_document_has_the_characters_charged_to_its_key(client: Client) -> None:
     _, body, _ = await client.send(**document())
-    said = json.loads(body)
-    path, form = f"/v2/document/{said['document_id']}", {"document_key": said["document_key"]}
+    reply = json.loads(body)
+    path, form = f"/v2/document/{reply['document_id']}", {"document_key": reply["document_key"]}
     async with asyncio.timeout(60):
         while (state := json.loads((await client.send(path, data=form))[1]))["status"] != "done":  # noqa: ASYNC110
             await asyncio.sleep(0.05)
@@ -313,8 +313,8 @@ async def test_a_file_gets_more_time_than_a_text(
     assert (await client.send(**uploaded(content=lines)))[0] == 200
     status, body, _ = await client.send(**document(content=lines))
     assert status == 200
-    said = json.loads(body)
-    path, form = f"/v2/document/{said['document_id']}", {"document_key": said["document_key"]}
+    reply = json.loads(body)
+    path, form = f"/v2/document/{reply['document_id']}", {"document_key": reply["document_key"]}
     async with asyncio.timeout(60):
         while (state := json.loads((await client.send(path, data=form))[1]))["status"] == "translating":  # noqa: ASYNC110
             await asyncio.sleep(0.05)

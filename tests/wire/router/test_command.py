@@ -172,9 +172,9 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
 async def test_a_wrong_setting_is_named(start: Any, flags: list[str], reason: str) -> None:
     router = start([], *flags)
     assert await router.ended() == 2
-    said = router.log.read_text()
-    assert reason in said
-    assert "Traceback" not in said
+    message = router.log.read_text()
+    assert reason in message
+    assert "Traceback" not in message
 
 
 async def test_a_start_without_shared_state_is_logged(start: Any, tmp_path: Path) -> None:

@@ -168,9 +168,9 @@ async def test_each_replica_gets_its_own_tag_and_the_same_bytes(router: Any, sta
 
     one.script = draining
     for _ in range(20):
-        said = {"X-Dragoman-Replica": "forged", "X-Forwarded-Proto": "https"}
+        message = {"X-Dragoman-Replica": "forged", "X-Forwarded-Proto": "https"}
         async with router.http.post(
-            f"{router.url}/v2/document", data=form(target_lang="DE"), headers=said
+            f"{router.url}/v2/document", data=form(target_lang="DE"), headers=message
         ) as got:
             assert await got.json() == {"by": "two"}
         if one.translations:

@@ -345,8 +345,8 @@ async def test_a_router_without_a_glossary_store_names_the_required_option(start
     router = await start_router(keep_glossaries=False)
     router.serve("a")
     made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
-    status, said, _ = await router.post("/v2/glossaries", made)
-    assert (status, "(--state-url)" in said["message"]) == (400, True)
+    status, message, _ = await router.post("/v2/glossaries", made)
+    assert (status, "(--state-url)" in message["message"]) == (400, True)
     assert (await router.get("/v2/glossaries"))[:2] == (200, {"glossaries": []})
     assert (await router.post("/v2/translate", BODY))[0] == 404
 

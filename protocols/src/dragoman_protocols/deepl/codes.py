@@ -43,7 +43,7 @@ def target_tag(code: str, offer: Offer) -> str:
     """The tag of a target language; whether it names a language is left to `check_known`.
 
     A variant of English becomes English where `en` is listed and the variant is not: DeepL's clients have to name a
-    variant, and a model that is said to write English may not know the language by another name.
+    variant, and a model that writes English may not know the language by another name.
 
     Args:
         code: As DeepL writes it, in any casing.

@@ -107,16 +107,16 @@ def peek(request: Request, offer: Offer) -> Peek:
 
 def read(request: Request, site: Site) -> Translate:
     """Up to 128 texts of one pair."""
-    asked = _parameters(request, _TRANSLATION)
-    need = _need(asked, site.offer)
+    body = _parameters(request, _TRANSLATION)
+    need = _need(body, site.offer)
     site.limits.check_texts(len(need.texts), MAX_SEGMENTS)
-    form = asked.format or GoogleFormat.HTML
+    form = body.format or GoogleFormat.HTML
     wanted = not_blank(need.texts)
     call = TranslationRequest(wanted, need.targets[0], need.source, format=FORMATS[form])
 
     def render(results: Results) -> Answer:
         done = put_back(need.texts, results[0] if results else (), need.source)
-        return json_answer({"data": {"translations": [_rendered(each, asked, form) for each in done]}})
+        return json_answer({"data": {"translations": [_rendered(each, body, form) for each in done]}})
 
     return Translate((call,) if wanted else (), need.characters, render, (need,))
 
@@ -150,21 +150,21 @@ def _parameters(request: Request, decoder: msgspec.json.Decoder[Any]) -> Any:
     return read_fields(fields, decoder.type)
 
 
-def _need(asked: Any, offer: Offer) -> Need:
-    source = CODES.source(asked.source, offer.listed_sources)
-    return Need(source, (CODES.tag(asked.target, offer.listed_targets),), _texts(asked))
+def _need(body: Any, offer: Offer) -> Need:
+    source = CODES.source(body.source, offer.listed_sources)
+    return Need(source, (CODES.tag(body.target, offer.listed_targets),), _texts(body))
 
 
-def _texts(asked: Any) -> tuple[str, ...]:
-    return (asked.q,) if isinstance(asked.q, str) else tuple(asked.q)
+def _texts(body: Any) -> tuple[str, ...]:
+    return (body.q,) if isinstance(body.q, str) else tuple(body.q)
 
 
-def _rendered(result: TranslationResult, asked: Translation, form: GoogleFormat) -> dict[str, Any]:
+def _rendered(result: TranslationResult, body: Translation, form: GoogleFormat) -> dict[str, Any]:
     answer = {"translatedText": escaped(result.text) if form is GoogleFormat.HTML else result.text}
-    if not asked.source:
+    if not body.source:
         answer["detectedSourceLanguage"] = CODES.code(result.source_lang)
-    if asked.model:
-        answer["model"] = asked.model
+    if body.model:
+        answer["model"] = body.model
     return answer
 
 

@@ -216,11 +216,11 @@ def _too_much(size: int, limit: int) -> InvalidFieldError:
 
 
 def _alternatives(fields: Fields) -> int:
-    asked = fields.values.get("alternatives")
-    if isinstance(asked, list) and not fields.is_json:
-        asked = asked[0]
+    value = fields.values.get("alternatives")
+    if isinstance(value, list) and not fields.is_json:
+        value = value[0]
     try:
-        wanted = max(0, int(asked or 0)) if isinstance(asked, str | int | float | None) else -1
+        wanted = max(0, int(value or 0)) if isinstance(value, str | int | float | None) else -1
     except (ValueError, OverflowError):
         wanted = -1
     if wanted < 0:

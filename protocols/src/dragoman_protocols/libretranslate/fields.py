@@ -79,10 +79,10 @@ class Fields(NamedTuple):
         Raises:
             InvalidFieldError: There are none, or they are something else.
         """
-        asked = self.values.get("q")
-        if not asked:
+        value = self.values.get("q")
+        if not value:
             raise missing("q")
-        texts = asked if isinstance(asked, list) else [asked]
+        texts = value if isinstance(value, list) else [value]
         if not all(isinstance(text, str) for text in texts):
             raise InvalidFieldError("Invalid request: q parameter is neither a string nor a list of strings")
         return tuple(texts)

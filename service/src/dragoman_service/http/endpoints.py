@@ -146,7 +146,7 @@ class App:
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         self._record_router(request)
-        exchange = Exchange(request, receive, send, self._lifecycle, scope["scheme"])
+        exchange = Exchange(request, receive, send, self._lifecycle, scope.get("scheme", "http"))
         try:
             answer = await self._answer(exchange)
         except RequestError as error:

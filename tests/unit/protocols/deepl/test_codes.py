@@ -54,11 +54,11 @@ def test_what_is_no_source_is_refused_in_the_words_that_clients_look_for(code: s
 @pytest.mark.parametrize(
     ("tag", "code"), [("en", "EN"), ("en-US", "EN"), ("zh-Hant", "ZH"), ("nb", "NB"), ("no", "NB")]
 )
-def test_a_source_is_told_without_its_variant(tag: str, code: str) -> None:
+def test_the_code_of_a_source_has_no_variant(tag: str, code: str) -> None:
     assert codes.source_code(tag) == code
 
 
-def test_languages_are_listed_as_they_can_be_asked_for() -> None:
+def test_languages_are_listed_as_they_can_be_requested() -> None:
     listed = served(en="de pt zh", de="en")
     assert [each["language"] for each in codes.sources(listed)] == ["DE", "EN"]
     assert [(each["language"], each["supports_formality"]) for each in codes.targets(listed)] == [
@@ -74,7 +74,7 @@ def test_languages_are_listed_as_they_can_be_asked_for() -> None:
 
 
 @pytest.mark.parametrize("listed", [EVERY, served(en="de fr-CA", de="en-GB"), served(**{"*": "nb"})])
-def test_every_language_that_is_listed_can_be_asked_for(listed: Offer) -> None:
+def test_every_language_that_is_listed_can_be_requested(listed: Offer) -> None:
     for language in codes.sources(listed):
         codes.source_tag(language["language"])
     for language in codes.targets(listed):

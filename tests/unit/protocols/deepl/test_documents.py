@@ -54,7 +54,7 @@ def test_a_name_of_its_own_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "content_type", "said"),
+    ("body", "content_type", "message"),
     [
         (form(), MULTIPART, "Parameter 'file' not specified"),
         (form(part("file", "no name means no file")), MULTIPART, "Parameter 'file' not specified"),
@@ -68,8 +68,8 @@ def test_a_name_of_its_own_wins() -> None:
         (form(*[part("f", "x")] * 101), MULTIPART, "more than 100 parts"),
     ],
 )
-def test_what_is_no_upload_is_refused(body: bytes, content_type: str, said: str) -> None:
-    with pytest.raises((MalformedRequestError, InvalidFieldError), match=said):
+def test_what_is_no_upload_is_refused(body: bytes, content_type: str, message: str) -> None:
+    with pytest.raises((MalformedRequestError, InvalidFieldError), match=message):
         read(body, content_type)
 
 

@@ -73,7 +73,7 @@ def test_each_field_reaches_the_core() -> None:
 @pytest.mark.parametrize(
     ("sent", "split"), [("0", Split.NONE), (0, Split.NONE), ("1", None), (1, None), (None, None)]
 )
-def test_sentences_are_split_as_asked(sent: object, split: Split | None) -> None:
+def test_sentences_are_split_as_requested(sent: object, split: Split | None) -> None:
     assert request_of(split_sentences=sent).split is split
 
 
@@ -187,7 +187,7 @@ def test_a_tone_that_a_language_does_not_have(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"text": None}, "Parameter 'text' not specified."),
         ({"text": []}, "Parameter 'text' not specified."),
@@ -214,10 +214,10 @@ def test_a_tone_that_a_language_does_not_have(target: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_taken_is_said_in_deepls_words(wrong: dict[str, Any], said: str) -> None:
+def test_invalid_values_get_deepls_messages(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidFieldError) as refused:
         call(**wrong)
-    assert str(refused.value) == said
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_glossaries_keep_their_order(fields: dict[str, Any], named: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body", "said"),
+    ("content_type", "body", "message"),
     [
         ("application/json", b"{", "the body is not JSON"),
         ("text/plain", b"text=Hello", "the body is not JSON"),
@@ -247,8 +247,8 @@ def test_glossaries_keep_their_order(fields: dict[str, Any], named: tuple[str, .
         (FORM, b"&".join([b"a=b"] * 4_097), "the form has more than 4096 fields"),
     ],
 )
-def test_a_body_that_is_not_what_it_says(content_type: str, body: bytes, said: str) -> None:
-    with pytest.raises(MalformedRequestError, match=said):
+def test_a_body_that_is_not_what_it_says(content_type: str, body: bytes, message: str) -> None:
+    with pytest.raises(MalformedRequestError, match=message):
         fields_of(make_request(body, content_type))
 
 

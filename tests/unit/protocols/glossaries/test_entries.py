@@ -30,7 +30,7 @@ def test_entries_are_read(text: str, entries_format: str, found: list[tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("text", "entries_format", "said"),
+    ("text", "entries_format", "message"),
     [
         ("", "tsv", "there are no entries"),
         ("Bonjour,Hallo,fr,de", "csv", "there are no entries"),
@@ -52,8 +52,8 @@ def test_entries_are_read(text: str, entries_format: str, found: list[tuple[str,
         ("a," + "b" * 200_000, "csv", "not CSV: field larger than field limit"),
     ],
 )
-def test_what_is_no_entry_is_refused_with_its_place(text: str, entries_format: str, said: str) -> None:
-    with pytest.raises(InvalidGlossaryError, match=said):
+def test_what_is_no_entry_is_refused_with_its_place(text: str, entries_format: str, message: str) -> None:
+    with pytest.raises(InvalidGlossaryError, match=message):
         read(text, entries_format)
 
 

@@ -36,7 +36,7 @@ def test_the_longest_term_wins() -> None:
     ]
 
 
-def test_case_matters_where_it_is_asked_for() -> None:
+def test_case_matters_where_it_is_requested() -> None:
     assert found("IT is it", Term("IT", "EDV", case_sensitive=True)) == ["IT"]
 
 

@@ -105,7 +105,7 @@ async def test_stores_of_one_directory_see_the_same(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == [f"{glossary.glossary_id}.json"]
 
 
-async def test_a_damaged_file_is_told_and_hides_no_other(
+async def test_a_damaged_file_is_logged_and_hides_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     glossaries = DirectoryStore(tmp_path)
@@ -139,12 +139,12 @@ async def test_a_write_that_fails_leaves_the_old_state(
 async def test_a_directory_that_is_gone_is_an_error_that_says_so(tmp_path: Path) -> None:
     glossaries = DirectoryStore(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    for asked in (glossaries.add(make_glossary()), glossaries.all()):
+    for requested in (glossaries.add(make_glossary()), glossaries.all()):
         with pytest.raises(GlossaryStoreError, match="No such file or directory"):
-            await asked
+            await requested
 
 
-def test_the_directory_that_was_asked_for_has_to_be_usable(tmp_path: Path) -> None:
+def test_the_configured_directory_has_to_be_usable(tmp_path: Path) -> None:
     taken = tmp_path / "file"
     taken.touch()
     with pytest.raises(SettingsError, match=r"--glossary-dir: cannot keep glossaries in .*/file: "):
@@ -161,5 +161,5 @@ def test_a_pod_without_a_directory_says_that_it_forgets(
         assert isinstance(open_store(None, taken), MemoryStore)
         assert caplog.text.count("kept in memory and end with this pod") == 2
         assert isinstance(open_store(None, tmp_path), DirectoryStore)
-        assert isinstance(open_store(tmp_path / "asked", taken), DirectoryStore)
+        assert isinstance(open_store(tmp_path / "requested", taken), DirectoryStore)
     assert caplog.text.count("kept in memory") == 2

@@ -94,8 +94,8 @@ async def test_usage_and_quota_are_of_all_routers_and_outlive_each(
     await again.ready()
     assert await again.used() == 60
     assert (await again.translate(40))[0] == 200
-    status, said = await two.translate(1)
-    assert (status, "100 of 100" in said["detail"]) == (456, True)
+    status, message = await two.translate(1)
+    assert (status, "100 of 100" in message["detail"]) == (456, True)
 
     two.process.terminate()
     assert await two.ended() == 0
