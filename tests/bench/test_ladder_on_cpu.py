@@ -19,31 +19,14 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("ladder")
     sentences = [line.split("\t") for line in (ROOT / "examples/sentences.txt").read_text().splitlines()[1:]]
     requests = directory / "requests.jsonl"
-    requests.write_text(
-        "\n".join(
-            json.dumps({"source_lang": s, "target_lang": t, "text": text}) for s, t, text, _ in sentences
-        )
-    )
+    rows = ({"source_lang": s, "target_lang": t, "text": text} for s, t, text, _ in sentences)
+    requests.write_text("\n".join(map(json.dumps, rows)))
     command = [
-        sys.executable,
-        "-m",
-        "dragoman",
-        "bench",
-        "ladder",
-        "--device",
-        "cpu",
-        "--arms",
-        ",".join(ARMS),
+        *(sys.executable, "-m", "dragoman", "bench", "ladder", "--device", "cpu", "--arms", ",".join(ARMS)),
+        *("--model", str(ROOT / "examples/demo-model"), "--requests", str(requests)),
+        *("--max-model-len", "1024", "--in-flight", "4", "--window", "4", "--ramp", "20"),
+        *("--output", str(directory / "out")),
     ]
-    command += [
-        "--model",
-        str(ROOT / "examples/demo-model"),
-        "--requests",
-        str(requests),
-        "--max-model-len",
-        "1024",
-    ]
-    command += ["--in-flight", "4", "--window", "4", "--ramp", "20", "--output", str(directory / "out")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=580, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return directory / "out"

@@ -15,7 +15,7 @@ SCRIPT = json.dumps({"token_s": 0.02, "slowdown_ratio": 0.05})
 
 
 def tune(
-    output: Path, *more: str, slo_s: str = "5", in_flight: str = "4"
+    output: Path, slo_s: str = "5", in_flight: str = "4", script: str = SCRIPT
 ) -> subprocess.CompletedProcess[str]:
     requests = output.parent / "requests.jsonl"
     # Equal texts in flight would be one to the engine.
@@ -24,7 +24,7 @@ def tune(
     requests.write_text("\n".join(lines))
     command = [sys.executable, "-m", "dragoman", "tune", "--model", "org/model", "--requests", str(requests)]
     command += ["--slo-p95", slo_s, "--in-flight", in_flight, "--window", "1.5", "--ramp", "5"]
-    command += ["--output", str(output), *more, "--", "--engine", "scripted", "--engine-args", SCRIPT]
+    command += ["--output", str(output), "--", "--engine", "scripted", "--engine-args", script]
     return subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
 
 
@@ -56,12 +56,6 @@ def test_where_no_setting_keeps_the_slo_none_is_recommended(tmp_path: Path) -> N
 
 
 def test_a_model_that_does_not_start_ends_the_sweep_with_its_reason(tmp_path: Path) -> None:
-    output = tmp_path / "out"
-    requests = tmp_path / "requests.jsonl"
-    requests.write_text(json.dumps({"text": "a", "source_lang": "en", "target_lang": "de"}))
-    command = [sys.executable, "-m", "dragoman", "tune", "--model", "org/model", "--requests", str(requests)]
-    command += ["--slo-p95", "1", "--in-flight", "2", "--output", str(output)]
-    command += ["--", "--engine", "scripted", "--engine-args", '{"fail_load": "not enough GPU memory"}']
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = tune(tmp_path / "out", in_flight="2", script='{"fail_load": "not enough GPU memory"}')
     assert "not enough GPU memory" in done.stdout
     assert done.returncode == 1

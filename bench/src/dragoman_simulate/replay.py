@@ -40,7 +40,6 @@ class Curves:
     """What happened when: a point each `CURVE_S` seconds."""
 
     time_s: list[float] = field(default_factory=list)
-    desired: list[int] = field(default_factory=list)
     ready: list[int] = field(default_factory=list)
     queued: list[float] = field(default_factory=list)
 
@@ -124,8 +123,5 @@ def fluid(trace: Trace, policy: Policy, limits: Limits, speed: SpeedTable) -> Ou
 
 def _draw(curves: Curves, view: View, second: int) -> None:
     curves.time_s.append(second)
-    curves.desired.append(view.desired)
     curves.ready.append(view.ready)
-    metrics = view.metrics
-    queue = view.queued + (metrics.waiting if metrics else 0.0)
-    curves.queued.append(queue)
+    curves.queued.append(view.queued + (view.metrics.waiting if view.metrics else 0.0))
