@@ -25,7 +25,6 @@ from prometheus_client import CollectorRegistry
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.settings import Settings
 from dragoman_tune.server import resident_bytes
 
@@ -79,7 +78,7 @@ async def measure(count: int) -> int:
     )  # fmt: skip
     engine = ScriptedEngine(script_from(settings), "m", CollectorRegistry())
     lifecycle = Lifecycle()
-    app = create_app(settings, engine, lifecycle, LoopLag(), CollectorRegistry(), None)
+    app = create_app(settings, engine, lifecycle, CollectorRegistry(), None)
     lifecycle.ready()
     ends: Counter[str] = Counter()
     numbers = iter(range(count))

@@ -38,7 +38,6 @@ from dragoman_service.core.translator import translator_of
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings
@@ -118,7 +117,7 @@ async def pod(settings: Settings) -> AsyncIterator[Callable[[str, bytes], Awaita
     """A pod's application under uvicorn, as a function that posts to it on one connection."""
     registry, lifecycle = CollectorRegistry(), Lifecycle()
     engine = ScriptedEngine(script_from(settings), settings.name, registry)
-    app = create_app(settings, engine, lifecycle, LoopLag(), registry, tracing(None, settings.name))
+    app = create_app(settings, engine, lifecycle, registry, tracing(None, settings.name))
     lifecycle.ready()
     server = uvicorn.Server(
         uvicorn.Config(app, http="httptools", ws="none", lifespan="off", access_log=False, log_config=None)

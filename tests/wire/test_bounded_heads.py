@@ -13,7 +13,6 @@ from dragoman_contract.http_protocol import MAX_PIPELINED, MAX_SHORT_CHUNKS
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.server import LIMITS, Pod, listen
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
@@ -30,7 +29,7 @@ async def port() -> AsyncIterator[int]:
     registry, lifecycle = CollectorRegistry(), Lifecycle()
     settings = Settings(model="m", engine="scripted")
     engine = ScriptedEngine(Script(), "m", registry)
-    app = create_app(settings, engine, lifecycle, LoopLag(), registry, tracing(None, "m"))
+    app = create_app(settings, engine, lifecycle, registry, tracing(None, "m"))
     with listen("127.0.0.1", 0) as listening:
         running = asyncio.create_task(Pod(app, engine, lifecycle, 0).run(listening))
         async with asyncio.timeout(DEADLINE_S):

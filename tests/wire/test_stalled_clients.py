@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.server import Pod, listen
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
@@ -30,7 +29,7 @@ async def pod(script: Script) -> AsyncIterator[tuple[int, CollectorRegistry, Lif
     registry, lifecycle = CollectorRegistry(), Lifecycle()
     settings = Settings(model="m", engine="scripted")
     engine = ScriptedEngine(script, "m", registry)
-    app = create_app(settings, engine, lifecycle, LoopLag(), registry, tracing(None, "m"))
+    app = create_app(settings, engine, lifecycle, registry, tracing(None, "m"))
     with listen("127.0.0.1", 0, write_timeout_s=0.5) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         running = asyncio.create_task(Pod(app, engine, lifecycle, 0).run(listening))

@@ -21,7 +21,6 @@ from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.errors import SettingsError, StartError
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.server import Pod, listen
 from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts.families import prompt_family
@@ -50,9 +49,8 @@ async def _serve(settings: Settings) -> None:
     use_one_worker_thread()
     engine = _engine(settings)
     lifecycle = Lifecycle()
-    lag = LoopLag()
     traces = tracing(settings.traces_endpoint, settings.name)
-    app = create_app(settings, engine, lifecycle, lag, REGISTRY, traces)
+    app = create_app(settings, engine, lifecycle, REGISTRY, traces)
     found = gpus()
     if found is not None:
         REGISTRY.register(found)

@@ -15,9 +15,8 @@ from dragoman_protocols.errors import (
     RateLimitedError,
 )
 from dragoman_protocols.keys import key_in_body, key_in_head
-from dragoman_router.access.accounts import Account
+from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.access.keys import KeyRing
-from dragoman_router.access.rates import Limits
 from dragoman_router.errors import SettingsError
 from dragoman_router.request import Request
 

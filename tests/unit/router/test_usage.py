@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from dragoman_protocols.errors import QuotaError
-from dragoman_router.access.accounts import Account, Count
-from dragoman_router.access.rates import Limits
+from dragoman_router.access.accounts import Account, Count, Limits
 from dragoman_router.access.usage import Calendar, Usage, period_of
 from dragoman_router.errors import StateError
 from dragoman_router.state.outbox import MAX_AGE_S, Items, Outbox

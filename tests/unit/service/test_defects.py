@@ -13,7 +13,6 @@ from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http import answering
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
 
@@ -25,9 +24,7 @@ class Pod:
     def __init__(self, settings: Settings) -> None:
         self.registry, self.lifecycle = CollectorRegistry(), Lifecycle()
         engine = ScriptedEngine(Script(), settings.name, self.registry)
-        app = create_app(
-            settings, engine, self.lifecycle, LoopLag(), self.registry, tracing(None, settings.name)
-        )
+        app = create_app(settings, engine, self.lifecycle, self.registry, tracing(None, settings.name))
         self.lifecycle.ready()
         self.client = TestClient(app, raise_server_exceptions=False)
 

@@ -18,7 +18,6 @@ from dragoman_service.engine.protocol import Chunk, Decoding, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http import app as application
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.settings import Settings
 
 WORDS = ("ant", "bee", "cow", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
@@ -86,7 +85,7 @@ async def pod(monkeypatch: pytest.MonkeyPatch, engine: CountingEngine, **setting
     monkeypatch.setattr(application, "Admission", Recording)
     lifecycle = Lifecycle()
     made = Settings(_cli_parse_args=False, **({"model": "m", "engine": "scripted"} | settings))
-    app = application.create_app(made, engine, lifecycle, LoopLag(), CollectorRegistry(), None)
+    app = application.create_app(made, engine, lifecycle, CollectorRegistry(), None)
     await engine.load(lambda _: None)
     lifecycle.ready()
     transport = httpx.ASGITransport(app=app)

@@ -12,7 +12,6 @@ from prometheus_client import CollectorRegistry
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.server import Pod, listen
 from dragoman_service.settings import Settings
 
@@ -35,7 +34,7 @@ async def test_a_warm_sentence_passes_few_modules() -> None:
     settings = Settings(model="m", engine="scripted")
     engine = ScriptedEngine(Script(), "m", CollectorRegistry())
     lifecycle = Lifecycle()
-    app = create_app(settings, engine, lifecycle, LoopLag(), CollectorRegistry(), None)
+    app = create_app(settings, engine, lifecycle, CollectorRegistry(), None)
     passed: set[str] = set()
 
     def note(frame: FrameType, event: str, arg: Any) -> None:

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
-from dragoman_protocols.glossaries.document import read, written
 from dragoman_protocols.glossaries.store import (
     MAX_GLOSSARIES,
     Change,
@@ -22,7 +21,7 @@ from dragoman_protocols.glossaries.store import (
     in_order,
     unknown,
 )
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read, written
 
 log = logging.getLogger(__name__)
 

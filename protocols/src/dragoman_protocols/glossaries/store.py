@@ -10,8 +10,7 @@ from typing import Protocol
 
 from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import InvalidFieldError, StoreFullError, UnknownGlossaryError
-from dragoman_protocols.glossaries.document import written
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, written
 
 MAX_GLOSSARIES = 1000
 """What DeepL keeps for one account."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
+from pydantic import TypeAdapter
+
 from dragoman_protocols.errors import InvalidGlossaryError, UnknownDictionaryError
 from dragoman_protocols.glossaries.matching import Glossary, Term
 
@@ -229,3 +231,20 @@ def flaw(term: str) -> str | None:
 
 def _size_bytes(dictionary: Dictionary) -> int:
     return sum(len(entry.source.encode()) + len(entry.target.encode()) + 2 for entry in dictionary.entries)
+
+
+_DOCUMENT = TypeAdapter(StoredGlossary)
+
+
+def written(glossary: StoredGlossary) -> bytes:
+    """The document; the same glossary gives the same bytes."""
+    return _DOCUMENT.dump_json(glossary)
+
+
+def read(document: bytes) -> StoredGlossary:
+    """The glossary in a document. Takes tens of milliseconds for a large one: call it in a thread.
+
+    Raises:
+        ValueError: There is none in it.
+    """
+    return _DOCUMENT.validate_json(document)

@@ -8,9 +8,8 @@ from cachetools import LRUCache
 
 from dragoman_protocols.errors import KeyRefusedError
 from dragoman_protocols.keys import key_in_head
-from dragoman_router.access.accounts import NO_CHARGE, Account, Charge
+from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
 from dragoman_router.access.keys import Key, KeyRing
-from dragoman_router.access.rates import Limits
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
 

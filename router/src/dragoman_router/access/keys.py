@@ -16,8 +16,7 @@ import msgspec
 
 from dragoman_protocols.errors import KeyMissingError, KeyRefusedError
 from dragoman_protocols.keys import MAX_KEY_BYTES
-from dragoman_router.access.accounts import Account
-from dragoman_router.access.rates import Limits
+from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.errors import SettingsError
 
 MIN_KEY_CHARS = 8

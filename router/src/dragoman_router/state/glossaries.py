@@ -13,9 +13,8 @@ from pydantic import TypeAdapter
 
 from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, pack, revision_of, unpack
 from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
-from dragoman_protocols.glossaries.document import read, written
 from dragoman_protocols.glossaries.store import MAX_GLOSSARIES, Change, canonical_id, full, in_order, unknown
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read, written
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.redis import StateClient
 from dragoman_router.state.scripts import KEEP_GLOSSARY

@@ -16,7 +16,7 @@ local function keep(key, level, rate, size)
   redis.call('PEXPIRE', key, math.ceil((size - level) / rate * 1000) + 1000)
 end
 """
-"""A token bucket (`access/rates.py`): a missing key is a full bucket, and a full one expires."""
+"""A token bucket (`access/accounts.py`): a missing key is a full bucket, and a full one expires."""
 
 RESERVE = (
     BUCKET

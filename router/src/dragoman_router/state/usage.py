@@ -14,10 +14,10 @@ from dragoman_router.access.accounts import (
     REQUESTS,
     Account,
     Count,
+    bucket_size,
     quota_exceeded,
     rate_limited,
 )
-from dragoman_router.access.rates import bucket_size
 from dragoman_router.state.outbox import NUMBER_KEPT_S, Items, Outbox
 from dragoman_router.state.redis import StateClient
 from dragoman_router.state.scripts import APPLY, RESERVE

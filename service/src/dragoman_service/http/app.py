@@ -33,7 +33,6 @@ def create_app(
     settings: Settings,
     engine: Engine,
     lifecycle: Lifecycle,
-    lag: LoopLag,
     registry: CollectorRegistry,
     tracing: Tracing | None,
 ) -> App:
@@ -43,7 +42,6 @@ def create_app(
         settings: The pod's.
         engine: The engine.
         lifecycle: The pod's phase, which `Pod` sets.
-        lag: Of the event loop, for the metrics.
         registry: Of the engine's metrics; the pod's own are added.
         tracing: Of the pod; None: it is off.
 
@@ -62,6 +60,7 @@ def create_app(
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
     guards = GuardProcess() if _has_guard_process(settings) else None
     translator = translator_of(settings, engine, metrics, guards)
+    lag = LoopLag()
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
     watches: list[Watch] = [lag.watch, partial(collect_between_requests, lifecycle)]
     if guards is not None:

@@ -18,10 +18,9 @@ from dragoman_protocols.errors import (
     UnknownDictionaryError,
 )
 from dragoman_protocols.glossaries.directory import DirectoryStore
-from dragoman_protocols.glossaries.document import read
 from dragoman_protocols.glossaries.matching import Term
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore, canonical_id
-from dragoman_protocols.glossaries.values import StoredGlossary, terms
+from dragoman_protocols.glossaries.values import StoredGlossary, read, terms
 from dragoman_protocols.languages import language
 from dragoman_protocols.translation import Format, TranslationRequest
 from dragoman_service.errors import SettingsError

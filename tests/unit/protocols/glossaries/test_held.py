@@ -8,8 +8,7 @@ import pytest
 
 from dragoman_contract.glossaries import Packed, pack
 from dragoman_protocols.errors import GlossaryMissingError
-from dragoman_protocols.glossaries.document import written
-from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_service.http.glossaries import AttachedGlossaries
 
 MADE = datetime(2026, 11, 1, tzinfo=UTC)

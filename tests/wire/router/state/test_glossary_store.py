@@ -19,8 +19,7 @@ from dragoman_protocols.errors import (
     StoreFullError,
     UnknownGlossaryError,
 )
-from dragoman_protocols.glossaries.document import written
-from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary
+from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_router.state import glossaries
 from dragoman_router.state.glossaries import RedisGlossaries
 from dragoman_router.state.redis import StateClient, StateMetrics

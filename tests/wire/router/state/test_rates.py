@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dragoman_protocols.errors import RateLimitedError
-from dragoman_router.access.accounts import Account, Charge
-from dragoman_router.access.rates import Limits
+from dragoman_router.access.accounts import Account, Charge, Limits
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman_router.access.accounts import Account
-from dragoman_router.access.rates import Limits
+from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.errors import StateError
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
