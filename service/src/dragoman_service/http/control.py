@@ -25,6 +25,8 @@ from dragoman_service.http.answering import read_body
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
 
+PROBES = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH})
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -94,12 +96,6 @@ class Control:
     ) -> None:
         self._lifecycle, self._engine, self._admission = lifecycle, engine, admission
         self._registry, self._tolerance, self._glossaries = registry, tolerance, glossaries
-        self._probes = {
-            LIVE_PATH: self._live,
-            READY_PATH: self._ready,
-            STARTUP_PATH: self._startup,
-            METRICS_PATH: self._metrics,
-        }
 
     async def answer(self, request: Request, receive: Receive) -> Answer:
         """The answer to a request that is for no API.
@@ -108,9 +104,12 @@ class Control:
             UnknownPathError: There is no such path, or not with this method.
         """
         path = request.path
-        if probe := self._probes.get(path):
+        if path in PROBES:
             _check_method(request, "GET")
-            return await probe()
+            return self._state(await self._failure(path))
+        if path == METRICS_PATH:
+            _check_method(request, "GET")
+            return Answer(200, generate_latest(self._registry), (("Content-Type", CONTENT_TYPE_LATEST),))
         if path == DRAINED_PATH:
             _check_method(request, "POST")
             return self._drained(request)
@@ -120,34 +119,20 @@ class Control:
             return await self._attach(request, revision, receive)
         raise UnknownPathError(f"nothing here at {path[:100]!r}")
 
-    async def _live(self) -> Answer:
-        """503 once only a restart helps: the engine is dead, or stuck."""
-        lifecycle = self._lifecycle
+    async def _failure(self, path: str) -> str | None:
+        """Why a probe fails: at the start until the model is loaded; None if it does not."""
+        lifecycle, stalls = self._lifecycle, self._engine.stall_detector
+        if path == STARTUP_PATH:
+            return None if lifecycle.started else f"the phase is {lifecycle.phase}"
+        if path == READY_PATH:
+            full = lifecycle.phase is Phase.READY and self._admission.full
+            return readiness_failure(lifecycle.phase, stalls.stalled_s, full, self._tolerance)
         if lifecycle.phase in (Phase.READY, Phase.LEAVING):
             try:
                 await self._engine.check()
             except EngineDeadError:
                 lifecycle.fail()
-        return self._state(
-            liveness_failure(lifecycle.phase, self._engine.stall_detector.stalled_s, self._tolerance)
-        )
-
-    async def _ready(self) -> Answer:
-        """200 from the end of the model's load to SIGTERM."""
-        phase = self._lifecycle.phase
-        full = phase is Phase.READY and self._admission.full
-        return self._state(
-            readiness_failure(phase, self._engine.stall_detector.stalled_s, full, self._tolerance)
-        )
-
-    async def _startup(self) -> Answer:
-        """503 with the phase and its progress until the model is loaded."""
-        lifecycle = self._lifecycle
-        return self._state(None if lifecycle.started else f"the phase is {lifecycle.phase}")
-
-    async def _metrics(self) -> Answer:
-        """The engine's metrics and the pod's, as Prometheus reads them."""
-        return Answer(200, generate_latest(self._registry), (("Content-Type", CONTENT_TYPE_LATEST),))
+        return liveness_failure(lifecycle.phase, stalls.stalled_s, self._tolerance)
 
     def _drained(self, request: Request) -> Answer:
         """A router confirms that it sends nothing new."""
