@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from dragoman_devcluster.errors import LocalClusterError
+from dragoman_kube.cache import Listener
 from dragoman_kube.errors import ClusterError, ConflictError, NotFoundError, UnavailableError
-from dragoman_kube.objects import Key
+from dragoman_kube.kinds import Kind
+from dragoman_kube.objects import Key, Manifest, controller_of, key_of
 from dragoman_kube.work_queue import Backoff, WorkQueue
 
 
@@ -31,3 +33,15 @@ def work_queue(name: str) -> WorkQueue[Key]:
         expected=(ClusterError, LocalClusterError),
         quiet=(ConflictError, NotFoundError, UnavailableError),
     )
+
+
+def enqueue_owner(queue: WorkQueue[Key], kind: Kind) -> Listener:
+    """A listener that enqueues the controller of an object that has changed, if it is of this kind."""
+
+    def changed(old: Manifest | None, new: Manifest | None) -> None:
+        manifest = new or old or {}
+        owner = controller_of(manifest)
+        if owner is not None and owner["kind"] == kind.name:
+            queue.add(Key(key_of(manifest).namespace, owner["name"]))
+
+    return changed

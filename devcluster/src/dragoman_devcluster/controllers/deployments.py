@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 
-from dragoman_devcluster.controllers.controller import work_queue
+from dragoman_devcluster.controllers.controller import enqueue_owner, work_queue
 from dragoman_devcluster.controllers.deployment_status import deadline_in_s, deployment_status
 from dragoman_devcluster.controllers.rollout import (
     REVISION,
@@ -23,7 +23,6 @@ from dragoman_kube.objects import (
     Key,
     Manifest,
     annotations_of,
-    controller_of,
     is_controlled_by,
     is_deleting,
     key_of,
@@ -43,7 +42,7 @@ class DeploymentController:
     def start(self) -> None:
         """Follow the kinds that concern Deployments."""
         self._mirror.follow(DEPLOYMENT, lambda _, new: self.queue.add(key_of(new)) if new else None)
-        self._mirror.follow(REPLICA_SET, self._enqueue_owner)
+        self._mirror.follow(REPLICA_SET, enqueue_owner(self.queue, DEPLOYMENT))
 
     async def reconcile(self, key: Key) -> float | None:
         """Take the next step of one Deployment's rollout."""
@@ -104,9 +103,3 @@ class DeploymentController:
     def _owned(self, deployment: Manifest) -> list[Manifest]:
         found = self._mirror.list(REPLICA_SET, key_of(deployment).namespace)
         return [replica_set for replica_set in found if is_controlled_by(replica_set, deployment)]
-
-    def _enqueue_owner(self, old: Manifest | None, new: Manifest | None) -> None:
-        replica_set = new or old
-        owner = controller_of(replica_set) if replica_set else None
-        if replica_set and owner and owner["kind"] == "Deployment":
-            self.queue.add(Key(key_of(replica_set).namespace, owner["name"]))

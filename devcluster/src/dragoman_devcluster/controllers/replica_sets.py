@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from dragoman_devcluster.controllers.controller import work_queue
+from dragoman_devcluster.controllers.controller import enqueue_owner, work_queue
 from dragoman_devcluster.controllers.rollout import desired_of, name_of
 from dragoman_devcluster.mirror import Mirror, differs
 from dragoman_kube.errors import ClusterError, UnavailableError
@@ -17,7 +17,6 @@ from dragoman_kube.objects import (
     Manifest,
     annotations_of,
     condition_of,
-    controller_of,
     created_at,
     has_ended,
     is_controlled_by,
@@ -43,7 +42,7 @@ class ReplicaSetController:
     def start(self) -> None:
         """Follow the kinds that concern ReplicaSets."""
         self._mirror.follow(REPLICA_SET, lambda _, new: self.queue.add(key_of(new)) if new else None)
-        self._mirror.follow(POD, self._enqueue_owner)
+        self._mirror.follow(POD, enqueue_owner(self.queue, REPLICA_SET))
 
     async def reconcile(self, key: Key) -> float | None:
         """Create or delete pods of one ReplicaSet, and report its status."""
@@ -86,12 +85,6 @@ class ReplicaSetController:
     def _pods(self, replica_set: Manifest) -> list[Manifest]:
         found = self._mirror.list(POD, key_of(replica_set)[0])
         return [pod for pod in found if is_controlled_by(pod, replica_set)]
-
-    def _enqueue_owner(self, old: Manifest | None, new: Manifest | None) -> None:
-        pod = new or old
-        owner = controller_of(pod) if pod else None
-        if pod and owner and owner["kind"] == "ReplicaSet":
-            self.queue.add(Key(key_of(pod).namespace, owner["name"]))
 
 
 def _conditions(replica_set: Manifest, failure: ClusterError | None, now: datetime) -> list[Manifest]:
