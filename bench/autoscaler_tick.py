@@ -3,18 +3,16 @@
 Everything that a tick does is real, from the cached pods over HTTP to every page to the decisions. Pages are served by
 a second process, each pod's at a loopback address of its own.
 
-    python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5] [--json]
+    python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import multiprocessing
 import resource
 import time
-from datetime import UTC, datetime
 from multiprocessing.synchronize import Event
 from typing import Any
 
@@ -119,8 +117,8 @@ def deployment(number: int) -> dict[str, Any]:
     }
 
 
-async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
-    """CPU and wall time of so many ticks."""
+async def measure(deployments: int, each: int, ticks: int) -> None:
+    """Print CPU and wall time of so many ticks."""
     pods = {
         Key("default", f"td-{number}"): [pod(number, number * each + index) for index in range(each)]
         for number in range(deployments)
@@ -139,22 +137,15 @@ async def measure(deployments: int, each: int, ticks: int) -> dict[str, Any]:
             before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
             await ticker.tick()
             after = resource.getrusage(resource.RUSAGE_SELF)
-            cpu_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-            wall_s.append(time.perf_counter() - began)
+            cpu_s.append(round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 2))
+            wall_s.append(round(time.perf_counter() - began, 2))
         reporting = [
             scaled.latest.ready - scaled.latest.signals.missing
             for scaled in autoscaler.deployments().values()
         ]
         await routers.aclose()
-    return {
-        "deployments": deployments,
-        "pods": deployments * each,
-        "reporting": sum(reporting),
-        "tick_cpu_s": [round(value, 2) for value in cpu_s],
-        "tick_wall_s": [round(value, 2) for value in wall_s],
-        "page_bytes": len(page()),
-        "measured": datetime.now(UTC).strftime("%Y-%m-%d"),
-    }
+    print(f"{deployments * each} pods of {deployments} deployments, {sum(reporting)} reporting")
+    print(f"CPU seconds a tick: {cpu_s}; wall seconds: {wall_s}")
 
 
 def main() -> None:
@@ -164,7 +155,6 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=3, help="of each deployment")
     parser.add_argument("--slow", type=int, default=0, help="pods that never answer")
     parser.add_argument("--ticks", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     ready = multiprocessing.Event()
     server = multiprocessing.Process(
@@ -173,14 +163,9 @@ def main() -> None:
     server.start()
     ready.wait(30)
     try:
-        result = asyncio.run(measure(options.deployments, options.pods, options.ticks))
+        asyncio.run(measure(options.deployments, options.pods, options.ticks))
     finally:
         server.terminate()
-    if options.json:
-        print(json.dumps(result))
-        return
-    print(f"{result['pods']} pods of {result['deployments']} deployments, {result['reporting']} reporting")
-    print(f"CPU seconds a tick: {result['tick_cpu_s']}; wall seconds: {result['tick_wall_s']}")
 
 
 if __name__ == "__main__":
