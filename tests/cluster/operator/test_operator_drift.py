@@ -86,7 +86,7 @@ async def test_removed_labels_and_owners_come_back(world):
     )
 
 
-async def test_what_others_add_is_left_alone(world):
+async def test_additions_of_other_clients_stay(world):
     world.operator()
     await world.create(replicas=0)
     await world.until_complete()

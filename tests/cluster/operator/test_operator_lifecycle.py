@@ -167,7 +167,7 @@ async def test_scale_subresource(world):
     assert "no replicas" in await world.until_condition("Available", "False", "ScaledToZero")
 
 
-async def test_deleted_and_made_anew_at_once(world):
+async def test_deleted_and_created_again_at_once(world):
     world.operator()
     await world.create(replicas=0)
     await world.until_complete()
@@ -202,7 +202,7 @@ async def findings(url: str, **asked: str) -> list[str]:
         return [warning["code"] for warning in details["warnings"]]
 
 
-async def test_glossary_holds_and_its_edits_do_without_a_restart(world):
+async def test_glossary_and_its_edits_apply_without_a_restart(world):
     def terms(**translations: str) -> dict[str, dict[str, str]]:
         return {"data": {"terms.yaml": json.dumps([{"source": "en", "target": "de", "terms": translations}])}}
 

@@ -70,7 +70,7 @@ async def keep_busy(urls: list[str], in_flight: int) -> None:
                 group.create_task(one(http, url))
 
 
-async def test_prometheus_and_pods_lead_to_the_same_replicas_and_its_end_to_none_less(world, prometheus):
+async def test_prometheus_and_pods_give_the_same_replicas_and_its_end_removes_none(world, prometheus):
     world.operator(**{"autoscaling-interval-s": TICK_S})
     scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}
     await world.create("direct", engine=SLOW, autoscaling=scaling)

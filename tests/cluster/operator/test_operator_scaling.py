@@ -40,7 +40,7 @@ def scaling(**fields: Any) -> dict[str, Any]:
     return {"autoscaling": {"minReplicas": 1, **QUICK, **fields}}
 
 
-async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
+async def test_burst_scales_up_and_idle_time_scales_down(world):
     operator = world.operator(**FAST)
     await world.create(engine=SLOW, **scaling())
     await world.until_condition("Available", "True")
@@ -76,7 +76,7 @@ async def test_burst_brings_a_replica_and_quiet_takes_it_away(world):
     )
 
 
-async def test_least_busy_pod_goes_and_what_it_has_is_answered(world):
+async def test_least_busy_pod_is_terminated_and_finishes_its_requests(world):
     world.operator()
     slow = {"device": "cpu", "maxNumSeqs": 8, "extraArgs": {"first_token_s": 10.0}}
     await world.create(engine=slow, replicas=3, rollout={"drainTimeout": "20s"})
@@ -219,7 +219,7 @@ async def ticks(world: Any, operator: Any, number: int = 3) -> None:
         last = await operator.metric("dragoman_scaling_evaluation_duration_seconds")
 
 
-async def test_number_that_others_write_is_kept_for_a_window(world):
+async def test_requested_number_is_kept_for_a_window(world):
     world.operator(**FAST)
     await world.create(**scaling())
     await world.until_complete()
@@ -268,7 +268,7 @@ async def test_minimum_can_be_raised_from_zero_at_zero_replicas(world):
 
 
 @pytest.mark.parametrize("mode", ["External", "HPA"])
-async def test_operator_follows_who_else_decides(world, mode):
+async def test_operator_follows_the_replicas_of_other_autoscalers(world, mode):
     operator = world.operator(**FAST)
     await world.create(**scaling(mode=mode))
     await world.until_complete()
@@ -288,7 +288,7 @@ async def test_operator_follows_who_else_decides(world, mode):
     ]
 
 
-async def test_hpa_is_made_kept_and_taken_away(world):
+async def test_hpa_is_created_kept_and_deleted(world):
     world.operator()
     await world.create(**scaling(mode="HPA", targetConcurrency=3))
     made = await world.until(lambda: world.get(HPA), lambda found: found != {})
@@ -357,7 +357,7 @@ async def installed(api: Any, *kinds: str) -> AsyncIterator[None]:
                 await definitions.delete_custom_resource_definition(f"{kind.lower()}s.keda.sh")
 
 
-async def test_prometheus_that_is_not_there_is_named_and_costs_no_replica(world):
+async def test_unreachable_prometheus_is_reported_and_removes_no_replica(world):
     world.operator(**FAST)
     await world.create(**scaling(minReplicas=2, prometheus={"url": "http://user:secret@127.0.0.1:9"}))
     message = await world.until_condition("MetricsAvailable", "False", "MetricsSourceUnavailable")

@@ -40,7 +40,7 @@ async def test_long_name_is_refused(world):
         await world.create("d" * 53)
 
 
-async def test_spec_that_only_the_operator_can_judge(world):
+async def test_spec_that_only_the_operator_can_validate(world):
     world.operator()
     await world.create()
     await world.until_complete()
@@ -82,7 +82,7 @@ async def test_a_failed_engine_reports_its_reason(world):
     await world.until_complete()
 
 
-async def test_missing_secret_is_named(world):
+async def test_missing_secret_is_reported(world):
     world.operator()
     await world.create(
         model={
@@ -122,7 +122,7 @@ async def test_an_object_of_another_owner_is_not_adopted(world):
     await world.until_condition("Degraded", "False")
 
 
-async def test_missing_glossary_is_named_until_it_is_there(world):
+async def test_missing_glossary_is_reported_until_it_exists(world):
     world.operator()
     await world.create(glossary={"configMapKeyRef": {"name": "terms"}})
     message = await world.until_condition("Degraded", "True", "FailedMount")
