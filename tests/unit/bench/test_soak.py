@@ -68,7 +68,7 @@ def lifetime(values, *, role="router", name="router-0", step_s=10.0) -> Lifetime
 
 
 def noisy(count, base, per_sample=0.0):
-    return [base + per_sample * number + (number * 7 % 5) / 2 for number in range(count)]
+    return [base + per_sample * number + (number * 5 % 6) / 2 for number in range(count)]
 
 
 def test_no_growth():
@@ -82,6 +82,18 @@ def test_no_growth():
 def test_what_a_process_needs_to_warm_up_is_no_growth():
     warm_up = int(WARM_UP_S / 10)
     assert grown([lifetime([*(20 + 5 * n for n in range(warm_up)), *noisy(300, 80)])])[1] == []
+
+
+def test_a_few_steps_are_no_growth():
+    # An operator's, with the API's outages.
+    steps = [97.0] * 40 + [102.0] * 50 + [107.0] * 20 + [113.0] * 30 + [117.0] * 120
+    assert grown([lifetime(steps)])[1] == []
+    assert grown([lifetime([value + number / 10 for number, value in enumerate(steps)])])[1]
+
+
+def test_steps_that_add_up_to_half_of_a_process_are_growth():
+    steps = [80.0 + 10 * (number // 60) for number in range(360)]
+    assert grown([lifetime(steps)])[1] == ["router-0: rss_mb grew from 80.0 to 130.0 in 44 min"]
 
 
 def test_a_steady_leak_in_one_process():
