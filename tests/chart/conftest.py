@@ -66,8 +66,8 @@ def helm(*arguments: str, values: dict[str, Any]) -> str:
     return done.stdout
 
 
-def template(chart: Path, values: dict[str, Any]) -> Rendered:
-    text = helm("template", "release", str(chart), "--namespace", "dragoman-system", values=values)
+def template(chart: Path, values: dict[str, Any], *options: str) -> Rendered:
+    text = helm("template", "release", str(chart), "--namespace", "dragoman-system", *options, values=values)
     return Rendered(tuple(document for document in yaml.load_all(text, yaml.CSafeLoader) if document))
 
 
@@ -123,3 +123,9 @@ def notes(tmp_path: Path) -> Callable[..., str]:
 def render() -> Callable[..., Rendered]:
     """The chart's objects with these values; raises Refused."""
     return lambda **values: template(CHART, values)
+
+
+@pytest.fixture
+def render_upgrade() -> Callable[..., Rendered]:
+    """The same for an upgrade of a release."""
+    return lambda **values: template(CHART, values, "--is-upgrade")

@@ -31,6 +31,7 @@ COMMANDS = {
     "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
     "serve": Command("dragoman-service", "run one engine pod by hand"),
     "router": Command("dragoman-router", "run a router: one address for all deployments"),
+    "check": Command("dragoman-router", "translate a sentence through a router, and print what failed"),
     "devcluster": Command("dragoman-devcluster", "start, stop or show a Kubernetes cluster on this machine"),
     "demo": Command("dragoman[demo]", "apply an example, translate, tear down"),
     "simulate": Command("dragoman-bench", "replay traffic against the autoscaler"),

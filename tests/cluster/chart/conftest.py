@@ -48,10 +48,19 @@ class Fresh:
 
     def helm(self, *arguments: str) -> str:
         """Run helm to its end; its standard output."""
-        command = [str(HELM), *arguments, "--kubeconfig", str(self.kubeconfig)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+        done = self._helm(*arguments)
         assert done.returncode == 0, done.stderr + done.stdout
         return done.stdout
+
+    def helm_fails(self, *arguments: str) -> str:
+        """Run helm, which fails; what it printed."""
+        done = self._helm(*arguments)
+        assert done.returncode != 0, done.stdout
+        return done.stdout + done.stderr
+
+    def _helm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(HELM), *arguments, "--kubeconfig", str(self.kubeconfig)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=110)
 
     def serves(self, definition: dict[str, Any]) -> bool:
         """Whether the API answers for a kind that a CustomResourceDefinition's spec defines."""

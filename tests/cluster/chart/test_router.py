@@ -44,6 +44,15 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     assert answer.status_code == 200, answer.text
     assert answer.headers["x-dragoman-deployment"] == f"{namespace}/demo"
     assert "queued=" in answer.headers["x-dragoman-route"]
+
+    printed = fresh.helm("test", "dragoman", *place, "--logs", "--timeout=90s")
+    assert f"{namespace}/demo: en to de: " in printed
+
+    fresh.edit(namespace, "demo", model={"uri": "file:///no-such-model"}, autoscaling={"mode": "Off"}, replicas=1)
+    until(lambda: degraded(fresh.read(namespace, "demo")), "the model is not found", timeout_s=60)
+    reason = fresh.helm_fails("test", "dragoman", *place, "--logs", "--timeout=90s")
+    assert f"{namespace}/demo: " in reason
+    assert "Degraded is True" in reason
     fresh.helm("uninstall", "dragoman", *place, "--wait")
 
 
@@ -52,3 +61,9 @@ def known(address: str) -> list[Any]:
     answer = httpx.get(f"http://{address}/languages").raise_for_status()
     listed: list[Any] = answer.json()
     return listed
+
+
+def degraded(item: dict[str, Any]) -> bool:
+    """Whether the object's condition Degraded is true."""
+    conditions = item.get("status", {}).get("conditions", [])
+    return any(each["type"] == "Degraded" and each["status"] == "True" for each in conditions)

@@ -14,6 +14,37 @@ app.kubernetes.io/part-of: dragoman
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "dragoman.router.image" -}}
+{{- with .Values.router.image -}}
+{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* "true" where clients outside of the cluster reach the router. */}}
+{{- define "dragoman.router.exposed" -}}
+{{- with .Values.router -}}
+{{- if or (ne .service.type "ClusterIP") .ingress.enabled .httpRoute.enabled -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Secret with the API keys: the one that is named; else, where the router is exposed, one of this release. An upgrade does
+not begin to require keys: clients that are there have none.
+*/}}
+{{- define "dragoman.router.keysSecret" -}}
+{{- $own := printf "%s-keys" (include "dragoman.router.fullname" .) -}}
+{{- if .Values.router.keysSecret -}}
+{{- .Values.router.keysSecret -}}
+{{- else if and (include "dragoman.router.exposed" .) (not .Values.router.allowAnonymous) -}}
+{{- if or (not .Release.IsUpgrade) (lookup "v1" "Secret" .Release.Namespace $own) -}}
+{{- $own -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* What a router reads in every namespace it serves; tests/chart/test_router.py gives each its reason. */}}

@@ -1,0 +1,132 @@
+"""What `dragoman check` says of each TranslationDeployment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from dragoman_router import check
+
+DEGRADED = {
+    "type": "Degraded",
+    "status": "True",
+    "reason": "ModelNotFound",
+    "message": "no /models/x in the pod",
+}
+UNAVAILABLE = {
+    "type": "Available",
+    "status": "False",
+    "reason": "NoReadyReplicas",
+    "message": "0 of 1 are ready",
+}
+AVAILABLE = {"type": "Available", "status": "True", "reason": "ReadyReplicas", "message": "1 of 1 are ready"}
+
+
+def made(name: str, *conditions: dict[str, str], **spec: Any) -> dict[str, Any]:
+    metadata = {"namespace": "team", "name": name}
+    return {"metadata": metadata, "spec": spec, "status": {"conditions": list(conditions)}}
+
+
+def test_the_first_pair_is_translated() -> None:
+    languages = [{"source": "fr", "targets": ["de", "it"]}, {"source": "en", "targets": ["de"]}]
+    assert check.pair_of(made("a", languages=languages)) == ("fr", "de")
+    assert check.pair_of(made("a")) == ("en", "de")
+
+
+def test_conditions_that_are_as_expected_are_left_out() -> None:
+    assert check.conditions(made("a", AVAILABLE, DEGRADED)) == [
+        "Degraded is True, ModelNotFound: no /models/x in the pod"
+    ]
+
+
+def test_an_object_without_conditions_points_to_the_operator() -> None:
+    assert check.conditions(made("a")) == ["it has no conditions: is the operator running?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("secret-key\n", "secret-key"), ('{"key": "of-json"}', "of-json")]
+)
+def test_the_first_key_is_used(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "..data").mkdir()
+    (tmp_path / "b").write_text("other")
+    (tmp_path / "a").write_text(text)
+    assert check.first_key(tmp_path) == expected
+
+
+def test_a_directory_without_keys_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no API key"):
+        check.first_key(tmp_path)
+
+
+@pytest.fixture
+async def router() -> AsyncIterator[TestServer]:
+    """Translates by `team/good`, for clients with the key; has no replica of others."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != "Bearer secret-key":
+            return web.json_response({"error": {"message": "an API key is required"}}, status=401)
+        if request.match_info["name"] != "good":
+            return web.json_response({"error": {"message": "no replica is ready"}}, status=503)
+        return web.json_response({"translation": "Der Zug hat Verspätung."})
+
+    app = web.Application()
+    app.router.add_post("/d/team/{name}/translate", answer)
+    async with TestServer(app) as server:
+        yield server
+
+
+async def checked(
+    monkeypatch: Any, url: str, keys_dir: Path | None, *objects: dict[str, Any]
+) -> list[check.Result]:
+    async def listed(*_: object) -> list[dict[str, Any]]:
+        return list(objects)
+
+    async def nowhere() -> Any:
+        from kubernetes.aio.client import Configuration
+
+        return Configuration(host="http://127.0.0.1:9")
+
+    monkeypatch.setattr(check, "_objects", listed)
+    monkeypatch.setattr(check, "configuration", nowhere)
+    options = argparse.Namespace(url=url, keys_dir=keys_dir, namespaces="", timeout_s=20.0, insecure=False)
+    return await check.check(options)
+
+
+async def test_a_translation_is_printed_and_a_failure_has_its_reason(
+    monkeypatch: Any, router: TestServer, tmp_path: Path
+) -> None:
+    (tmp_path / "a").write_text("secret-key")
+    objects = made("bad", UNAVAILABLE, DEGRADED), made("good", AVAILABLE)
+    bad, good = await checked(monkeypatch, str(router.make_url("/")), tmp_path, *objects)
+    assert good == (True, "team/good: en to de: Der Zug hat Verspätung.")
+    assert not bad.translated
+    assert bad.line.splitlines() == [
+        "team/bad: 503: no replica is ready",
+        "    Available is False, NoReadyReplicas: 0 of 1 are ready",
+        "    Degraded is True, ModelNotFound: no /models/x in the pod",
+    ]
+
+
+async def test_a_missing_key_is_the_routers_error(monkeypatch: Any, router: TestServer) -> None:
+    (result,) = await checked(monkeypatch, str(router.make_url("/")), None, made("good", AVAILABLE))
+    assert result == (False, "team/good: 401: an API key is required")
+
+
+async def test_a_router_that_does_not_respond_is_named(monkeypatch: Any) -> None:
+    (result,) = await checked(monkeypatch, "http://127.0.0.1:9", None, made("good", AVAILABLE))
+    assert result.line.startswith("team/good: http://127.0.0.1:9 does not respond: ClientConnectorError")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(json.dumps({"error": {"message": "full"}}), "503: full"), ("<html>", "503: <html>"), ("[]", "503: []")],
+)
+def test_errors_that_are_not_the_routers_are_printed_as_they_are(text: str, expected: str) -> None:
+    assert check.reason(503, text) == expected
