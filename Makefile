@@ -10,6 +10,8 @@ API ?= auto
 SECONDS := 3600
 SEED := 1
 WORKERS := 3
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+DEVCLUSTER := tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
@@ -42,14 +44,14 @@ check-tests: $(VENV)/.check
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=10 tests/unit
 
-test: $(VENV)/.test  ## all tests but those of the images, test-vllm and soak; most of them wait, so WORKERS=3 run at a time
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m 'not vllm_start and not soak' --ignore=tests/images
+test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=3 run at a time
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images $(DEVCLUSTER:%=--ignore=%)
 
 test-vllm: $(VENV)/.test  ## starts of vLLM that make test leaves out: those that fail or are ended, the ladder, a second demo
 	$(BIN)/python -m pytest -m vllm_start --ignore=tests/images
 
 test-devcluster: $(VENV)/.test  ## the tests of the local cluster alone
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
+	$(BIN)/python -m pytest $(PARALLEL) $(DEVCLUSTER)
 
 test-images: $(VENV)/.test  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
 	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
