@@ -48,7 +48,9 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     printed = fresh.helm("test", "dragoman", *place, "--logs", "--timeout=90s")
     assert f"{namespace}/demo: en to de: " in printed
 
-    fresh.edit(namespace, "demo", model={"uri": "file:///no-such-model"}, autoscaling={"mode": "Off"}, replicas=1)
+    fresh.edit(
+        namespace, "demo", model={"uri": "file:///no-such-model"}, autoscaling={"mode": "Off"}, replicas=1
+    )
     until(lambda: degraded(fresh.read(namespace, "demo")), "the model is not found", timeout_s=60)
     reason = fresh.helm_fails("test", "dragoman", *place, "--logs", "--timeout=90s")
     assert f"{namespace}/demo: " in reason

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer, TestServer
 
 from dragoman_router import check
 
@@ -66,7 +66,7 @@ def test_a_directory_without_keys_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-async def router() -> AsyncIterator[TestServer]:
+async def router() -> AsyncIterator[BaseTestServer]:
     """Translates by `team/good`, for clients with the key; has no replica of others."""
 
     async def answer(request: web.Request) -> web.Response:
@@ -100,7 +100,7 @@ async def checked(
 
 
 async def test_a_translation_is_printed_and_a_failure_has_its_reason(
-    monkeypatch: Any, router: TestServer, tmp_path: Path
+    monkeypatch: Any, router: BaseTestServer, tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_text("secret-key")
     objects = made("bad", UNAVAILABLE, DEGRADED), made("good", AVAILABLE)
@@ -114,7 +114,7 @@ async def test_a_translation_is_printed_and_a_failure_has_its_reason(
     ]
 
 
-async def test_a_missing_key_is_the_routers_error(monkeypatch: Any, router: TestServer) -> None:
+async def test_a_missing_key_is_the_routers_error(monkeypatch: Any, router: BaseTestServer) -> None:
     (result,) = await checked(monkeypatch, str(router.make_url("/")), None, made("good", AVAILABLE))
     assert result == (False, "team/good: 401: an API key is required")
 
