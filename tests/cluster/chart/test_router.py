@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +48,23 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     assert answer.headers["x-dragoman-deployment"] == f"{namespace}/demo"
     assert "queued=" in answer.headers["x-dragoman-route"]
 
-    printed = fresh.helm("test", "dragoman", *place, "--logs", "--timeout=90s")
-    assert f"{namespace}/demo: en to de: " in printed
+    checked = check(fresh, address, namespace)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert checked.stdout.startswith(f"{namespace}/demo: en to de: ")
 
-    fresh.edit(
-        namespace, "demo", model={"uri": "file:///no-such-model"}, autoscaling={"mode": "Off"}, replicas=1
+    fresh.create(
+        namespace,
+        "broken",
+        model={"uri": "file:///no-such-model", "promptFamily": "chatml-generic"},
+        replicas=1,
     )
-    until(lambda: degraded(fresh.read(namespace, "demo")), "the model is not found", timeout_s=60)
-    reason = fresh.helm_fails("test", "dragoman", *place, "--logs", "--timeout=90s")
-    assert f"{namespace}/demo: " in reason
-    assert "Degraded is True" in reason
+    until(lambda: degraded(fresh.read(namespace, "broken")), "the model is not found", timeout_s=90)
+    checked = check(fresh, address, namespace)
+    assert checked.returncode == 1
+    broken, *reasons, demo = checked.stdout.splitlines()
+    assert broken == f"{namespace}/broken: no response within the timeout", checked.stdout
+    assert any("Degraded is True" in each for each in reasons), checked.stdout
+    assert demo.startswith(f"{namespace}/demo: en to de: ")
     fresh.helm("uninstall", "dragoman", *place, "--wait")
 
 
@@ -63,6 +73,20 @@ def known(address: str) -> list[Any]:
     answer = httpx.get(f"http://{address}/languages").raise_for_status()
     listed: list[Any] = answer.json()
     return listed
+
+
+def check(fresh: Any, address: str, namespace: str) -> subprocess.CompletedProcess[str]:
+    """What the pod of `helm test` runs; the local cluster has no names of Services."""
+    command = [
+        sys.executable,
+        "-m",
+        "dragoman",
+        "check",
+        f"--url=http://{address}",
+        f"--namespaces={namespace}",
+    ]
+    environment = {**os.environ, "KUBECONFIG": str(fresh.kubeconfig)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
 
 
 def degraded(item: dict[str, Any]) -> bool:

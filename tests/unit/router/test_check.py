@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -83,7 +84,7 @@ async def router() -> AsyncIterator[BaseTestServer]:
 
 
 async def checked(
-    monkeypatch: Any, url: str, keys_dir: Path | None, *objects: dict[str, Any]
+    monkeypatch: Any, url: str, keys_dir: Path | None, *objects: dict[str, Any], timeout_s: float = 20.0
 ) -> list[check.Result]:
     async def listed(*_: object) -> list[dict[str, Any]]:
         return list(objects)
@@ -95,7 +96,9 @@ async def checked(
 
     monkeypatch.setattr(check, "_objects", listed)
     monkeypatch.setattr(check, "configuration", nowhere)
-    options = argparse.Namespace(url=url, keys_dir=keys_dir, namespaces="", timeout_s=20.0, insecure=False)
+    options = argparse.Namespace(
+        url=url, keys_dir=keys_dir, namespaces="", timeout_s=timeout_s, insecure=False
+    )
     return await check.check(options)
 
 
@@ -122,6 +125,22 @@ async def test_a_missing_key_is_the_routers_error(monkeypatch: Any, router: Base
 async def test_a_router_that_does_not_respond_is_named(monkeypatch: Any) -> None:
     (result,) = await checked(monkeypatch, "http://127.0.0.1:9", None, made("good", AVAILABLE))
     assert result.line.startswith("team/good: http://127.0.0.1:9 does not respond: ClientConnectorError")
+
+
+async def test_a_request_that_is_held_too_long_has_its_reason(monkeypatch: Any) -> None:
+    async def hold(_: web.Request) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    app = web.Application()
+    app.router.add_post("/d/team/bad/translate", hold)
+    async with TestServer(app) as server:
+        url = str(server.make_url("/"))
+        (result,) = await checked(monkeypatch, url, None, made("bad", DEGRADED), timeout_s=0.2)
+    assert result.line.splitlines() == [
+        "team/bad: no response within the timeout",
+        "    Degraded is True, ModelNotFound: no /models/x in the pod",
+    ]
 
 
 @pytest.mark.parametrize(
