@@ -44,7 +44,7 @@ def serve(stalls: Stalls, flags: list[str]) -> int:
 
     def watched(*arguments: Any) -> Any:
         app = create(*arguments)
-        app.watches.append(lambda: watch(stalls))
+        app.state.watches.append(lambda: watch(stalls))
         return app
 
     vars(service)["create_app"] = watched

@@ -54,7 +54,7 @@ async def _serve(settings: Settings) -> None:
     found = gpus()
     if found is not None:
         REGISTRY.register(found)
-    watching = [asyncio.create_task(watch()) for watch in app.watches]
+    watching = [asyncio.create_task(watch()) for watch in app.state.watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
         pod = Pod(app, engine, lifecycle, settings.drain_timeout_s, settings.lame_duck_s)

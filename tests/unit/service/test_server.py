@@ -4,6 +4,7 @@ import signal
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from dragoman_service.engine.protocol import Phase
@@ -22,15 +23,16 @@ def make_pod(lifecycle: Lifecycle, **seconds: float) -> Pod:
     async def warm_up() -> None:
         """Nothing to load."""
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        with lifecycle.admit(direct=True):
-            headers = [(b"content-length", b"7"), (b"connection", b"close")]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": b'"whole"'})
+    app = FastAPI()
 
-    application: Any = app
-    application.warm_up, application.client_stalled = warm_up, lambda: None
-    return Pod(application, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
+    @app.get("/admitted")
+    async def admitted() -> str:
+        with lifecycle.admit(direct=True):
+            return "whole"
+
+    app.state.warm_up = warm_up
+    app.state.client_stalled = lambda: None
+    return Pod(app, ScriptedEngine(Script(), "m", CollectorRegistry()), lifecycle, 5, **seconds)
 
 
 async def test_confirmations_of_all_routers_end_the_lame_duck_s_time() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.api import Limits, Site
@@ -15,8 +16,8 @@ from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.answering import Answering
-from dragoman_service.http.control import Control, Exposition, Tolerance
-from dragoman_service.http.endpoints import App, Watch
+from dragoman_service.http.control import Exposition, Tolerance, control_app
+from dragoman_service.http.endpoints import Endpoints
 from dragoman_service.http.garbage import collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
@@ -35,8 +36,11 @@ def create_app(
     lifecycle: Lifecycle,
     registry: CollectorRegistry,
     tracing: Tracing | None,
-) -> App:
+) -> FastAPI:
     """The pod's HTTP application; it neither loads the engine nor closes it.
+
+    `Pod` awaits its `state.warm_up` while the engine loads, and calls `state.client_stalled` for each client that did
+    not read its answer; each of `state.watches` runs until the end.
 
     Args:
         settings: The pod's.
@@ -62,7 +66,7 @@ def create_app(
     translator = translator_of(settings, engine, metrics, guards)
     lag = LoopLag()
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
-    watches: list[Watch] = [lag.watch, partial(collect_between_requests, lifecycle)]
+    watches = [lag.watch, partial(collect_between_requests, lifecycle)]
     if guards is not None:
         watches.append(guards.run)
     if glossary := translator.glossary:
@@ -71,7 +75,6 @@ def create_app(
     tolerance = Tolerance(settings.stall_timeout_s, settings.unready_when_overloaded)
     exported = Exposition(registry, lambda: engine.hidden_metrics)
     glossaries = GlossaryTerms(open_store(settings.glossary_dir, settings.cache_dir))
-    control = Control(lifecycle, engine, admission, exported, tolerance, glossaries.attached)
     answering = Answering(
         translator,
         lifecycle,
@@ -85,8 +88,10 @@ def create_app(
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
     )
-    app = App(answering, site, glossaries, control)
-    app.warm_up, app.client_stalled, app.watches = translator.warm_up, metrics.stalled.inc, watches
+    app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached)
+    app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
+    app.state.warm_up, app.state.client_stalled = translator.warm_up, metrics.stalled.inc
+    app.state.watches = watches
     return app
 
 

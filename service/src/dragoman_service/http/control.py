@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
+from starlette.exceptions import HTTPException
+from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from dragoman_contract.glossaries import MAX_PACKED_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
-from dragoman_contract.serving import Receive
-from dragoman_protocols.api import Answer, Request, json_answer
 from dragoman_protocols.errors import (
     BodyTooLargeError,
     EngineDeadError,
@@ -24,8 +26,6 @@ from dragoman_service.engine.protocol import Engine, Phase
 from dragoman_service.http.answering import read_body
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
-
-PROBES = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH})
 
 
 @dataclass(frozen=True)
@@ -77,104 +77,101 @@ class Exposition(Collector):
         return (family for family in self._registry.collect() if family.name not in hidden)
 
 
-class Control:
-    """Answers requests of the cluster, in any phase; they are not in the OpenAPI document.
+def control_app(
+    lifecycle: Lifecycle,
+    engine: Engine,
+    admission: Admission,
+    registry: Collector,
+    tolerance: Tolerance,
+    glossaries: AttachedGlossaries,
+) -> FastAPI:
+    """The application with the paths of the cluster, which answer in any phase; they are not in the OpenAPI document.
+
+    Paths that it has not raise `UnknownPathError`, other methods `MethodNotAllowedError`.
 
     Args:
+        lifecycle: The pod's phase.
+        engine: Checked by the liveness probe.
+        admission: Full, where requests are refused because of overload.
         registry: Of what `/metrics` exports.
+        tolerance: When probes fail.
         glossaries: Those that routers attach.
     """
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app.add_exception_handler(HTTPException, _no_such_route)
 
-    def __init__(
-        self,
-        lifecycle: Lifecycle,
-        engine: Engine,
-        admission: Admission,
-        registry: Collector,
-        tolerance: Tolerance,
-        glossaries: AttachedGlossaries,
-    ) -> None:
-        self._lifecycle, self._engine, self._admission = lifecycle, engine, admission
-        self._registry, self._tolerance, self._glossaries = registry, tolerance, glossaries
-
-    async def answer(self, request: Request, receive: Receive) -> Answer:
-        """The answer to a request that is for no API.
-
-        Raises:
-            UnknownPathError: There is no such path, or not with this method.
-        """
-        path = request.path
-        if path in PROBES:
-            _check_method(request, "GET")
-            return self._state(await self._failure(path))
-        if path == METRICS_PATH:
-            _check_method(request, "GET")
-            return Answer(200, generate_latest(self._registry), (("Content-Type", CONTENT_TYPE_LATEST),))
-        if path == DRAINED_PATH:
-            _check_method(request, "POST")
-            return self._drained(request)
-        revision = path.removeprefix(HELD_GLOSSARIES_PATH)
-        if revision != path and revision and "/" not in revision:
-            _check_method(request, "PUT")
-            return await self._attach(request, revision, receive)
-        raise UnknownPathError(f"nothing here at {path[:100]!r}")
-
-    async def _failure(self, path: str) -> str | None:
-        """Why a probe fails: at the start until the model is loaded; None if it does not."""
-        lifecycle, stalls = self._lifecycle, self._engine.stall_detector
-        if path == STARTUP_PATH:
-            return None if lifecycle.started else f"the phase is {lifecycle.phase}"
-        if path == READY_PATH:
-            full = lifecycle.phase is Phase.READY and self._admission.full
-            return readiness_failure(lifecycle.phase, stalls.stalled_s, full, self._tolerance)
-        if lifecycle.phase in (Phase.READY, Phase.LEAVING):
-            try:
-                await self._engine.check()
-            except EngineDeadError:
-                lifecycle.fail()
-        return liveness_failure(lifecycle.phase, stalls.stalled_s, self._tolerance)
-
-    def _drained(self, request: Request) -> Answer:
-        """A router confirms that it sends nothing new."""
-        name = request.text_header(ROUTER_HEADER)
-        if not name:
-            return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
-        self._lifecycle.drained(name)
-        return NO_CONTENT
-
-    async def _attach(self, request: Request, revision: str, receive: Receive) -> Answer:
-        """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
-        try:
-            await self._glossaries.put(revision, await read_body(receive, MAX_PACKED_BYTES))
-        except BodyTooLargeError as error:
-            return _bad_request(request, str(error), 413)
-        except ValueError as error:
-            return _bad_request(request, f"no glossary of this revision: {error}")
-        return NO_CONTENT
-
-    def _state(self, why_not: str | None) -> Answer:
-        progress = self._lifecycle.progress
-        return json_answer(
+    def state(why_not: str | None) -> Response:
+        progress = lifecycle.progress
+        return JSONResponse(
             {
                 "phase": progress.phase,
                 "progress": progress.share_ratio,
-                "elapsed_s": round(self._lifecycle.start_s, 1),
-                "in_flight": self._lifecycle.in_flight,
+                "elapsed_s": round(lifecycle.start_s, 1),
+                "in_flight": lifecycle.in_flight,
                 "reason": why_not,
             },
             200 if why_not is None else 503,
         )
 
+    @app.get(LIVE_PATH)
+    async def live() -> Response:
+        """503 once only a restart helps: the engine is dead, or stuck."""
+        if lifecycle.phase in (Phase.READY, Phase.LEAVING):
+            try:
+                await engine.check()
+            except EngineDeadError:
+                lifecycle.fail()
+        return state(liveness_failure(lifecycle.phase, engine.stall_detector.stalled_s, tolerance))
 
-NO_CONTENT = Answer(204, b"")
+    @app.get(READY_PATH)
+    async def ready() -> Response:
+        """200 from the end of the model's load to SIGTERM."""
+        full = lifecycle.phase is Phase.READY and admission.full
+        return state(readiness_failure(lifecycle.phase, engine.stall_detector.stalled_s, full, tolerance))
+
+    @app.get(STARTUP_PATH)
+    async def startup() -> Response:
+        """503 with the phase and its progress until the model is loaded."""
+        return state(None if lifecycle.started else f"the phase is {lifecycle.phase}")
+
+    @app.get(METRICS_PATH)
+    async def metrics() -> Response:
+        """The engine's metrics and the pod's, as Prometheus reads them."""
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    @app.post(DRAINED_PATH)
+    async def drained(request: Request) -> Response:
+        """A router confirms that it sends nothing new."""
+        name = request.headers.get(ROUTER_HEADER)
+        if not name:
+            return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
+        lifecycle.drained(name)
+        return Response(status_code=204)
+
+    @app.put(HELD_GLOSSARIES_PATH + "{revision}")
+    async def attach(request: Request, revision: str) -> Response:
+        """A router attaches a glossary. From another client it is harmless: the revision is the hash of the content."""
+        try:
+            await glossaries.put(revision, await read_body(request.receive, MAX_PACKED_BYTES))
+        except BodyTooLargeError as error:
+            return _bad_request(request, str(error), 413)
+        except ValueError as error:
+            return _bad_request(request, f"no glossary of this revision: {error}")
+        return Response(status_code=204)
+
+    return app
 
 
-def _check_method(request: Request, method: str) -> None:
-    if request.method != method:
-        here = f"nothing here at {request.path[:100]!r} with {request.method}: use {method}"
-        raise MethodNotAllowedError(here, (method,))
+async def _no_such_route(request: Request, error: Exception) -> Response:
+    """Raise the error that the API which the path is nearest to answers in its format."""
+    path = request.scope["path"][:100]
+    if isinstance(error, HTTPException) and error.status_code == HTTP_405_METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "").split(", ")
+        here = f"nothing here at {path!r} with {request.method}: use {' or '.join(allowed)}"
+        raise MethodNotAllowedError(here, allowed) from error
+    raise UnknownPathError(f"nothing here at {path!r}") from error
 
 
-def _bad_request(request: Request, message: str, status: int = 400) -> Answer:
-    where = f"{request.method} {request.path}"
-    return json_answer({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)
+def _bad_request(request: Request, message: str, status: int = 400) -> Response:
+    where = f"{request.method} {request.url.path}"
+    return JSONResponse({"error": {"code": "bad_request", "message": f"{where}: {message}"}}, status)

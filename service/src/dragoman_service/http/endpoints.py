@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+
+from starlette.types import ASGIApp
 
 from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
@@ -15,6 +16,7 @@ from dragoman_contract.serving import Message, Receive, Send
 from dragoman_protocols.api import (
     Answer,
     Detect,
+    Endpoint,
     Events,
     Kind,
     Request,
@@ -45,7 +47,6 @@ from dragoman_service.http.answering import (
     read_body,
 )
 from dragoman_service.http.chat import ChatWork
-from dragoman_service.http.control import Control
 from dragoman_service.http.documents import MAX_CONCURRENT, Documents
 from dragoman_service.http.files import Files, FileWork, ReadFile, read_file
 from dragoman_service.http.glossaries import GlossaryTerms
@@ -54,8 +55,6 @@ MAX_CONCURRENT_REQUESTS = 8
 """Of one call: each may have many texts in the engine at once."""
 
 ROUTER = ROUTER_HEADER.lower().encode()
-
-Watch = Callable[[], Coroutine[Any, Any, None]]
 
 NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
 """Requested by kubelets, monitoring and routers themselves."""
@@ -115,23 +114,20 @@ class TranslationWork(Work):
         yield events.end()
 
 
-class App:
-    """The ASGI application: answers requests for the endpoints of all APIs, and those of the cluster.
+class Endpoints:
+    """ASGI middleware that answers requests for the endpoints of all APIs.
 
     It also records by which router each request came.
 
-    Attributes:
-        warm_up: Awaited while the engine loads.
-        client_stalled: Called for each client that did not read its answer.
-        watches: Each runs until the end of the pod.
+    Args:
+        app: Answers other requests; may raise `RequestError`.
+        answering: Answers those that need the engine.
+        site: What is served.
+        glossaries: Of callers and routers.
     """
 
-    warm_up: Callable[[], Awaitable[None]]
-    client_stalled: Callable[[], object]
-    watches: list[Watch]
-
-    def __init__(self, answering: Answering, site: Site, glossaries: GlossaryTerms, control: Control) -> None:
-        self._answering, self._site, self._control = answering, site, control
+    def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:
+        self._app, self._answering, self._site = app, answering, site
         self._glossaries = glossaries
         self._lifecycle = answering.lifecycle
         self._max_file_bytes = max(answering.max_body_bytes, MAX_FILE_BYTES)
@@ -143,12 +139,18 @@ class App:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         self._record_router(request)
         exchange = Exchange(request, receive, send, self._lifecycle, scope.get("scheme", "http"))
         try:
-            answer = await self._answer(exchange)
+            endpoint = recognise(request)
+            if endpoint is None:
+                await self._app(scope, receive, send)
+                return
+            exchange.set_endpoint(endpoint)
+            answer = await self._answer(exchange, endpoint)
         except RequestError as error:
             answer = exchange.refused(error)
         except ClientGoneError:
@@ -170,13 +172,9 @@ class App:
         else:
             self._lifecycle.routers.record(router.decode("latin-1"))
 
-    async def _answer(self, exchange: Exchange) -> Answer | None:
+    async def _answer(self, exchange: Exchange, endpoint: Endpoint) -> Answer | None:
         """The answer; None where it was sent, or the client disconnected."""
         request = exchange.request
-        endpoint = recognise(request)
-        if endpoint is None:
-            return await self._control.answer(request, exchange.receive)
-        exchange.set_endpoint(endpoint)
         match endpoint.kind:
             case Kind.RESPOND | Kind.DETECT:
                 request.body = await read_body(exchange.receive, self._answering.max_body_bytes)

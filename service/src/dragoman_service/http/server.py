@@ -10,6 +10,8 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable
 
+from fastapi import FastAPI
+
 from dragoman_contract.files import FILE_TIMEOUT_S
 from dragoman_contract.http import WRITE_TIMEOUT_S
 from dragoman_contract.http_protocol import BoundedProtocol, RequestLimits
@@ -17,7 +19,6 @@ from dragoman_contract.serving import BACKLOG, bound_socket, make_server
 from dragoman_protocols.errors import RequestError
 from dragoman_service.engine.protocol import Engine, Phase, Progress
 from dragoman_service.errors import StartError
-from dragoman_service.http.endpoints import App
 from dragoman_service.http.lifecycle import Lifecycle
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class Pod:
     """One engine behind one HTTP server, from start to end.
 
     Args:
-        app: The application.
+        app: The application; see `create_app`.
         engine: Loaded beside the server, closed after it.
         lifecycle: Its phase is set at every step.
         drain_timeout_s: Maximum seconds for requests in flight after SIGTERM.
@@ -68,19 +69,19 @@ class Pod:
 
     def __init__(
         self,
-        app: App,
+        app: FastAPI,
         engine: Engine,
         lifecycle: Lifecycle,
         drain_timeout_s: float,
         lame_duck_s: float | None = None,
     ) -> None:
         self._engine = engine
-        self._warm_up: Callable[[], Awaitable[None]] = app.warm_up
+        self._warm_up: Callable[[], Awaitable[None]] = app.state.warm_up
         self._lifecycle = lifecycle
         self._drain_timeout_s = drain_timeout_s
         self._lame_duck_s = lame_duck_s
         self._end = asyncio.Event()
-        self._server = make_server(app, LIMITS, app.client_stalled, closing_s=CLOSING_S)
+        self._server = make_server(app, LIMITS, app.state.client_stalled, closing_s=CLOSING_S)
 
     async def run(self, listening: socket.socket) -> None:
         """Serve until SIGTERM or SIGINT; a second one cuts the drain short.
