@@ -142,7 +142,7 @@ def test_refusals_before_any_work_are_marked(error: RequestError, mark: str | No
     endpoint = recognise(request)
     assert endpoint is not None
     nowhere: Any = None
-    exchange = Exchange(request, nowhere, nowhere, Lifecycle())
+    exchange = Exchange(request, nowhere, nowhere)
     exchange.set_endpoint(endpoint)
     assert dict(exchange.refused(error).headers).get(REFUSED_HEADER) == mark
 

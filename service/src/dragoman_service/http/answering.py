@@ -65,8 +65,6 @@ class Exchange:
         request: As the APIs read it.
         receive: ASGI's.
         send: ASGI's.
-        lifecycle: While the pod is leaving, each answer closes its connection: through a Service alone a kept one
-            would lead its client back here, to a refusal; a new one leads to another pod.
         scheme: Of its address.
 
     Attributes:
@@ -78,11 +76,9 @@ class Exchange:
     by_head: Endpoint
     endpoint: Endpoint
 
-    def __init__(
-        self, request: Request, receive: Receive, send: Send, lifecycle: Lifecycle, scheme: str = "http"
-    ) -> None:
+    def __init__(self, request: Request, receive: Receive, send: Send, scheme: str = "http") -> None:
         self.request, self.receive, self.scheme = request, receive, scheme
-        self._send, self._lifecycle = send, lifecycle
+        self._send = send
         self._api: Api | None = None
         self.started = False
 
@@ -111,7 +107,7 @@ class Exchange:
     async def start(self, status: int, headers: list[tuple[bytes, bytes]], *, close: bool = False) -> None:
         """Send the head of an answer."""
         self.started = True
-        if close or self._lifecycle.leaving:
+        if close:
             headers.append((b"connection", b"close"))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 

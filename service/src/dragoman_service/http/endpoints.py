@@ -117,7 +117,8 @@ class TranslationWork(Work):
 class Endpoints:
     """ASGI middleware that answers requests for the endpoints of all APIs.
 
-    It also records by which router each request came.
+    It also records by which router each request came. While the pod is leaving, every answer closes its connection:
+    through a Service alone a kept one would lead its client back here, to a refusal; a new one leads to another pod.
 
     Args:
         app: Answers other requests; may raise `RequestError`.
@@ -143,7 +144,8 @@ class Endpoints:
             return
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         self._record_router(request)
-        exchange = Exchange(request, receive, send, self._lifecycle, scope.get("scheme", "http"))
+        send = self._closing(send)
+        exchange = Exchange(request, receive, send, scope.get("scheme", "http"))
         try:
             endpoint = recognise(request)
             if endpoint is None:
@@ -162,6 +164,15 @@ class Endpoints:
             answer = exchange.refused(defect)
         if answer is not None:
             await exchange.answer(answer)
+
+    def _closing(self, send: Send) -> Send:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._lifecycle.leaving:
+                kept = [each for each in message["headers"] if each[0] != b"connection"]
+                message = {**message, "headers": [*kept, (b"connection", b"close")]}
+            await send(message)
+
+        return sent
 
     def _record_router(self, request: Request) -> None:
         if request.path in NOT_CLIENTS or request.path.startswith(HELD_GLOSSARIES_PATH):
