@@ -306,7 +306,7 @@ def summary(result: dict[str, Any]) -> str:
         for row in result["growth"]
     ]
     if not any(row["long_enough"] for row in result["growth"]):
-        lines.append(f"no process lived for {WARM_UP_S + SHORTEST_S:g} s: nothing is said about growth")
+        lines.append(f"no process lived for {WARM_UP_S + SHORTEST_S:g} s: growth is not judged")
     lines.append(
         f"{result['sent']} requests, {result['ok']} ok, {result['lost']} lost, {result['wrong']} wrong; "
         f"{result['reconnected']} connections to the other router, {result['refused']} refusals retried; "

@@ -24,8 +24,8 @@ def test_helm_upgrades_the_crd_and_uninstall_leaves_it(render, chart):
 
 
 def test_crd_is_deleted_with_the_release_only_if_configured(render):
-    asked = render(crds={"keep": False}).one("CustomResourceDefinition")
-    assert "helm.sh/resource-policy" not in asked["metadata"]["annotations"]
+    unprotected = render(crds={"keep": False}).one("CustomResourceDefinition")
+    assert "helm.sh/resource-policy" not in unprotected["metadata"]["annotations"]
 
 
 def test_crd_can_be_left_to_someone_else(render):

@@ -108,12 +108,12 @@ def test_variables_of_services_stay_out(render):
     assert render().pod["enableServiceLinks"] is False
 
 
-def test_probes_ask_the_operators_health_server(render):
+def test_probes_request_the_operators_health_server(render):
     container = render().container
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"health": OPERATOR_HEALTH_PORT, "metrics": OPERATOR_METRICS_PORT}
-    asked = {probe: container[probe]["httpGet"] for probe in container if probe.endswith("Probe")}
-    assert asked == {
+    probes = {probe: container[probe]["httpGet"] for probe in container if probe.endswith("Probe")}
+    assert probes == {
         "startupProbe": {"path": LIVE_PATH, "port": "health"},
         "livenessProbe": {"path": LIVE_PATH, "port": "health"},
         "readinessProbe": {"path": READY_PATH, "port": "health"},

@@ -126,10 +126,10 @@ def test_ports_and_probes(router: Any) -> None:
     objects = router()
     ports = {port["name"]: port["containerPort"] for port in container(objects)["ports"]}
     assert ports == {"http": ROUTER_PORT, ROUTER_ADMIN_PORT_NAME: ROUTER_ADMIN_PORT}
-    asked = {
+    probes = {
         probe: container(objects)[probe]["httpGet"] for probe in container(objects) if probe.endswith("Probe")
     }
-    assert asked == {
+    assert probes == {
         "startupProbe": {"path": LIVE_PATH, "port": "admin"},
         "livenessProbe": {"path": LIVE_PATH, "port": "admin"},
         "readinessProbe": {"path": READY_PATH, "port": "admin"},

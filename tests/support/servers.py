@@ -1,4 +1,4 @@
-"""Engine pods and routers as processes of their own, asked over HTTP as their callers would.
+"""Engine pods and routers as processes of their own, called over HTTP as clients do.
 
 Scripted pods and routers are forked from a process that has imported them, and run the same command line as
 `python -m dragoman`; their imports take two seconds of CPU. Pods with vLLM are started anew: vLLM starts processes by

@@ -1,4 +1,4 @@
-"""Pods, and routers before them, as separate processes, asked over HTTP as their callers would."""
+"""Pods, and routers before them, as separate processes, called over HTTP as clients do."""
 
 import json
 import secrets

@@ -22,13 +22,13 @@ async def main() -> None:
     await provider.initialize_engine()
     text = "The museum will close tomorrow. Where is the swimming pool?"
     try:
-        said = {
+        result = {
             "one": await provider.translate(text, "en", "fr"),
             "detected": await provider.translate("Claire schläft, weil sie müde ist.", None, "en"),
             "batch": await provider.translate_batch([text, "The cat sleeps."], "en", "fr"),
             "stream": [piece async for piece in provider.stream(text, "en", "fr")],
         }
-        print(json.dumps(said), flush=True)
+        print(json.dumps(result), flush=True)
         await asyncio.to_thread(sys.stdin.read)
     finally:
         await provider.aclose()

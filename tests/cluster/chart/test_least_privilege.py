@@ -44,7 +44,7 @@ class Ask(NamedTuple):
     name: str = ""
 
 
-def asked(method: str, path: str, query: Mapping[str, str]) -> Ask | None:
+def request_of(method: str, path: str, query: Mapping[str, str]) -> Ask | None:
     """What a request asks for; None where it is about no resource (discovery, which everyone may read).
 
     Source: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
@@ -133,7 +133,7 @@ class Gate:
         return bool(covering)
 
     async def forward(self, http: aiohttp.ClientSession, request: web.Request) -> web.StreamResponse:
-        ask = asked(request.method, request.path, request.query)
+        ask = request_of(request.method, request.path, request.query)
         if ask is not None and not self.admit(ask):
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden"}
             return web.json_response({**status, "code": 403, "message": f"gate: {ask}"}, status=403)
@@ -260,7 +260,7 @@ def play_autoscaling(fresh: Any, namespace: str, until: Any) -> None:
     fresh.create(namespace, "scaled", autoscaling=scaling("Internal", prometheus=prometheus), replicas=2)
     until(
         lambda: "127.0.0.1:9" in condition(fresh, namespace, "MetricsAvailable"),
-        "the token was read, and the Prometheus asked",
+        "the token was read, and the Prometheus queried",
     )
     fresh.edit(namespace, "scaled", replicas=3)
     until(lambda: fresh.read(namespace, "scaled")["spec"]["replicas"] == 2, "spec.replicas is maxReplicas")

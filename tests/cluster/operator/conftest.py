@@ -333,7 +333,7 @@ class World:
         await self.until(lambda: self.conditions(name), complete, timeout_s)
 
     async def until_quiet(self, name: str = "demo") -> None:
-        """Wait until it is complete, and the Deployment's own controller has said its last word as well."""
+        """Wait until it is complete, and the Deployment's own controller has written its last status as well."""
         await self.until_complete(name)
         await self.until(
             lambda: self.get(DEPLOYMENT, name),

@@ -193,9 +193,9 @@ async def test_many_objects_at_once(world):
         assert (await world.get(SERVICE_ACCOUNT, name))["automountServiceAccountToken"] is False
 
 
-async def findings(url: str, **asked: str) -> list[str]:
+async def findings(url: str, **options: str) -> list[str]:
     """What the guards say of the translation of one text."""
-    request = {"source_lang": "en", "target_lang": "de", "details": True, **asked}
+    request = {"source_lang": "en", "target_lang": "de", "details": True, **options}
     async with aiohttp.ClientSession() as http, http.post(f"{url}/translate", json=request) as answer:
         assert answer.status == 200, await answer.text()
         (details,) = (await answer.json())["details"]
@@ -218,14 +218,14 @@ async def test_glossary_and_its_edits_apply_without_a_restart(world):
     (pod,) = await world.pods()
     url = (await world.status())["url"]
 
-    async def said() -> list[str]:
+    async def warned() -> list[str]:
         return await findings(url, text="The invoice.")
 
-    assert await said() == []
+    assert await warned() == []
     await world.change(CONFIG_MAP, terms(invoice="Faktura"), "terms")
-    await world.until(said, lambda found: found == ["glossary"])
+    await world.until(warned, lambda found: found == ["glossary"])
     await world.change(CONFIG_MAP, terms(), "terms")
-    await world.until(said, lambda found: found == [])
+    await world.until(warned, lambda found: found == [])
     (same,) = await world.pods()
     assert same["metadata"]["uid"] == pod["metadata"]["uid"]
     assert same["status"]["containerStatuses"][0]["restartCount"] == 0

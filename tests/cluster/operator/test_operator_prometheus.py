@@ -43,7 +43,7 @@ async def keep_scraping(world: Any, prometheus: Prometheus) -> None:
     """What the Prometheus operator does: name the pods as they come and go."""
     while True:
         with suppress(Exception):
-            pods = [pod for name in ("direct", "asked") for pod in await world.pods(name)]
+            pods = [pod for name in ("direct", "measured") for pod in await world.pods(name)]
             addresses = {pod["metadata"]["name"]: pod.get("status", {}).get("podIP") for pod in pods}
             await asyncio.to_thread(prometheus.scrape, world.namespace, addresses)
         await asyncio.sleep(0.3)
@@ -74,22 +74,22 @@ async def test_prometheus_and_pods_give_the_same_replicas_and_its_end_removes_no
     world.operator(**{"autoscaling-interval-s": TICK_S})
     scaling = {"minReplicas": 1, "maxReplicas": 2, "scaleDownStabilizationWindow": "5s"}
     await world.create("direct", engine=SLOW, autoscaling=scaling)
-    await world.create("asked", engine=SLOW, autoscaling=scaling | {"prometheus": {"url": prometheus.url}})
+    await world.create("measured", engine=SLOW, autoscaling=scaling | {"prometheus": {"url": prometheus.url}})
     scraping = asyncio.create_task(keep_scraping(world, prometheus))
     try:
-        for name in ("direct", "asked"):
+        for name in ("direct", "measured"):
             await world.until(
                 lambda name=name: world.conditions(name),
                 lambda found: found.get("MetricsAvailable", {}).get("message") == FOUND,
                 timeout_s=60,
             )
-        urls = [(await world.status(name))["url"] for name in ("direct", "asked")]
+        urls = [(await world.status(name))["url"] for name in ("direct", "measured")]
         busy = asyncio.create_task(keep_busy(urls, 12))
         grown = [
             await world.until(
                 lambda name=name: world.status(name), lambda status: status.get("desiredReplicas") == 2
             )
-            for name in ("direct", "asked")
+            for name in ("direct", "measured")
         ]
         at = [datetime.fromisoformat(status["scaling"]["changes"][0]["time"]) for status in grown]
         apart_s = abs((at[0] - at[1]).total_seconds())
@@ -100,7 +100,7 @@ async def test_prometheus_and_pods_give_the_same_replicas_and_its_end_removes_no
         await asyncio.to_thread(prometheus.kill)
         message = (
             await world.until(
-                lambda: world.conditions("asked"),
+                lambda: world.conditions("measured"),
                 lambda found: found["MetricsAvailable"]["status"] == "False",
                 timeout_s=60,
             )
@@ -113,16 +113,16 @@ async def test_prometheus_and_pods_give_the_same_replicas_and_its_end_removes_no
         await world.until(
             lambda: world.status("direct"), lambda status: status["desiredReplicas"] == 1, timeout_s=60
         )
-        assert (await world.get(DEPLOYMENT, "asked"))["spec"]["replicas"] == 2
+        assert (await world.get(DEPLOYMENT, "measured"))["spec"]["replicas"] == 2
 
         prometheus.start()
         await world.until(
-            lambda: world.conditions("asked"),
+            lambda: world.conditions("measured"),
             lambda found: found["MetricsAvailable"]["status"] == "True",
             timeout_s=60,
         )
         await world.until(
-            lambda: world.status("asked"), lambda status: status["desiredReplicas"] == 1, timeout_s=60
+            lambda: world.status("measured"), lambda status: status["desiredReplicas"] == 1, timeout_s=60
         )
     finally:
         scraping.cancel()

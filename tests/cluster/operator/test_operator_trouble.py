@@ -1,4 +1,4 @@
-"""What goes wrong is said in the object, and what runs goes on running."""
+"""Failures are in the object's conditions, and running pods go on."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_translations_are_printed_a_line_each(url: str, capsys: pytest.CaptureFi
     assert capsys.readouterr().out == "ONE\nTWO\n"
 
 
-def test_a_refusal_is_told_in_the_services_words(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_has_the_message_of_the_service(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert translate.main(["--url", url, "--to", "tlh", "one"]) == 1
     assert "422: en to tlh is not served" in capsys.readouterr().err
 

@@ -94,7 +94,7 @@ def test_content_that_is_nearly_a_boundary_is_content(filling: bytes) -> None:
     "filling", [b"\r\n--BoUndz", b"\r\n--BoUnd-z", b"\r\n--BoUnd\r\n", b"\r\n--BoUnd\rz"]
 )
 def test_boundaries_without_end_are_refused(filling: bytes) -> None:
-    """Ten megabytes of them took the parser three seconds, in which nobody else would have been answered."""
+    """Ten megabytes of them took the parser three seconds, in which no other request would have been answered."""
     with pytest.raises(MalformedRequestError, match=r"more than|cannot be read"):
         read(FILE % (b"a.bin", filling * 10_000) + END)
 

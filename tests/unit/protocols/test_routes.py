@@ -24,7 +24,7 @@ def all_errors(root: type[RequestError] = RequestError) -> set[type[RequestError
 @pytest.mark.parametrize("name", APIS)
 @pytest.mark.parametrize("kind", sorted(all_errors(), key=str))
 def test_every_api_has_an_answer_for_every_error(name: str, kind: type[RequestError]) -> None:
-    error = kind.__new__(kind, "said")
+    error = kind.__new__(kind, "message")
     if isinstance(error, CapacityError):
         error.retry_after_s = 7
     if isinstance(error, MethodNotAllowedError):

@@ -16,8 +16,8 @@ from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.tracing import tracing
 from dragoman_service.settings import Settings
 
-SAID = "a defect; the pod's log has more"
-NATIVE = {"error": {"code": "internal_error", "message": SAID}}
+MESSAGE = "a defect; the pod's log has more"
+NATIVE = {"error": {"code": "internal_error", "message": MESSAGE}}
 
 
 class Pod:
@@ -50,7 +50,7 @@ async def broken_work(request: Any, lifecycle: Any, work: Any, time_left_s: Any)
     ("path", "body", "error"),
     [
         ("/translate", {"text": "x", "source_lang": "en", "target_lang": "de"}, NATIVE),
-        ("/v2/translate", {"text": ["x"], "target_lang": "DE"}, {"message": SAID}),
+        ("/v2/translate", {"text": ["x"], "target_lang": "DE"}, {"message": MESSAGE}),
         ("/translate", {"text": "x", "source_lang": "en", "target_lang": "de", "stream": True}, NATIVE),
     ],
 )
@@ -74,5 +74,5 @@ def test_of_a_translation(
 def test_of_any_other_path(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dragoman_service.http.control.generate_latest", broken)
     answer = pod.client.get("/metrics")
-    assert (answer.status_code, answer.json()["error"]["message"]) == (500, SAID)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, MESSAGE)
     assert pod.value("dragoman_defects_total") == 1

@@ -68,7 +68,7 @@ def routed(pod: PodProcess, directory: Path, name: str, *languages: Any) -> Iter
 
 @pytest.fixture(scope="session", params=["pod", "router"])
 def way(request: pytest.FixtureRequest) -> Any:
-    """Who is asked; of the whole session, so that each router starts once."""
+    """What is called; of the whole session, so that each router starts once."""
     return request.param
 
 

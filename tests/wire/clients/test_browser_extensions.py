@@ -1,4 +1,4 @@
-"""DeepLX's endpoint and Immersive Translate's custom service, asked as extensions ask them."""
+"""DeepLX's endpoint and Immersive Translate's custom service, called as extensions call them."""
 
 import time
 from typing import Any

@@ -64,7 +64,7 @@ def client(request: pytest.FixtureRequest) -> Any:
     return request.param().client
 
 
-@pytest.mark.parametrize("api_key", [None, "a key that nobody asks for"])
+@pytest.mark.parametrize("api_key", [None, "a key that is not required"])
 def test_a_text_is_translated(demo_pod: Any, client: Any, api_key: str | None) -> None:
     assert client(demo_pod.url, api_key).translate(ENGLISH, "en", "fr") == FRENCH
     assert client(f"{demo_pod.url}/", api_key).translate(GERMAN, "auto", "en") == IN_ENGLISH

@@ -1,4 +1,4 @@
-"""LibreTranslate's routes, asked as web pages, Mastodon, Weblate and curl do."""
+"""LibreTranslate's routes, called as web pages, Mastodon, Weblate and curl do."""
 
 from collections.abc import Callable
 from typing import Any

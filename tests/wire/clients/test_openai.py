@@ -7,7 +7,7 @@ import openai
 import pytest
 
 CAT = "The cat sleeps."
-ASKED: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": CAT}]}
+REQUEST: dict[str, Any] = {"model": "demo", "messages": [{"role": "user", "content": CAT}]}
 INTO_GERMAN = {"translation_options": {"source_lang": "English", "target_lang": "German"}}
 
 
@@ -25,7 +25,7 @@ def test_models(demo_pod: Any) -> None:
 
 
 def test_a_translation(demo_pod: Any) -> None:
-    done = client_of(demo_pod).chat.completions.create(**ASKED, extra_body=INTO_GERMAN)
+    done = client_of(demo_pod).chat.completions.create(**REQUEST, extra_body=INTO_GERMAN)
     assert done.choices[0].message.content == "Die Katze schläft."
     assert done.choices[0].finish_reason == "stop"
     assert done.usage is not None
@@ -85,7 +85,7 @@ def test_a_streamed_chat_with_turns(demo_pod: Any) -> None:
 
 async def test_the_asynchronous_client(demo_pod: Any) -> None:
     async with openai.AsyncOpenAI(base_url=f"{demo_pod.url}/v1", api_key="any") as client:
-        done = await client.chat.completions.create(**ASKED, extra_body=INTO_GERMAN)
+        done = await client.chat.completions.create(**REQUEST, extra_body=INTO_GERMAN)
     assert done.choices[0].message.content == "Die Katze schläft."
 
 
@@ -113,7 +113,7 @@ async def test_the_asynchronous_client(demo_pod: Any) -> None:
 )
 def test_refusals(demo_pod: Any, fields: dict[str, Any], error: Any, code: str) -> None:
     with pytest.raises(error) as refused:
-        client_of(demo_pod).chat.completions.create(**ASKED | fields)
+        client_of(demo_pod).chat.completions.create(**REQUEST | fields)
     assert refused.value.code == code
     assert refused.value.type == "invalid_request_error"
 
@@ -122,7 +122,7 @@ def test_a_request_to_a_loading_pod_is_retried_after_retry_after(start_served: A
     began_s = time.monotonic()
     pod = start_served(load_s=2.0)
     pod.wait_for("/livez")
-    done = client_of(pod).chat.completions.create(**ASKED | {"model": "org/model"}, extra_body=INTO_GERMAN)
+    done = client_of(pod).chat.completions.create(**REQUEST | {"model": "org/model"}, extra_body=INTO_GERMAN)
     assert done.choices[0].message.content == CAT[::-1]
     assert time.monotonic() - began_s >= 2
 
@@ -131,7 +131,7 @@ def test_a_failing_request_is_retried_twice(start_served: Any) -> None:
     pod = start_served(fail_every=1)
     pod.wait_for("/readyz")
     with pytest.raises(openai.InternalServerError) as refused:
-        client_of(pod).chat.completions.create(**ASKED | {"model": "org/model"}, extra_body=INTO_GERMAN)
+        client_of(pod).chat.completions.create(**REQUEST | {"model": "org/model"}, extra_body=INTO_GERMAN)
     assert refused.value.code == "generation_failed"
     assert pod.metric("dragoman_requests_total") == 3
 

@@ -21,7 +21,7 @@ from dragoman_router.state.kept_glossaries import KeptGlossaries
 
 pytestmark = pytest.mark.timeout(300)
 
-ASKED = 12
+REQUESTS = 12
 """Requests after which both of two idle replicas have had one, but for once in two thousand times."""
 
 
@@ -71,7 +71,7 @@ def setting(
 def test_what_one_router_made_holds_at_the_other_and_in_every_pod(setting: Setting) -> None:
     one, _ = setting.clients
     made = one.create_glossary("Animals", "EN", "DE", {"tac": "Katze"})
-    answers = [setting.translate(1, made.glossary_id) for _ in range(ASKED)]
+    answers = [setting.translate(1, made.glossary_id) for _ in range(REQUESTS)]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.headers["x-dragoman-endpoint"] for answer in answers}) == 2
     assert not [answer for answer in answers if "attempts" in answer.headers["x-dragoman-route"]]
@@ -154,7 +154,7 @@ def test_a_pod_accepts_a_glossary_only_under_its_revision(setting: Setting) -> N
 
 def test_a_document_asks_for_its_glossary_too(setting: Setting) -> None:
     made = setting.clients[0].create_glossary("Animals", "EN", "DE", {"tac": "Katze"})
-    for _ in range(ASKED // 2):
+    for _ in range(REQUESTS // 2):
         done = io.BytesIO()
         setting.clients[1].translate_document(
             b"tac", done, source_lang="EN", target_lang="DE", filename="a.txt", glossary=made
@@ -186,7 +186,7 @@ def test_an_outage_of_redis_leaves_what_was_used(
         )
         assert setting.translate(1, known.glossary_id).status_code == 200
         own_redis.kill()
-        for _ in range(ASKED):
+        for _ in range(REQUESTS):
             assert setting.translate(1, known.glossary_id).status_code == 200
         refused = setting.translate(1, never_used.glossary_id)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")

@@ -46,7 +46,7 @@ def test_english_is_plain_where_no_variant_is_listed() -> None:
 @pytest.mark.parametrize(
     "code", ["EN-US", "ZH-HANT", "XX", "AUTO", "*", "E", "", "DE\x00", "\ud800", "x" * 99]
 )
-def test_what_is_no_source_is_refused_in_the_words_that_clients_look_for(code: str) -> None:
+def test_what_is_no_source_is_refused_with_the_message_that_clients_expect(code: str) -> None:
     with pytest.raises(InvalidFieldError, match=r"^Value for 'source_lang' not supported\.$"):
         codes.check_known(codes.source_tag(code), "source_lang")
 
