@@ -41,7 +41,7 @@ check-tests: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
+	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=10 tests/unit
 
 test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=3 run at a time
