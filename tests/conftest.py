@@ -22,15 +22,13 @@ SHARED = {
     "e2e": "vllm",
     "bench": "vllm",
     "demo_model": "vllm",
-    "cluster/operator": "operator",
-    "cluster/router": "router",
-    "cluster/chart": "chart",
-    "cluster/devcluster": "devcluster",
     "wire/clients": "clients",
+    "cluster/operator": "operator",
+    "cluster/chart": "chart",
+    "cluster/router": "router",
+    "cluster/devcluster": "devcluster",
 }
-"""Folders whose tests run in one worker: they share a pod, a cluster or the memory that vLLM takes. The group that
-takes longest comes first."""
-FIRST = list(dict.fromkeys(SHARED.values()))
+"""Folders whose tests run in one worker: they share a pod, a cluster or the memory that vLLM takes."""
 
 settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, print_blob=True)
 settings.register_profile("test", derandomize=True, max_examples=60, deadline=None, print_blob=True)
@@ -39,19 +37,11 @@ settings.load_profile("test")
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(
-    config: pytest.Config, items: list[pytest.Item]
-) -> Generator[None, Any, Any]:
-    """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together.
-
-    Workers of pytest-xdist begin with the groups that take longest (with `--no-loadscope-reorder`), so that none of
-    them is left when all else is done.
-    """
-    ranks: dict[pytest.Item, int] = {}
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, Any, Any]:
+    """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together."""
     for item in items:
         path = item.path.relative_to(TESTS)
         if path.parts[0] == "unit":
-            ranks[item] = len(FIRST) + 1
             continue
         if "demo_pod" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.vllm)
@@ -59,9 +49,6 @@ def pytest_collection_modifyitems(
         shared = (group for folder, group in SHARED.items() if path.as_posix().startswith(f"{folder}/"))
         group = "vllm" if item.get_closest_marker("vllm") else next(shared, path.as_posix())
         item.add_marker(pytest.mark.xdist_group(group))
-        ranks[item] = FIRST.index(group) if group in FIRST else len(FIRST)
-    if hasattr(config, "workerinput"):
-        items.sort(key=ranks.__getitem__)
     # xdist's hook reads the groups, and it is called first: only a wrapper precedes it.
     return (yield)
 

@@ -99,11 +99,12 @@ def _invalid(item: dict[str, Any]) -> str:
     return f"{name}: {message[:1].lower()}{message[1:]}"
 
 
-EVERY_S = 1.0
+TRACEBACK_EVERY_S = 1.0
+"""An error that any client can cause must not fill the disk."""
 
 
 class SparseTracebacks(logging.Filter):
-    """Lets one record with a traceback pass in `EVERY_S` seconds, with the number of those left out before it.
+    """Lets one record with a traceback pass in `TRACEBACK_EVERY_S`, with the number of those left out before it.
 
     Args:
         clock: Monotonic seconds.
@@ -125,5 +126,5 @@ class SparseTracebacks(logging.Filter):
             return False
         if self._left_out:
             record.msg = f"{record.msg} ({self._left_out} like it were left out before)"
-        self._next_s, self._left_out = now_s + EVERY_S, 0
+        self._next_s, self._left_out = now_s + TRACEBACK_EVERY_S, 0
         return True

@@ -17,10 +17,12 @@ from urllib.parse import quote
 import aiohttp
 
 from dragoman_contract.http import TRANSLATE_PATH
-from dragoman_kube.client import KubeClient, connect
+from dragoman_kube.client import connect
 from dragoman_kube.config import configuration
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.objects import Manifest, key_of
+from dragoman_router.access.keys import read_keys
+from dragoman_router.errors import SettingsError
 from dragoman_router.fleet.cluster import TRANSLATION_DEPLOYMENT
 
 SENTENCE = "The train is late."
@@ -29,7 +31,12 @@ ANY_PAIR = ("en", "de")
 
 
 class Result(NamedTuple):
-    """What came of the sentence sent to one TranslationDeployment."""
+    """What came of the sentence sent to one TranslationDeployment.
+
+    Args:
+        translated: Whether it was.
+        line: What is printed; of a failure also the conditions, a line each.
+    """
 
     translated: bool
     line: str
@@ -49,8 +56,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--insecure", action="store_true", help="do not verify the router's certificate")
     options = parser.parse_args(argv)
     try:
-        results = asyncio.run(check(options))
-    except (ClusterError, OSError, ValueError) as error:
+        key = None if options.keys_dir is None else first_key(options.keys_dir)
+        results = asyncio.run(_run(options, key))
+    except (ClusterError, SettingsError) as error:
         print(f"dragoman check: {error}", file=sys.stderr)
         return 1
     for each in results:
@@ -60,41 +68,41 @@ def main(argv: list[str]) -> int:
     return 0 if results and all(each.translated for each in results) else 1
 
 
-async def check(options: argparse.Namespace) -> list[Result]:
-    """The result of each object, in the order of their names.
-
-    Raises:
-        ClusterError: The objects cannot be listed.
-        ValueError: There is no key in the directory, or it cannot be read.
-    """
-    headers = {} if options.keys_dir is None else {"Authorization": f"Bearer {first_key(options.keys_dir)}"}
-    timeout = aiohttp.ClientTimeout(total=options.timeout_s)
-    connector = aiohttp.TCPConnector(ssl=not options.insecure)
-    async with (
-        connect(await configuration()) as kube,
-        aiohttp.ClientSession(timeout=timeout, connector=connector, headers=headers) as http,
-    ):
-        objects = await _objects(kube, options.namespaces.split(","))
-        sent = (_translated(http, options.url.rstrip("/"), each) for each in objects)
-        return list(await asyncio.gather(*sent))
-
-
 def first_key(directory: Path) -> str:
-    """The key of the first file, as the router reads it: the key alone, or JSON with `key`.
+    """The first key of a directory of keys.
 
     Raises:
-        ValueError: There is none.
+        SettingsError: There is none, or the directory cannot be read.
     """
-    for path in sorted(directory.iterdir()):
-        if not path.name.startswith(".") and path.is_file():
-            text = path.read_text(encoding="utf-8").strip()
-            return str(json.loads(text)["key"]) if text.startswith("{") else text
-    raise ValueError(f"{directory} has no API key")
+    for key, _ in read_keys(directory).values():
+        return key
+    raise SettingsError(f"{directory} has no API key")
 
 
-async def _objects(kube: KubeClient, namespaces: Sequence[str]) -> list[Manifest]:
-    found = [item for each in namespaces for item in (await kube.list(TRANSLATION_DEPLOYMENT, each)).items]
-    return sorted(found, key=key_of)
+async def _run(options: argparse.Namespace, key: str | None) -> list[Result]:
+    async with connect(await configuration()) as kube:
+        lists = [await kube.list(TRANSLATION_DEPLOYMENT, each) for each in options.namespaces.split(",")]
+    objects = sorted((item for each in lists for item in each.items), key=key_of)
+    return await check(options.url, objects, key, options.timeout_s, verify=not options.insecure)
+
+
+async def check(
+    url: str, objects: Sequence[Manifest], key: str | None, timeout_s: float, *, verify: bool = True
+) -> list[Result]:
+    """The result of each TranslationDeployment, in their order; all are sent at once.
+
+    Args:
+        url: Of the router.
+        objects: The TranslationDeployments.
+        key: API key; None: the router requires none.
+        timeout_s: Maximum seconds of a request.
+        verify: Whether the router's certificate is verified.
+    """
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    connector = aiohttp.TCPConnector(ssl=verify)
+    timeout = aiohttp.ClientTimeout(total=timeout_s)
+    async with aiohttp.ClientSession(timeout=timeout, connector=connector, headers=headers) as http:
+        return await asyncio.gather(*(_translated(http, url.rstrip("/"), each) for each in objects))
 
 
 async def _translated(http: aiohttp.ClientSession, url: str, manifest: Manifest) -> Result:
@@ -110,8 +118,8 @@ async def _translated(http: aiohttp.ClientSession, url: str, manifest: Manifest)
     except aiohttp.ClientError as error:
         failure = f"{url} does not respond: {type(error).__name__} {error}"
     else:
-        if response.status == 200:
-            return Result(True, f"{key}: {source} to {target}: {json.loads(text)['translation']}")
+        if response.status == 200 and (translation := _field(text, "translation")):
+            return Result(True, f"{key}: {source} to {target}: {translation}")
         failure = reason(response.status, text)
     return Result(False, "\n    ".join([f"{key}: {failure}", *conditions(manifest)]))
 
@@ -123,18 +131,26 @@ def pair_of(manifest: Manifest) -> tuple[str, str]:
 
 
 def reason(status: int, text: str) -> str:
-    """The router's error."""
+    """The router's error; the beginning of another server's answer."""
+    return f"{status}: {_field(text, 'error', 'message') or text[:500]}"
+
+
+def _field(text: str, *path: str) -> str | None:
+    """A text in a JSON object; None where it is none."""
     try:
-        return f"{status}: {json.loads(text)['error']['message']}"
+        found = json.loads(text)
+        for name in path:
+            found = found[name]
     except (ValueError, KeyError, TypeError):
-        return f"{status}: {text[:500]}"
+        return None
+    return found if isinstance(found, str) else None
 
 
 def conditions(manifest: Manifest) -> list[str]:
     """The conditions of an object that say why it does not serve, one line each."""
     found: list[dict[str, Any]] = manifest.get("status", {}).get("conditions") or []
-    expected = {"Available": "True", "Degraded": "False"}
-    bad = [each for each in found if each["status"] != expected.get(each["type"], each["status"])]
     if not found:
         return ["it has no conditions: is the operator running?"]
+    expected = {"Available": "True", "Degraded": "False"}
+    bad = [each for each in found if each["status"] != expected.get(each["type"], each["status"])]
     return [f"{each['type']} is {each['status']}, {each['reason']}: {each['message']}" for each in bad]

@@ -2,7 +2,7 @@
 
 import logging
 
-from dragoman_contract.command_line import EVERY_S, SparseTracebacks
+from dragoman_contract.command_line import TRACEBACK_EVERY_S, SparseTracebacks
 
 
 def record(*, traceback: bool) -> logging.LogRecord:
@@ -15,11 +15,11 @@ def test_of_many_tracebacks_one_passes_with_the_number_of_the_others() -> None:
     sparse = SparseTracebacks(lambda: now_s)
     assert [sparse.filter(record(traceback=True)) for _ in range(1000)] == [True] + [False] * 999
     assert sparse.filter(record(traceback=False))
-    now_s += EVERY_S
+    now_s += TRACEBACK_EVERY_S
     later = record(traceback=True)
     assert sparse.filter(later)
     assert "999 like it" in later.getMessage()
-    now_s += EVERY_S
+    now_s += TRACEBACK_EVERY_S
     last = record(traceback=True)
     assert sparse.filter(last)
     assert last.getMessage() == "an error"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 from collections.abc import AsyncIterator
@@ -14,6 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
 
 from dragoman_router import check
+from dragoman_router.errors import SettingsError
+
+TIMEOUT_S = 20.0
 
 DEGRADED = {
     "type": "Degraded",
@@ -52,17 +54,17 @@ def test_an_object_without_conditions_points_to_the_operator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("secret-key\n", "secret-key"), ('{"key": "of-json"}', "of-json")]
+    ("text", "expected"), [("secret-key\n", "secret-key"), ('{"key": "key-of-json"}', "key-of-json")]
 )
 def test_the_first_key_is_used(tmp_path: Path, text: str, expected: str) -> None:
     (tmp_path / "..data").mkdir()
-    (tmp_path / "b").write_text("other")
+    (tmp_path / "b").write_text("other-key")
     (tmp_path / "a").write_text(text)
     assert check.first_key(tmp_path) == expected
 
 
 def test_a_directory_without_keys_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has no API key"):
+    with pytest.raises(SettingsError, match="has no API key"):
         check.first_key(tmp_path)
 
 
@@ -83,31 +85,11 @@ async def router() -> AsyncIterator[BaseTestServer]:
         yield server
 
 
-async def checked(
-    monkeypatch: Any, url: str, keys_dir: Path | None, *objects: dict[str, Any], timeout_s: float = 20.0
-) -> list[check.Result]:
-    async def listed(*_: object) -> list[dict[str, Any]]:
-        return list(objects)
-
-    async def nowhere() -> Any:
-        from kubernetes.aio.client import Configuration
-
-        return Configuration(host="http://127.0.0.1:9")
-
-    monkeypatch.setattr(check, "_objects", listed)
-    monkeypatch.setattr(check, "configuration", nowhere)
-    options = argparse.Namespace(
-        url=url, keys_dir=keys_dir, namespaces="", timeout_s=timeout_s, insecure=False
-    )
-    return await check.check(options)
-
-
 async def test_a_translation_is_printed_and_a_failure_has_its_reason(
-    monkeypatch: Any, router: BaseTestServer, tmp_path: Path
+    router: BaseTestServer,
 ) -> None:
-    (tmp_path / "a").write_text("secret-key")
     objects = made("bad", UNAVAILABLE, DEGRADED), made("good", AVAILABLE)
-    bad, good = await checked(monkeypatch, str(router.make_url("/")), tmp_path, *objects)
+    bad, good = await check.check(str(router.make_url("/")), objects, "secret-key", TIMEOUT_S)
     assert good == (True, "team/good: en to de: Der Zug hat Verspätung.")
     assert not bad.translated
     assert bad.line.splitlines() == [
@@ -117,17 +99,28 @@ async def test_a_translation_is_printed_and_a_failure_has_its_reason(
     ]
 
 
-async def test_a_missing_key_is_the_routers_error(monkeypatch: Any, router: BaseTestServer) -> None:
-    (result,) = await checked(monkeypatch, str(router.make_url("/")), None, made("good", AVAILABLE))
+async def test_a_missing_key_is_the_routers_error(router: BaseTestServer) -> None:
+    (result,) = await check.check(str(router.make_url("/")), [made("good", AVAILABLE)], None, TIMEOUT_S)
     assert result == (False, "team/good: 401: an API key is required")
 
 
-async def test_a_router_that_does_not_respond_is_named(monkeypatch: Any) -> None:
-    (result,) = await checked(monkeypatch, "http://127.0.0.1:9", None, made("good", AVAILABLE))
+async def test_a_router_that_does_not_respond_is_named() -> None:
+    (result,) = await check.check("http://127.0.0.1:9", [made("good", AVAILABLE)], None, TIMEOUT_S)
     assert result.line.startswith("team/good: http://127.0.0.1:9 does not respond: ClientConnectorError")
 
 
-async def test_a_request_that_is_held_too_long_has_its_reason(monkeypatch: Any) -> None:
+async def test_a_success_of_another_server_is_no_translation() -> None:
+    async def page(_: web.Request) -> web.Response:
+        return web.Response(text="<html>")
+
+    app = web.Application()
+    app.router.add_post("/d/team/good/translate", page)
+    async with TestServer(app) as server:
+        (result,) = await check.check(str(server.make_url("/")), [made("good", AVAILABLE)], None, TIMEOUT_S)
+    assert result == (False, "team/good: 200: <html>")
+
+
+async def test_a_request_that_is_held_too_long_has_its_reason() -> None:
     async def hold(_: web.Request) -> web.Response:
         await asyncio.Event().wait()
         raise AssertionError
@@ -136,7 +129,7 @@ async def test_a_request_that_is_held_too_long_has_its_reason(monkeypatch: Any) 
     app.router.add_post("/d/team/bad/translate", hold)
     async with TestServer(app) as server:
         url = str(server.make_url("/"))
-        (result,) = await checked(monkeypatch, url, None, made("bad", DEGRADED), timeout_s=0.2)
+        (result,) = await check.check(url, [made("bad", DEGRADED)], None, timeout_s=0.2)
     assert result.line.splitlines() == [
         "team/bad: no response within the timeout",
         "    Degraded is True, ModelNotFound: no /models/x in the pod",

@@ -63,15 +63,7 @@ class KeyRing:
             SettingsError: A file cannot be understood; what was known before stays.
         """
         found: dict[bytes, tuple[str, Limits]] = {}
-        try:
-            files = sorted(path for path in self._directory.iterdir() if not path.name.startswith("."))
-            texts = {path.name: path.read_bytes() for path in files if path.is_file()}
-        except OSError as error:
-            raise SettingsError(f"keys in {self._directory}: {error.strerror}") from error
-        for name, text in texts.items():
-            if not name.isprintable():
-                raise SettingsError(f"keys: the file name {name!a} has to be printable UTF-8")
-            key, limits = _parsed(name, text)
+        for name, (key, limits) in read_keys(self._directory).items():
             digest = self._digest(key.encode())
             if digest in found:
                 raise SettingsError(f"keys: {name} and {found[digest][0]} contain the same key")
@@ -118,7 +110,23 @@ class KeyRing:
         return hashlib.blake2b(key, key=self._salt, digest_size=32).digest()
 
 
+def read_keys(directory: Path) -> dict[str, tuple[str, Limits]]:
+    """The keys and limits of the files of a directory, by name and in its order.
+
+    Raises:
+        SettingsError: A file or the directory cannot be read.
+    """
+    try:
+        files = sorted(path for path in directory.iterdir() if not path.name.startswith("."))
+        texts = {path.name: path.read_bytes() for path in files if path.is_file()}
+    except OSError as error:
+        raise SettingsError(f"keys in {directory}: {error.strerror}") from error
+    return {name: _parsed(name, text) for name, text in texts.items()}
+
+
 def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
+    if not name.isprintable():
+        raise SettingsError(f"keys: the file name {name!a} has to be printable UTF-8")
     stripped = text.strip()
     if stripped.startswith(b"{"):
         try:

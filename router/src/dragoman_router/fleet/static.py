@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from dragoman_contract.languages import Languages
-from dragoman_contract.live_files import read_yaml
+from dragoman_contract.plain_yaml import read_yaml
 from dragoman_contract.routing import DEFAULT_WEIGHT, MAX_WEIGHT
 from dragoman_router.errors import SettingsError
 from dragoman_router.fleet.fleet import Fleet
