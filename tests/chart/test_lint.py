@@ -3,10 +3,8 @@ import pytest
 HIGHLY_AVAILABLE = {"replicas": 3, "priorityClassName": "system-cluster-critical"}
 NAMESPACED = {"watchNamespaces": ["team-a", "team-b"], "rbac": {"userRoles": False}}
 MONITORED = {
-    "metrics": {
-        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
-        "podMonitor": {"enabled": True},
-    }
+    "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
+    "router": {"enabled": True},
 }
 ISOLATED = {"networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}}
 EVERYTHING = {**HIGHLY_AVAILABLE, **NAMESPACED, **MONITORED, **ISOLATED}

@@ -149,16 +149,8 @@ def test_replicas_spread_over_nodes(render):
     assert spread["topologyKey"] == "kubernetes.io/hostname"
 
 
-def test_monitors_find_the_metrics_port(render):
-    rendered = render(metrics={"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}})
-    service_ports = {port["name"] for port in rendered.one("Service")["spec"]["ports"]}
-    pod_ports = {port["name"] for port in rendered.container["ports"]}
-    assert {end["port"] for end in rendered.one("ServiceMonitor")["spec"]["endpoints"]} <= service_ports
-    assert {end["port"] for end in rendered.one("PodMonitor")["spec"]["podMetricsEndpoints"]} <= pod_ports
-
-
 def test_every_object_is_in_the_releases_namespace_or_cluster_wide(render):
-    rendered = render(replicas=2, networkPolicy={"enabled": True}, metrics={"podMonitor": {"enabled": True}})
+    rendered = render(replicas=2, networkPolicy={"enabled": True}, monitoring={"enabled": True})
     cluster_wide = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
     for item in rendered.objects:
         namespace = item["metadata"].get("namespace")

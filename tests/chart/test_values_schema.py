@@ -82,7 +82,7 @@ def test_readme_lists_every_value_with_its_default(chart, defaults):
         ({"image": {"pullPolicy": "Sometimes"}}, "pullPolicy"),
         ({"logLevel": "loud"}, "logLevel"),
         ({"resources": {"limits": {"memory": "much"}}}, "memory"),
-        ({"metrics": {"podMonitor": {"interval": "often"}}}, "interval"),
+        ({"monitoring": {"interval": "often"}}, "interval"),
         ({"podLabels": {"a": 1}}, "podLabels"),
     ],
     ids=str,
@@ -95,12 +95,9 @@ def test_wrong_values_are_refused_by_name(refusal, values, named):
     ("values", "reason"),
     [
         ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
-        (
-            {"metrics": {"service": False, "serviceMonitor": {"enabled": True}}},
-            "metrics.serviceMonitor needs metrics.service",
-        ),
+        ({"metrics": {"podMonitor": {"enabled": True}}}, "set monitoring.enabled"),
     ],
-    ids=["no-service-account", "monitor-without-service"],
+    ids=["no-service-account", "removed-monitor"],
 )
 def test_values_that_contradict_each_other_are_refused_with_the_way_out(refusal, values, reason):
     assert reason in refusal(**values)
