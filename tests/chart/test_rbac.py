@@ -1,5 +1,7 @@
 """The operator's permissions, each with its reason. What is not listed here must not be granted."""
 
+import itertools
+
 import pytest
 
 TD = "translationdeployments"
@@ -195,3 +197,40 @@ def test_users_roles_take_translation_deployments_in(render):
 def test_roles_can_be_left_to_someone_else(render):
     rendered = render(rbac={"create": False, "userRoles": False})
     assert {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}.isdisjoint(rendered.kinds)
+
+
+def documented(root, heading):
+    """Verbs by resource in the table of docs/install.md below the line `heading`."""
+    lines = (root / "docs/install.md").read_text().splitlines()
+    table = itertools.takewhile(lambda line: line.startswith("|"), lines[lines.index(heading) + 2 :])
+    rows = [[cell.strip() for cell in row.split("|")[1:3]] for row in list(table)[2:]]
+    return {
+        resource: set(verbs.split(", ")) for resources, verbs in rows for resource in resources.split(", ")
+    }
+
+
+def by_resource(*roles):
+    granted: dict[str, set[str]] = {}
+    for role in roles:
+        for rule in role["rules"]:
+            for resource in rule["resources"]:
+                granted.setdefault(resource, set()).update(rule["verbs"])
+    return granted
+
+
+def test_the_documented_tables_are_the_roles(render, root):
+    rendered = render(
+        rbac={"userRoles": False},
+        watchNamespaces=["team"],
+        keda={"enabled": True},
+        prometheus={"readSecrets": True},
+        router={"enabled": True},
+    )
+    roles = {role["metadata"]["name"].removeprefix("release-dragoman"): role for role in rendered.all("Role")}
+    managed = "In every namespace that it manages (a ClusterRole, or Roles with `watchNamespaces`):"
+    assert documented(root, managed) == by_resource(roles.pop(""))
+    own = by_resource(roles.pop("-lease"), roles.pop("-routers"))
+    assert documented(root, "In its own namespace:") == own
+    router = by_resource(roles.pop("-router"))
+    assert documented(root, "A router, in every namespace that it serves:") == router
+    assert roles == {}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from kubernetes.aio import client, config
@@ -32,6 +35,32 @@ async def configuration(kubeconfig: str | Path | None = None) -> client.Configur
         reason = f"{str(error).rstrip('.')}; set KUBECONFIG or run inside a cluster"
         raise ClusterError(f"read {source}", reason) from error
     return loaded
+
+
+@dataclass(frozen=True)
+class ServiceAccount:
+    """The account of a pod."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def service_account(loaded: client.Configuration) -> ServiceAccount | None:
+    """The account that the token is for; None for credentials of other kinds.
+
+    The API server verifies the token; here only its claims are read.
+
+    Source: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#bound-service-account-tokens
+    """
+    token = str(loaded.api_key.get("BearerToken", "")).partition(" ")[2]
+    payload = token.split(".")[1] if token.count(".") == 2 else ""
+    try:
+        bound = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["kubernetes.io"]
+        account = bound["serviceaccount"]
+        return ServiceAccount(bound["namespace"], account["name"], account["uid"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def own_namespace() -> str:

@@ -14,7 +14,7 @@ import kopf
 from dragoman_contract.command_line import CommandLineError, read_command_line
 from dragoman_contract.kubernetes import FIELD_MANAGER
 from dragoman_kube.client import connect
-from dragoman_kube.config import configuration
+from dragoman_kube.config import configuration, service_account
 from dragoman_kube.errors import ClusterError
 from dragoman_operator.controller import handlers
 from dragoman_operator.controller.runtime import Runtime
@@ -57,10 +57,9 @@ async def operate(settings: Settings) -> None:
         OSError: A port is not available.
         Exception: kopf or a background task failed; the process has to be restarted.
     """
-    async with connect(
-        await configuration(), timeout_s=settings.request_timeout_s, field_manager=FIELD_MANAGER
-    ) as kube:
-        runtime = Runtime(settings, kube, Metrics())
+    loaded = await configuration()
+    async with connect(loaded, timeout_s=settings.request_timeout_s, field_manager=FIELD_MANAGER) as kube:
+        runtime = Runtime(settings, kube, Metrics(), service_account(loaded))
         try:
             await runtime.serve()
             await kopf.operator(

@@ -60,7 +60,10 @@ class Settings(BaseSettings):
         10, gt=0, le=600, description="seconds without a renewal after which the leader stops"
     )
     lease_retry_s: float = Field(
-        2, gt=0, le=60, description="seconds between attempts to acquire or renew the Lease"
+        2,
+        gt=0,
+        le=60,
+        description="seconds between renewals of the Lease; others try to acquire it twice as often",
     )
     identity: str = Field(
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",

@@ -17,6 +17,7 @@ from dragoman_kube.kinds import DEPLOYMENT, SERVICE
 from dragoman_kube.objects import annotations_of, is_true
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.labels import selector
+from dragoman_operator.api.languages import unknown_tags
 from dragoman_operator.api.status import Condition, ConditionValue, Scaling, Status
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import Proposal
@@ -83,7 +84,7 @@ def progressing(
 
 
 def degraded(
-    plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = (), deprecated: tuple[str, ...] = ()
+    td: TranslationDeployment, plan: Plan, findings: list[Finding], refusals: tuple[str, ...] = ()
 ) -> ConditionValue:
     """Degraded: manual action is needed."""
     if refusals:
@@ -97,7 +98,12 @@ def degraded(
         return _degraded(True, "RolledBack", problem)
     if findings:
         return _degraded(True, findings[0].reason, "; ".join(f.message for f in findings))
-    return _degraded(False, "AsExpected", "; ".join(("nothing needs attention", *deprecated)))
+    if tags := unknown_tags(td.spec.languages):
+        problem = (
+            f"spec.languages has tags of no language: {', '.join(tags)}; pods serve them as they are written"
+        )
+        return _degraded(True, "UnknownLanguage", problem)
+    return _degraded(False, "AsExpected", "; ".join(("nothing needs attention", *td.deprecated)))
 
 
 @dataclass(frozen=True)
@@ -172,7 +178,7 @@ def status_of(
     values = [
         available(found),
         progressing(found, plan, findings, tuned.trial_size if tuned else None),
-        degraded(plan, findings, refusals, td.deprecated),
+        degraded(td, plan, findings, refusals),
         *scaling_active(td.spec, observed, scaled),
         *([scaled.metrics] if scaled and scaled.metrics else []),
         *([tuning_condition(tuned)] if tuned else []),

@@ -67,6 +67,12 @@ class Fresh:
         kind = (definition["group"], definition["versions"][0]["name"], definition["names"]["plural"])
         return found_or_none(lambda: self.objects.list_cluster_custom_object(*kind)) is not None
 
+    def lease_holder(self, namespace: str, name: str) -> str:
+        """Who holds a Lease; empty if it was released or deleted."""
+        leases = client.CoordinationV1Api(self.api)
+        lease = found_or_none(lambda: leases.read_namespaced_lease(name, namespace))
+        return str(lease.spec.holder_identity or "") if lease and lease.spec else ""
+
     def make_namespace(self, name: str) -> str:
         self.core.create_namespace({"metadata": {"name": name}})
         return name

@@ -66,6 +66,7 @@ def test_install_upgrade_uninstall_and_install_again(fresh, until, newer_chart):
     output = fresh.helm("uninstall", "dragoman", *SYSTEM, "--wait")
     assert CRD in output, "helm says that the CRD was kept"
     until(lambda: not operators(fresh), "the operators left")
+    until(lambda: not fresh.lease_holder("dragoman-system", "dragoman"), "no Lease has a holder")
     assert fresh.definitions.read_custom_resource_definition(CRD)
     assert fresh.read("default", "demo")["spec"]["engine"]["maxNumSeqs"] == 7
     assert fresh.deployment("default", "demo"), "engine pods go on without the operator"

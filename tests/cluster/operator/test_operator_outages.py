@@ -52,15 +52,15 @@ async def test_restart_alone_changes_nothing(world):
 
 
 async def test_stopping_hands_over_at_once(world):
-    # The Lease would hold for a minute.
-    times = {"lease-duration-s": 60, "lease-renew-deadline-s": 40}
+    # The Lease would hold for a minute; two seconds are the default between renewals.
+    times = {"lease-duration-s": 60, "lease-renew-deadline-s": 40, "lease-retry-s": 2}
     first = world.operator(**times)
     await world.until(first.leads, bool)
     second = world.operator("second", **times)
     began = asyncio.get_running_loop().time()
     assert first.stop() == 0
     assert asyncio.get_running_loop().time() - began < 5
-    await world.until(second.leads, bool, timeout_s=10)
+    await world.until(second.leads, bool, timeout_s=2)
 
 
 async def test_standby_stops_at_once_and_keeps_the_lease_unchanged(world):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kubernetes.aio import client
 
-from dragoman_kube.config import configuration, own_namespace
+from dragoman_kube.config import ServiceAccount, configuration, own_namespace, service_account
 from dragoman_kube.errors import ClusterError
 
 KUBECONFIG = """
@@ -49,3 +53,28 @@ async def test_no_cluster(home: Path) -> None:
     with pytest.raises(ClusterError, match="read /nowhere: "):
         await configuration("/nowhere")
     assert own_namespace() == "default"
+
+
+def token(claims: Any) -> str:
+    payload = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    return f"e30.{payload}.signature"
+
+
+BOUND = {"namespace": "system", "serviceaccount": {"name": "operator", "uid": "1"}, "pod": {"name": "p"}}
+
+
+@pytest.mark.parametrize(
+    ("bearer", "expected"),
+    [
+        (token({"kubernetes.io": BOUND}), ServiceAccount("system", "operator", "1")),
+        (token({"sub": "a user"}), None),
+        (token([]), None),
+        ("a.b.c", None),
+        ("opaque", None),
+        ("", None),
+    ],
+)
+def test_service_account_of_a_token(bearer: str, expected: ServiceAccount | None) -> None:
+    loaded = client.Configuration()
+    loaded.api_key["BearerToken"] = f"Bearer {bearer}"
+    assert service_account(loaded) == expected

@@ -86,7 +86,7 @@ def lost(reason: str) -> NoReturn:
 
 def candidate(api: Api, clock: Clock, identity: str, retry_s: float = 0.01) -> tuple[Leadership, Line]:
     line, settings = Line(api), Settings(identity=identity, lease_retry_s=retry_s)
-    return Leadership(line, settings, "ns", clock, lost), line  # type: ignore[arg-type]
+    return Leadership(line, settings, "ns", clock=clock, lost=lost), line  # type: ignore[arg-type]
 
 
 async def test_first_operator_leads_and_the_other_waits_for_its_lease_to_expire() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dragoman_kube.config import ServiceAccount
 from dragoman_operator.controller.leadership import ObservedLease, claimed, may_claim, observe
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
@@ -64,3 +65,14 @@ def test_succession_counts() -> None:
     ours = claimed(lease("other", acquireTime="before", leaseTransitions=4), "x", "y", "me", 15.0, NOW)
     assert ours["spec"]["leaseTransitions"] == 5
     assert ours["spec"]["acquireTime"] != "before"
+
+
+def test_account_owns_the_lease() -> None:
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "operator", "uid": "1"}
+    account = ServiceAccount("y", "operator", "1")
+    for before in (None, lease("me"), lease("other")):
+        ours = claimed(before, "x", "y", "me", 15.0, NOW, account)
+        assert ours["metadata"]["ownerReferences"] == [owner]
+    owned = lease("me")
+    owned["metadata"]["ownerReferences"] = [owner]
+    assert claimed(owned, "x", "y", "", 1, NOW)["metadata"]["ownerReferences"] == [owner]

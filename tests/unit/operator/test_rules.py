@@ -58,6 +58,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "nothing waits": {"admission": {"maxQueuedRequests": 0, "maxQueuedTokens": 0, "deadlineAware": False}},
     "a glossary": {"glossary": {"configMapKeyRef": {"name": "terms", "key": "terms.tsv"}}},
     "a collector": {"tracing": {"otlpEndpoint": "https://[2001:db8::1]:65535/otlp"}},
+    "any into any": {"languages": [{"source": "*", "targets": ["*"]}]},
+    "into itself and others": {"languages": [{"source": "en", "targets": ["en", "de"]}]},
+    "into a variant": {"languages": [{"source": "en", "targets": ["en-GB"]}]},
     "own labels": {"podTemplate": {"labels": {"team": "l10n", "example.com/tier": "gold"}}},
 }
 
@@ -162,6 +165,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "engine.stallTimeout must be between 10s and 1h",
     ),
     "a glossary without terms": ({"glossary": {}}, "glossary.configMapKeyRef: Field required"),
+    "into itself": (
+        {"languages": [{"source": "de", "targets": ["en"]}, {"source": "en", "targets": ["en"]}]},
+        "languages: an entry whose only target is its source translates nothing",
+    ),
     "our labels": (
         {"podTemplate": {"labels": {"dragoman.io/deployment": "other"}}},
         "podTemplate.labels cannot set dragoman.io/",

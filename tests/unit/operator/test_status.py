@@ -135,6 +135,22 @@ def test_refusal_and_obstacle(make_td: MakeTd, make_observed: MakeObserved) -> N
     assert condition(taken, "Degraded") == ("True", "NameConflict")
 
 
+@pytest.mark.parametrize("known", ["de", "pt-BR", "zh-Hant", "de-1996", "zh-yue", "iw", "qaa", "*"])
+def test_tags_of_languages_are_expected(known: str, make_td: MakeTd, make_observed: MakeObserved) -> None:
+    td = make_td(languages=[{"source": "en", "targets": [known]}])
+    assert condition(status_of(td, make_observed(td), Plan(), {}), "Degraded") == ("False", "AsExpected")
+
+
+def test_tags_of_no_language_are_reported(make_td: MakeTd, make_observed: MakeObserved) -> None:
+    languages = [{"source": source, "targets": ["xx-notalang", "de"]} for source in ("en", "qq")]
+    td = make_td(languages=languages)
+    status = status_of(td, make_observed(td), Plan(), {})
+    assert condition(status, "Degraded") == ("True", "UnknownLanguage")
+    assert status["message"] == (
+        "spec.languages has tags of no language: xx-notalang, qq; pods serve them as they are written"
+    )
+
+
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [("Internal", [("True", "Internal")]), ("External", [("True", "External")]), ("Off", [])],

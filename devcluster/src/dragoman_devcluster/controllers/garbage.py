@@ -21,7 +21,7 @@ SETTLE_S = 0.05
 """Delay after a change, so that several changes cause one collection."""
 
 DISCOVER_S = 60.0
-_IGNORED = frozenset({EVENT.plural, "leases", "apiservices"})
+_IGNORED = frozenset({EVENT.plural, "apiservices"})
 _EVERYTHING = Key("", "")
 _KINDS = Key("", "kinds")
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from dragoman_contract.languages import Languages
+from dragoman_contract.languages import ANY, Languages
 from dragoman_operator.api.engine import Engine, Model, Resources, typed_again
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.pods import (
@@ -117,6 +117,14 @@ class TranslationDeploymentSpec(SpecModel):
             "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode != 'HPA'",
             "replicas 0 disables a HorizontalPodAutoscaler: set replicas to 1 or more, or another mode",
             lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
+        ),
+        Rule(
+            "!has(self.languages) || self.languages.all(entry, entry.source == '*' || "
+            "entry.targets.exists(target, target != entry.source))",
+            "languages: an entry whose only target is its source translates nothing; name other targets",
+            lambda spec: all(
+                entry.source == ANY or set(entry.targets) != {entry.source} for entry in spec.languages
+            ),
         ),
     )
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from dragoman_kube.client import KubeClient
+from dragoman_kube.config import ServiceAccount
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.kinds import LEASE
 from dragoman_kube.objects import Key
@@ -39,7 +40,12 @@ class Leadership:
     After the deadline leadership is lost, even if the Lease is still ours, because writes were refused since. The
     process exits; the next one lists all objects again.
 
+    The Lease is owned by the operator's ServiceAccount, if that is in the same namespace: `helm uninstall` deletes
+    account and roles while the operator stops, so that it cannot release the Lease. The garbage collector then deletes
+    it; without account and roles its holder cannot write either.
+
     Args:
+        account: The operator's ServiceAccount, if it has one.
         lost: Called with the reason when leadership is lost; does not return.
     """
 
@@ -48,12 +54,14 @@ class Leadership:
         kube: KubeClient,
         settings: Settings,
         namespace: str,
+        account: ServiceAccount | None = None,
         clock: Callable[[], float] = time.monotonic,
         lost: Callable[[str], NoReturn] = exit_process,
     ) -> None:
         self._kube = kube
         self._settings = settings
         self._namespace = namespace
+        self._account = account if account and account.namespace == namespace else None
         self._clock = clock
         self._lost = lost
         self._deadline = float("-inf")
@@ -86,7 +94,7 @@ class Leadership:
                 self._acquired = True
                 log.info("leading as %s", self._settings.identity)
                 return
-            await asyncio.sleep(self._settings.lease_retry_s)
+            await asyncio.sleep(self._settings.lease_retry_s / 2)
 
     async def renew_forever(self) -> NoReturn:
         """Renew the Lease until it is lost."""
@@ -122,6 +130,7 @@ class Leadership:
                     identity,
                     self._settings.lease_duration_s,
                     datetime.now(UTC),
+                    self._account,
                 )
                 await (self._kube.replace if lease else self._kube.create)(LEASE, ours)
         except (ClusterError, TimeoutError) as error:
@@ -180,9 +189,15 @@ def may_claim(lease: Manifest, observed: ObservedLease, identity: str, now: floa
 
 
 def claimed(
-    lease: Manifest | None, name: str, namespace: str, identity: str, duration_s: float, now: datetime
+    lease: Manifest | None,
+    name: str,
+    namespace: str,
+    identity: str,
+    duration_s: float,
+    now: datetime,
+    account: ServiceAccount | None = None,
 ) -> dict[str, Any]:
-    """The Lease with `identity` as its holder.
+    """The Lease with `identity` as its holder, and `account` as its owner.
 
     The resourceVersion is kept, so that the write fails if another operator was faster. An empty `identity` releases
     the Lease.
@@ -190,10 +205,14 @@ def claimed(
     old: Mapping[str, Any] = (lease or {}).get("spec") or {}
     stamp = micro_timestamp(now)
     same = old.get("holderIdentity") == identity
+    metadata = dict(lease["metadata"]) if lease else {"name": name, "namespace": namespace}
+    if account is not None:
+        owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": account.name, "uid": account.uid}
+        metadata["ownerReferences"] = [owner]
     return {
         "apiVersion": LEASE.api_version,
         "kind": LEASE.name,
-        "metadata": dict(lease["metadata"]) if lease else {"name": name, "namespace": namespace},
+        "metadata": metadata,
         "spec": {
             "holderIdentity": identity,
             "leaseDurationSeconds": max(1, round(duration_s)),

@@ -18,7 +18,7 @@ from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH
 from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF, ROUTER_COMPONENT
 from dragoman_kube.cache import Cache as ObjectCache
 from dragoman_kube.client import KubeClient
-from dragoman_kube.config import own_namespace
+from dragoman_kube.config import ServiceAccount, own_namespace
 from dragoman_kube.errors import ClusterError
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import EVENT, POD
@@ -60,13 +60,16 @@ class Runtime:
 
     Args:
         kube: The API server; writes of the Lease are not fenced.
+        account: The operator's ServiceAccount, if it has one.
     """
 
-    def __init__(self, settings: Settings, kube: KubeClient, metrics: Metrics) -> None:
+    def __init__(
+        self, settings: Settings, kube: KubeClient, metrics: Metrics, account: ServiceAccount | None
+    ) -> None:
         self._settings = settings
         self._kube = kube
         self._metrics = metrics
-        self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace())
+        self._leadership = Leadership(kube, settings, settings.lease_namespace or own_namespace(), account)
         self.cache = Cache()
         self.namespaces = list(settings.namespaces)
         """Namespaces for kopf to watch; `start` removes those that may not be read. Empty: all."""
