@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dragoman_kube.objects import Key
+from dragoman_kube.quantity import parse
+from dragoman_operator.api.v1alpha1 import GPU_PREFIX
 from dragoman_operator.autoscaling.loop import Autoscaler
+from dragoman_operator.observed.snapshot import Manifest
 from dragoman_operator.resources.children import REQUESTS_METRIC
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""
+
+CONDITION = ("type", "status", "reason")
 
 
 class Metrics:
@@ -97,6 +104,65 @@ class ScalingCollector(Collector):
             for cause, count in deployment.changes.items():
                 changes.add_metric([*key, *cause], count)
         yield from (replicas, required, requests, available, rule, changes)
+
+
+Objects = Callable[[], Iterable[tuple[Key, Manifest]]]
+"""Objects with the TranslationDeployment that they belong to."""
+
+
+class ObjectCollector(Collector):
+    """Status and GPUs of each object, as they are known at a scrape; series of deleted objects disappear.
+
+    Args:
+        deployments: The TranslationDeployments.
+        pods: Their pods.
+    """
+
+    def __init__(self, deployments: Objects, pods: Objects) -> None:
+        self._deployments = deployments
+        self._pods = pods
+
+    def collect(self) -> Iterator[Metric]:
+        """Metric families for prometheus_client."""
+        conditions = _gauge(
+            "dragoman_deployment_condition",
+            "1 for each condition of the object, as it is now",
+            *CONDITION,
+        )
+        replicas = _gauge("dragoman_deployment_replicas", "Replicas by the object's status", "state")
+        allocated = _gauge(
+            "dragoman_deployment_gpus", "GPUs, or MIG devices, of the pods that are bound to nodes"
+        )
+        gpus: dict[Key, float] = {}
+        # A deleted object and its successor may both be known for a moment.
+        for key, deployment in dict(self._deployments()).items():
+            gpus[key] = 0.0
+            status: dict[str, Any] = deployment.get("status") or {}
+            for one in status.get("conditions") or ():
+                conditions.add_metric([*key, *(one.get(name, "") for name in CONDITION)], 1)
+            for state, field in (("desired", "desiredReplicas"), ("ready", "readyReplicas")):
+                replicas.add_metric([*key, state], status.get(field) or 0)
+        for key, pod in self._pods():
+            if key in gpus:
+                gpus[key] += gpus_of(pod)
+        for key, count in gpus.items():
+            allocated.add_metric(key, count)
+        yield from (conditions, replicas, allocated)
+
+
+def gpus_of(pod: Manifest) -> float:
+    """GPUs, or MIG devices, that a pod holds: none before it is bound to a node, none once it has ended."""
+    spec: dict[str, Any] = pod.get("spec") or {}
+    if "nodeName" not in spec or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return 0.0
+    return float(
+        sum(
+            parse(count)
+            for container in spec.get("containers") or ()
+            for name, count in ((container.get("resources") or {}).get("limits") or {}).items()
+            if name.startswith(GPU_PREFIX)
+        )
+    )
 
 
 def _gauge(name: str, description: str, *labels: str) -> GaugeMetricFamily:

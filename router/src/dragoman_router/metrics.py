@@ -1,8 +1,8 @@
-"""Prometheus metrics. No label holds a text, a key or any other value that a client chooses."""
+"""Prometheus metrics. No label holds a text, a key or any other value that a client chooses, but bounded pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
 
@@ -15,18 +15,22 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from dragoman_protocols.api import Need
 from dragoman_router.fleet.backend import DURATION_BUCKETS_S
 from dragoman_router.fleet.fleet import Fleet
 
+MAX_PAIRS = 256
+"""Language pairs with labels of their own; later ones are counted as `other`. A deployment may serve any pair, and a
+client could fill the monitoring system with a series for each."""
+OTHER = "other"
+AUTO = "auto"
+"""The source language of a request that leaves it open."""
+
 
 class Metrics:
-    """The counters.
+    """The counters."""
 
-    Args:
-        characters: Returns the characters that each key has used, by its name.
-    """
-
-    def __init__(self, fleet: Fleet, characters: Callable[[], dict[str, int]]) -> None:
+    def __init__(self, fleet: Fleet) -> None:
         self.registry = CollectorRegistry()
         self._queue_seconds = Histogram(
             "dragoman_router_queue_duration_seconds",
@@ -41,10 +45,10 @@ class Metrics:
             ("deployment", "failure"),
             registry=self.registry,
         )
-        self.errors = Counter(
+        self._errors = Counter(
             "dragoman_router_errors",
             "Errors that the router itself answered.",
-            ("code",),
+            ("deployment", "code"),
             registry=self.registry,
         )
         self.disconnects = Counter(
@@ -75,9 +79,11 @@ class Metrics:
             "dragoman_router_draining", "1 while this router drains.", registry=self.registry
         )
         self.registry.register(_FleetCollector(fleet))
-        self.registry.register(_KeyCollector(characters))
+        self._characters = CharacterCounts()
+        self.registry.register(self._characters)
         self._known = fleet.backends
         self._failed: set[tuple[str, str]] = set()
+        self._refused: set[tuple[str, str]] = set()
         fleet.on_removed = self._forget
 
     def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
@@ -94,6 +100,24 @@ class Metrics:
             self._failed.add((deployment, failure))
             self._attempts.labels(deployment, failure).inc()
 
+    def refused(self, candidates: Sequence[str], code: str) -> None:
+        """The router answered a request with an error.
+
+        Args:
+            candidates: Keys of the deployments that could have answered; the series has the only one, or none.
+            code: Of the error.
+        """
+        deployment = candidates[0] if len(candidates) == 1 and candidates[0] in self._known else ""
+        self._refused.add((deployment, code))
+        self._errors.labels(deployment, code).inc()
+
+    def translated(
+        self, deployment: str, needs: Sequence[Need], key_name: str | None, characters: int
+    ) -> None:
+        """A request was answered: see `CharacterCounts.add`."""
+        if deployment in self._known:
+            self._characters.add(deployment, needs, key_name, characters)
+
     def reloads(self, file: str) -> Callable[[bool], None]:
         """The function to call with the result of each reload of a file; the gauge is 1 from now on."""
         gauge = self._reloads.labels(file)
@@ -109,23 +133,74 @@ class Metrics:
         """Remove the series of a deleted deployment."""
         with suppress(KeyError):
             self._queue_seconds.remove(deployment)
-        for labels in [found for found in self._failed if found[0] == deployment]:
-            self._failed.discard(labels)
-            self._attempts.remove(*labels)
+        for series, counter in ((self._failed, self._attempts), (self._refused, self._errors)):
+            for labels in [found for found in series if found[0] == deployment]:
+                series.discard(labels)
+                counter.remove(*labels)
+        self._characters.forget(deployment)
 
 
-class _KeyCollector(Collector):
-    def __init__(self, characters: Callable[[], dict[str, int]]) -> None:
-        self._characters = characters
+class CharacterCounts(Collector):
+    """Characters that were translated, by deployment, language pair and name of the API key."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, str, str], int] = {}
+        self._pairs: set[tuple[str, str]] = set()
+
+    def add(self, deployment: str, needs: Sequence[Need], key_name: str | None, characters: int) -> None:
+        """Count a request.
+
+        Args:
+            deployment: That answered.
+            needs: What was requested; each source and target gets its share.
+            key_name: None where no key is required.
+            characters: That are charged. Less than one is not counted: a counter cannot take back what a document that
+                failed later was charged for.
+        """
+        if characters <= 0:
+            return
+        for pair, count in shares(needs, characters):
+            labels = (deployment, *self._bounded(pair), key_name or "")
+            self._counts[labels] = self._counts.get(labels, 0) + count
+
+    def forget(self, deployment: str) -> None:
+        """Remove the series of a deleted deployment."""
+        self._counts = {labels: count for labels, count in self._counts.items() if labels[0] != deployment}
 
     def collect(self) -> Iterable[Metric]:
-        """Characters by key."""
-        used = CounterMetricFamily(
-            "dragoman_router_characters", "Characters of texts, by key.", labels=("key",)
+        """See the class."""
+        family = CounterMetricFamily(
+            "dragoman_router_characters",
+            "Characters of texts that were translated, times their targets.",
+            labels=("deployment", "source", "target", "key"),
         )
-        for name, characters in self._characters().items():
-            used.add_metric([name], characters)
-        return [used]
+        for labels, count in self._counts.items():
+            family.add_metric(labels, count)
+        return [family]
+
+    def _bounded(self, pair: tuple[str, str]) -> tuple[str, str]:
+        if pair not in self._pairs:
+            if len(self._pairs) >= MAX_PAIRS:
+                return OTHER, OTHER
+            self._pairs.add(pair)
+        return pair
+
+
+def shares(needs: Sequence[Need], characters: int) -> Iterator[tuple[tuple[str, str], int]]:
+    """Divide the characters of a request among its language pairs, by the length of their texts.
+
+    A source that the request leaves open is `auto`; a request without languages, such as a chat, is `other`.
+    """
+    pairs = [(need.source or AUTO, target) for need in needs for target in need.targets]
+    if len(pairs) < 2:
+        yield pairs[0] if pairs else (OTHER, OTHER), characters
+        return
+    weights = [need.characters for need in needs for _ in need.targets]
+    if not any(weights):
+        weights = [1] * len(pairs)
+    ends = [characters * weight // sum(weights) for weight in accumulate(weights)]
+    for pair, begin, end in zip(pairs, (0, *ends), ends, strict=False):
+        yield pair, end - begin
 
 
 class _FleetCollector(Collector):

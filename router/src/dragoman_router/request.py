@@ -16,6 +16,7 @@ class Request(api.Request):
         raw_path: The path as it came, without the prefix that names a deployment.
         deployment: `NAMESPACE/NAME` where the request names one.
         key_name: Name of the API key, once it was found.
+        candidates: Keys of the deployments that may answer it, once they are determined.
         reserved_bytes: Memory that its body takes.
     """
 
@@ -23,4 +24,5 @@ class Request(api.Request):
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None
+    candidates: tuple[str, ...] = ()
     reserved_bytes: int = 0

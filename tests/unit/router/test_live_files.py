@@ -42,7 +42,7 @@ async def until(holds: Callable[[], object]) -> None:
 @asynccontextmanager
 async def watched(path: Path, load: Callable[[], None]) -> AsyncIterator[Callable[[], float | None]]:
     """Watch a file meanwhile; reads the metric."""
-    metrics = Metrics(Fleet(QueueLimits(), Random(1)), dict)
+    metrics = Metrics(Fleet(QueueLimits(), Random(1)))
     files = live_files.LiveFiles("what", [path], load, (SettingsError,), on_reload=metrics.reloads("what"))
     watching_ = asyncio.create_task(files.watch())
     name = "dragoman_router_config_last_reload_successful"

@@ -1,27 +1,35 @@
-"""A deployment that is gone takes its series with it."""
+"""Series of deployments, and the characters that cost is divided by."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from random import Random
 
+import pytest
 from prometheus_client import generate_latest
 
+from dragoman_protocols.api import Need
 from dragoman_router.fleet.backend import Backend
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
-from dragoman_router.metrics import Metrics
+from dragoman_router.metrics import MAX_PAIRS, CharacterCounts, Metrics, shares
 from dragoman_router.routing.deployments import Deployment
+
+NEEDS = (Need("en", ("de",), ("Hello",)),)
 
 
 async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
-    metrics = Metrics(fleet, dict)
+    metrics = Metrics(fleet)
     backends: dict[str, Backend] = {}
 
     def count(key: str) -> None:
         backends[key].responses.add("native", 200, 0.1)
         metrics.failed(key, "refused")
         metrics.waited(key, 0.1)
+        metrics.refused((key,), "no_replica")
+        metrics.translated(key, NEEDS, "alice", 7)
 
     for name in ("demo", "other"):
         backends[f"default/{name}"] = fleet.put(Deployment(f"default/{name}"))
@@ -34,3 +42,58 @@ async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     page = generate_latest(metrics.registry)
     assert b"default/demo" not in page
     assert page.count(b'dragoman_router_requests_total{api="native",deployment="default/other"') == 1
+    assert page.count(b'dragoman_router_errors_total{code="no_replica",deployment=""} 1.0') == 1
+
+
+async def test_an_error_belongs_to_the_only_deployment_that_could_have_answered() -> None:
+    fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
+    metrics = Metrics(fleet)
+    fleet.put(Deployment("default/demo"))
+    for candidates in ((), ("default/demo",), ("default/demo", "default/other")):
+        metrics.refused(candidates, "timeout")
+
+    def count(deployment: str) -> float | None:
+        labels = {"deployment": deployment, "code": "timeout"}
+        return metrics.registry.get_sample_value("dragoman_router_errors_total", labels)
+
+    assert (count("default/demo"), count("")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("needs", "found"),
+    [
+        ((), {("other", "other"): 10}),
+        ((Need(None, ("de",)),), {("auto", "de"): 10}),
+        ((Need("en", ("de", "fr")),), {("en", "de"): 5, ("en", "fr"): 5}),
+        (
+            (Need("en", ("de",), ("abc",)), Need("fr", ("de",), ("abcdefg",))),
+            {("en", "de"): 3, ("fr", "de"): 7},
+        ),
+        ((Need("en", ("de", "fr", "ne"), ("a",)),), {("en", "de"): 3, ("en", "fr"): 3, ("en", "ne"): 4}),
+    ],
+    ids=["none", "open", "files", "two-sources", "remainder"],
+)
+def test_pairs_share_the_characters_of_a_request(
+    needs: tuple[Need, ...], found: dict[tuple[str, str], int]
+) -> None:
+    assert dict(shares(needs, 10)) == found
+
+
+def test_pairs_with_labels_of_their_own_are_bounded_and_nothing_is_taken_back() -> None:
+    counts = CharacterCounts()
+    for number in range(MAX_PAIRS + 5):
+        counts.add("default/demo", (Need("en", (f"x{number}",)),), None, 2)
+    counts.add("default/demo", NEEDS, None, -100)
+    (family,) = counts.collect()
+    found = {sample.labels["target"]: sample.value for sample in family.samples}
+    assert len(found) == MAX_PAIRS + 1
+    assert found["other"] == 10
+    assert sum(found.values()) == 2 * (MAX_PAIRS + 5)
+
+
+async def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
+    metrics = Metrics(Fleet(QueueLimits(1, 1, 1), Random(1)))
+    metrics.watch(lambda: 0, lambda: 0)
+    shown = {family.name + "_total" * (family.type == "counter") for family in metrics.registry.collect()}
+    page = (Path(__file__).parents[3] / "docs/router.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `(dragoman_\w+)` \|", page, re.MULTILINE)) == sorted(shown)

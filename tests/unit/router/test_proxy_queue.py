@@ -56,7 +56,7 @@ def full_backend(age_s: float) -> tuple[Proxy, Backend, Endpoint]:
     taken = backend.pick()
     assert taken is not None
     taken.pool = Answers()  # type: ignore[assignment]
-    return Proxy(fleet, Metrics(fleet, dict), Random(1)), backend, taken
+    return Proxy(fleet, Metrics(fleet), Random(1)), backend, taken
 
 
 def make_job() -> Job:

@@ -46,7 +46,6 @@ async def test_a_quota_begins_anew_with_a_period(caplog: pytest.LogCaptureFixtur
     assert "usage of keys counts from 2026-12-01" in caplog.text
     in_flight.settle(2)
     assert await usage.used(account) == 0, "charged to the period in which it was admitted"
-    assert account.own_characters == 10
 
 
 async def test_what_is_taken_back_never_leaves_less_than_nothing() -> None:

@@ -161,6 +161,16 @@ class Client:
     def account(self) -> Any:
         return self.router.state.gate._ring.accounts["team"]
 
+    def counted(self) -> dict[tuple[str, ...], float]:
+        """Characters in the metrics, by deployment, source, target and key."""
+        names = ("deployment", "source", "target", "key")
+        return {
+            tuple(sample.labels[name] for name in names): sample.value
+            for family in self.router.state.metrics.registry.collect()
+            for sample in family.samples
+            if sample.name == "dragoman_router_characters_total"
+        }
+
     async def used(self) -> int:
         _, usage, _ = await self.router.get("/v2/usage", headers=KEY)
         return int(usage["character_count"])
@@ -199,6 +209,9 @@ async def test_what_was_translated_is_charged_for(client: Client, operation: str
     assert headers.get("X-Dragoman-Characters") == str(characters)
     assert await client.used() == characters
     assert client.account.reserved == 0
+    counted = client.counted()
+    assert sum(counted.values()) == characters
+    assert {labels[:1] + labels[3:] for labels in counted} == {("default/a", "team")}
 
 
 @pytest.mark.parametrize("operation", FREE)

@@ -37,7 +37,7 @@ from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.reconcile import Reconciler
 from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import OperatorError
-from dragoman_operator.metrics import Metrics, ScalingCollector
+from dragoman_operator.metrics import Metrics, ObjectCollector, ScalingCollector
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT
 from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
 from dragoman_operator.resources.children import Defaults
@@ -172,9 +172,12 @@ class Runtime:
         )
         metrics.depth.set_function(lambda: float(self.queue.depth))
         metrics.tick.set_function(lambda: ticker.last_tick_s)
-        collector = ScalingCollector(autoscaler)
-        metrics.registry.register(collector)
-        self._opened.callback(metrics.registry.unregister, collector)
+        objects = ObjectCollector(
+            lambda: self.cache.entries(TRANSLATION_DEPLOYMENT), lambda: self.cache.entries(POD)
+        )
+        for collector in (ScalingCollector(autoscaler), objects):
+            metrics.registry.register(collector)
+            self._opened.callback(metrics.registry.unregister, collector)
         self._background(self.queue.run(measured(reconciler, metrics)))
         self._background(events.run())
         routers = ListWatch(

@@ -102,8 +102,6 @@ class Account:
         """Charged in this period, at all routers as far as this one knows."""
         self.reserved = 0
         """Characters of requests in flight here that are not charged yet."""
-        self.own_characters = 0
-        """Charged by this router since its start."""
         self.change(limits, now_s)
 
     def change(self, limits: Limits, now_s: float) -> None:
@@ -207,7 +205,6 @@ class Charge:
         account = self._account
         if account is None:
             return
-        account.own_characters += characters
         if self._shared:
             # What is reserved there is charged already.
             count = Count(characters - self._characters, taken=characters - self._characters)

@@ -77,10 +77,6 @@ class KeyRing:
         """The key of a name; None where there is none, or no longer."""
         return None if name is None else self._by_name.get(name)
 
-    def characters(self) -> dict[str, int]:
-        """Characters that each key was charged for by this router since its start, by its name."""
-        return {name: key.account.own_characters for name, key in self._by_name.items()}
-
     def find(self, presented: bytes | None) -> Key:
         """The key that was sent.
 

@@ -146,7 +146,7 @@ class App:
                 await self._pass_on(request, endpoint, began_s, exchange)
                 return
         except RequestError as error:
-            self._state.metrics.errors.labels(error.code).inc()
+            self._state.metrics.refused(request.candidates, error.code)
             answer = self._error(error, request, endpoint)
         except (ClientDisconnectedError, ExchangeError):
             raise
@@ -239,6 +239,7 @@ class App:
             if charge is not None:
                 charge.settle(characters)
         state.characters[endpoint.api.name] += characters
+        state.metrics.translated(answered.backend.deployment.key, peek.needs, request.key_name, characters)
         try:
             await self._relay(answered, placement, job, exchange)
         finally:
@@ -261,6 +262,7 @@ class App:
         if kind is Kind.DOCUMENT:
             backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
             placement = Placement((backend.deployment.key,), DOCUMENT)
+            request.candidates = placement.keys
             head = state.heads.write(request, placement)
             job = Job(head, request.body, placement.keys, caller, deadline_s)
             return placement, job, await fetch(job, backend, endpoint)
@@ -271,6 +273,7 @@ class App:
             found = place(request.deployment, peek, state.fleet.catalogue, tags)
         assert isinstance(found, Placement)
         placement = found
+        request.candidates = placement.keys
         if kind is Kind.FILE and request.header(FORWARDED_PROTO) is None:
             request.headers.append((FORWARDED_PROTO, self._scheme))
         head = state.heads.write(request, placement, glossaries, None if charge is None else charge.left)

@@ -40,7 +40,7 @@ def assemble(
         settings.request_timeout_s,
     )
     fleet = Fleet(limits, chance)
-    metrics = Metrics(fleet, dict if ring is None else ring.characters)
+    metrics = Metrics(fleet)
     gate: Gate | None = None
     if ring is not None or settings.anonymous_requests_per_s is not None:
         usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
