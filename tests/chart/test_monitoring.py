@@ -1,6 +1,8 @@
 """What the Prometheus operator gets of the chart."""
 
-KINDS = {"PodMonitor"}
+import yaml
+
+KINDS = {"PodMonitor", "PrometheusRule"}
 
 
 def test_nothing_needs_the_prometheus_operator_by_default(render):
@@ -30,3 +32,16 @@ def test_engine_pods_are_scraped_where_objects_are_watched(render):
 
     assert selected() == {"any": True}
     assert selected(watchNamespaces=["team-a"]) == {"matchNames": ["team-a"]}
+
+
+def test_the_cluster_gets_the_rules_that_promtool_tests(render, chart):
+    file = yaml.safe_load((chart / "files/monitoring/rules.yaml").read_text())
+    assert render(monitoring={"enabled": True}).one("PrometheusRule")["spec"] == file
+
+
+def test_alerts_link_to_the_runbooks_where_they_are_served(render):
+    rendered = render(monitoring={"enabled": True, "runbooks": "https://wiki.example/runbooks"})
+    rules = [rule for group in rendered.one("PrometheusRule")["spec"]["groups"] for rule in group["rules"]]
+    links = [rule["annotations"]["runbook_url"] for rule in rules if "alert" in rule]
+    assert links
+    assert all(link.startswith("https://wiki.example/runbooks#dragoman") for link in links)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import (
@@ -48,7 +49,7 @@ class Metrics:
         self._errors = Counter(
             "dragoman_router_errors",
             "Errors that the router itself answered.",
-            ("deployment", "code"),
+            ("deployment", "code", "status"),
             registry=self.registry,
         )
         self.disconnects = Counter(
@@ -83,7 +84,7 @@ class Metrics:
         self.registry.register(self._characters)
         self._known = fleet.backends
         self._failed: set[tuple[str, str]] = set()
-        self._refused: set[tuple[str, str]] = set()
+        self._refused: set[tuple[str, str, str]] = set()
         fleet.on_removed = self._forget
 
     def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
@@ -100,16 +101,18 @@ class Metrics:
             self._failed.add((deployment, failure))
             self._attempts.labels(deployment, failure).inc()
 
-    def refused(self, candidates: Sequence[str], code: str) -> None:
+    def refused(self, candidates: Sequence[str], code: str, status: int) -> None:
         """The router answered a request with an error.
 
         Args:
-            candidates: Keys of the deployments that could have answered; the series has the only one, or none.
+            candidates: Keys of the deployments that could have answered; the error is counted for the first one.
             code: Of the error.
+            status: Of the answer.
         """
-        deployment = candidates[0] if len(candidates) == 1 and candidates[0] in self._known else ""
-        self._refused.add((deployment, code))
-        self._errors.labels(deployment, code).inc()
+        deployment = next((each for each in candidates if each in self._known), "")
+        labels = deployment, code, str(status)
+        self._refused.add(labels)
+        self._errors.labels(*labels).inc()
 
     def translated(
         self, deployment: str, needs: Sequence[Need], key_name: str | None, characters: int
@@ -133,11 +136,16 @@ class Metrics:
         """Remove the series of a deleted deployment."""
         with suppress(KeyError):
             self._queue_seconds.remove(deployment)
-        for series, counter in ((self._failed, self._attempts), (self._refused, self._errors)):
-            for labels in [found for found in series if found[0] == deployment]:
-                series.discard(labels)
-                counter.remove(*labels)
+        _forget_series(self._failed, self._attempts, deployment)
+        _forget_series(self._refused, self._errors, deployment)
         self._characters.forget(deployment)
+
+
+def _forget_series(series: set[Any], counter: Counter, deployment: str) -> None:
+    """Remove the series whose first label is a deployment."""
+    for labels in [found for found in series if found[0] == deployment]:
+        series.discard(labels)
+        counter.remove(*labels)
 
 
 class CharacterCounts(Collector):

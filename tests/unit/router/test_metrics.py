@@ -28,7 +28,7 @@ async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
         backends[key].responses.add("native", 200, 0.1)
         metrics.failed(key, "refused")
         metrics.waited(key, 0.1)
-        metrics.refused((key,), "no_replica")
+        metrics.refused((key,), "no_replica", 503)
         metrics.translated(key, NEEDS, "alice", 7)
 
     for name in ("demo", "other"):
@@ -42,21 +42,21 @@ async def test_series_of_a_deployment_that_is_gone_go_with_it() -> None:
     page = generate_latest(metrics.registry)
     assert b"default/demo" not in page
     assert page.count(b'dragoman_router_requests_total{api="native",deployment="default/other"') == 1
-    assert page.count(b'dragoman_router_errors_total{code="no_replica",deployment=""} 1.0') == 1
+    assert page.count(b'dragoman_router_errors_total{code="no_replica",deployment="",status="503"} 1.0') == 1
 
 
-async def test_an_error_belongs_to_the_only_deployment_that_could_have_answered() -> None:
+async def test_an_error_belongs_to_the_first_deployment_that_could_have_answered() -> None:
     fleet = Fleet(QueueLimits(1, 1, 1), Random(1))
     metrics = Metrics(fleet)
     fleet.put(Deployment("default/demo"))
-    for candidates in ((), ("default/demo",), ("default/demo", "default/other")):
-        metrics.refused(candidates, "timeout")
+    for candidates in ((), ("default/demo",), ("default/gone", "default/demo"), ("default/gone",)):
+        metrics.refused(candidates, "timeout", 504)
 
     def count(deployment: str) -> float | None:
-        labels = {"deployment": deployment, "code": "timeout"}
+        labels = {"deployment": deployment, "code": "timeout", "status": "504"}
         return metrics.registry.get_sample_value("dragoman_router_errors_total", labels)
 
-    assert (count("default/demo"), count("")) == (1, 2)
+    assert (count("default/demo"), count("")) == (2, 2)
 
 
 @pytest.mark.parametrize(

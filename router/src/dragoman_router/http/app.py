@@ -146,8 +146,8 @@ class App:
                 await self._pass_on(request, endpoint, began_s, exchange)
                 return
         except RequestError as error:
-            self._state.metrics.refused(request.candidates, error.code)
             answer = self._error(error, request, endpoint)
+            self._state.metrics.refused(request.candidates, error.code, answer.status)
         except (ClientDisconnectedError, ExchangeError):
             raise
         except asyncio.CancelledError:
