@@ -77,6 +77,8 @@ def _spawn(options: ClusterOptions) -> int:
     """Start a supervisor in a session of its own, which outlives this process; its process id."""
     log = _log(options.dir)
     log.parent.mkdir(parents=True, exist_ok=True)
+    # A lock or a pipe of this process would be held for as long as the cluster runs.
+    inherited = [fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2 and _is_inheritable(fd)]
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-m", "dragoman_devcluster", "up", "--foreground", *options.flags()],
@@ -85,9 +87,18 @@ def _spawn(options: ClusterOptions) -> int:
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
             (os.POSIX_SPAWN_DUP2, 1, 2),
+            *((os.POSIX_SPAWN_CLOSE, fd) for fd in inherited),
         ],
         setsid=True,
     )
+
+
+def _is_inheritable(fd: int) -> bool:
+    try:
+        return os.get_inheritable(fd)
+    except OSError:
+        # The descriptor of the listing itself, which is closed by now.
+        return False
 
 
 def _reap(pid: int) -> None:

@@ -133,12 +133,16 @@ async def test_a_pod_that_ends_meanwhile_is_gone_afterwards(cluster, workloads, 
 
 
 async def test_one_that_does_not_start_again_ends_the_cluster_with_a_reason(tmp_path):
-    place = tmp_path / "cluster"
-    bring_up(ClusterOptions(dir=place, api="embedded", gpus=0, backoff=Backoff(0.2, 2.0)))
+    place, lock = tmp_path / "cluster", tmp_path / "lock"
+    with lock.open("w") as held:
+        os.set_inheritable(held.fileno(), True)
+        bring_up(ClusterOptions(dir=place, api="embedded", gpus=0, backoff=Backoff(0.2, 2.0)))
     try:
         supervisor = read_supervisor(place)
         assert supervisor is not None
         assert supervisor.phase == READY
+        open_files = [os.readlink(each) for each in Path(f"/proc/{supervisor.pid}/fd").iterdir()]
+        assert str(lock) not in open_files, "a supervisor keeps no descriptors of the process that starts it"
         for path in (place / "api").glob("store.sqlite3*"):
             path.unlink()
         (place / "api" / "store.sqlite3").mkdir()
