@@ -132,6 +132,10 @@ async def test_a_pod_that_ends_meanwhile_is_gone_afterwards(cluster, workloads, 
     await workloads.until_gone(lambda: workloads.pod("stubborn"))
 
 
+def open_files(pid):
+    return [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
+
+
 async def test_one_that_does_not_start_again_ends_the_cluster_with_a_reason(tmp_path):
     place, lock = tmp_path / "cluster", tmp_path / "lock"
     with lock.open("w") as held:
@@ -141,8 +145,7 @@ async def test_one_that_does_not_start_again_ends_the_cluster_with_a_reason(tmp_
         supervisor = read_supervisor(place)
         assert supervisor is not None
         assert supervisor.phase == READY
-        open_files = [os.readlink(each) for each in Path(f"/proc/{supervisor.pid}/fd").iterdir()]
-        assert str(lock) not in open_files, "a supervisor keeps no descriptors of the process that starts it"
+        assert str(lock) not in open_files(supervisor.pid), "no descriptor of the process that starts it"
         for path in (place / "api").glob("store.sqlite3*"):
             path.unlink()
         (place / "api" / "store.sqlite3").mkdir()
