@@ -1,8 +1,13 @@
 """What the Prometheus operator gets of the chart."""
 
+import json
+import shutil
+import subprocess
+
+import pytest
 import yaml
 
-KINDS = {"PodMonitor", "PrometheusRule"}
+KINDS = {"PodMonitor", "PrometheusRule", "ConfigMap"}
 
 
 def test_nothing_needs_the_prometheus_operator_by_default(render):
@@ -45,3 +50,49 @@ def test_alerts_link_to_the_runbooks_where_they_are_served(render):
     links = [rule["annotations"]["runbook_url"] for rule in rules if "alert" in rule]
     assert links
     assert all(link.startswith("https://wiki.example/runbooks#dragoman") for link in links)
+
+
+def test_dashboards_are_json_in_configmaps_that_grafanas_sidecar_loads(render):
+    configs = render(monitoring={"enabled": True}).all("ConfigMap")
+    assert all(config["metadata"]["labels"]["grafana_dashboard"] == "1" for config in configs)
+    boards = [json.loads(text) for config in configs for text in config["data"].values()]
+    assert {board["uid"] for board in boards} == {"dragoman-fleet", "dragoman-deployment", "dragoman-cost"}
+    for board in boards:
+        panels = board["panels"]
+        assert len({panel["id"] for panel in panels}) == len(panels)
+        taken = [
+            (panel["gridPos"]["x"] + x, panel["gridPos"]["y"] + y)
+            for panel in panels
+            for x in range(panel["gridPos"]["w"])
+            for y in range(panel["gridPos"]["h"])
+        ]
+        assert len(set(taken)) == len(taken), "panels overlap"
+        for panel in panels:
+            references = [target["refId"] for target in panel.get("targets", ())]
+            assert len(set(references)) == len(references)
+
+
+@pytest.mark.skipif(
+    shutil.which("promtool") is None, reason="no promtool on PATH (Debian: apt install prometheus)"
+)
+def test_the_documented_query_is_the_cost_of_a_million_characters(root, tmp_path):
+    """An hour of 3 GPUs at 2 is 6; 1.2 million characters in it make 5 for a million."""
+    query = (root / "docs/install.md").read_text().partition("\n```\n1e6")[2].partition("```")[0]
+    series = {
+        'dragoman_deployment_gpus{deployment_namespace="team",deployment="demo",pod="operator"}': "3x59",
+        'dragoman_deployment_gpus{deployment_namespace="team",deployment="idle",pod="operator"}': "8x59",
+        'dragoman_router_characters_total{deployment="team/demo",target="de",key="a",pod="x"}': "0+15000x60",
+        'dragoman_router_characters_total{deployment="team/demo",target="fr",key="b",pod="y"}': "0+5000x60",
+    }
+    expected = [{"labels": '{deployment="team/demo"}', "value": 5}]
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [{"expr": f"round(1e6{query})", "eval_time": "61m", "exp_samples": expected}],
+    }
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"tests": [test]}))
+    done = subprocess.run(
+        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,9 +1,19 @@
 """What a pod with real vLLM does, on the one that all tests share; that one's end is checked where it ends."""
 
 import json
+import re
 import socket
+from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
 from tests.support.demo_pod import DemoPod
+
+ROOT = Path(__file__).parents[2]
+NOT_EMITTED = {
+    "vllm:gpu_cache_usage_perc": "the name in earlier releases",
+    "vllm:inter_token_latency_seconds": "hidden: output coalescing makes it wrong",
+    "vllm:iteration_tokens_total": "the same",
+}
 
 
 def test_the_start_was_followed_through_its_phases(demo_pod: DemoPod) -> None:
@@ -39,6 +49,26 @@ def test_the_engine_s_metrics_and_ours_are_shown_together(demo_pod: DemoPod) -> 
     assert demo_pod.metric("vllm:num_requests_running") == 0
     assert demo_pod.metric("vllm:kv_cache_usage_perc") >= 0
     assert demo_pod.metric("dragoman_requests_total") >= 1
+
+
+def test_every_metric_of_vllm_that_we_rely_on_is_emitted(demo_pod: DemoPod) -> None:
+    """Those that the operator, the chart's rules and dashboards, tuning and benchmarks name."""
+    files = [
+        file for folder in ("operator/src", "service/src", "bench") for file in (ROOT / folder).rglob("*.py")
+    ]
+    files += (ROOT / "charts/dragoman/files").rglob("*.yaml")
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    named = set(re.findall(r"vllm:\w+(?<!_)\b", text)) - set(NOT_EMITTED)
+    assert {"vllm:num_requests_running", "vllm:num_preemptions_total", "vllm:request_success_total"} <= named
+    assert demo_pod.translate("The cat sleeps.", target="fr").status_code == 200
+    families = text_string_to_metric_families(demo_pod.client.get("/metrics").text)
+    emitted = {
+        name
+        for family in families
+        if family.samples
+        for name in (family.name, *(s.name for s in family.samples))
+    }
+    assert named - emitted == set()
 
 
 def test_output_of_a_request_without_streaming_leaves_the_engine_process_coalesced(demo_pod: DemoPod) -> None:
