@@ -96,8 +96,15 @@ def test_wrong_values_are_refused_by_name(refusal, values, named):
     [
         ({"serviceAccount": {"create": False}}, "serviceAccount.name is needed"),
         ({"metrics": {"podMonitor": {"enabled": True}}}, "set monitoring.enabled"),
+        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "set monitoring.enabled"),
+        ({"metrics": {"engines": {"podMonitor": {"enabled": True}}}}, "set monitoring.enabled"),
     ],
-    ids=["no-service-account", "removed-monitor"],
+    ids=["no-service-account", "removed-pod-monitor", "removed-service-monitor", "removed-engines"],
 )
 def test_values_that_contradict_each_other_are_refused_with_the_way_out(refusal, values, reason):
     assert reason in refusal(**values)
+
+
+def test_removed_values_that_were_off_are_ignored(render):
+    removed = {"serviceMonitor": {"enabled": False}, "engines": {"podMonitor": {"enabled": False}}}
+    assert "PodMonitor" not in render(metrics=removed).kinds
