@@ -74,6 +74,31 @@ def test_images_are_tagged_with_the_version_of_the_distribution(render, root):
     assert f"--cpu-image=dragoman-engine:{version}-cpu" in container["args"]
 
 
+def test_images_can_be_named_by_digest(render):
+    digests = [f"sha256:{digit * 64}" for digit in "abcd"]
+    rendered = render(
+        image={"digest": digests[0]},
+        engineImages={"cpu": {"digest": digests[1]}, "cuda": {"tag": "1", "digest": digests[2]}},
+        router={"enabled": True, "image": {"digest": digests[3]}},
+    )
+    operator, router = (
+        rendered.named("Deployment", name)["spec"]["template"]["spec"]["containers"][0]
+        for name in ("release-dragoman", "release-dragoman-router")
+    )
+    assert operator["image"] == f"dragoman-operator:0.1.0@{digests[0]}"
+    assert f"--cpu-image=dragoman-engine:0.1.0-cpu@{digests[1]}" in operator["args"]
+    assert f"--cuda-image=dragoman-engine:1@{digests[2]}" in operator["args"]
+    test = rendered.one("Pod")["spec"]["containers"][0]
+    assert router["image"] == test["image"] == f"dragoman-router:0.1.0@{digests[3]}"
+
+
+def test_every_directory_of_a_node_has_a_limit(render):
+    rendered = render(router={"enabled": True})
+    pods = [item["spec"]["template"]["spec"] for item in rendered.all("Deployment")]
+    directories = [volume["emptyDir"] for pod in pods for volume in pod["volumes"] if "emptyDir" in volume]
+    assert [directory["sizeLimit"] for directory in directories] == ["16Mi", "16Mi"]
+
+
 def test_pod_runs_restricted(render):
     """What the Pod Security Standard `restricted` requires, and a read-only root file system.
 

@@ -32,11 +32,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end -}}
 
+{{/* Reference of an image: (list repository tag-or-empty default-tag digest-or-empty). */}}
+{{- define "dragoman.image" -}}
+{{- printf "%s:%s" (index . 0) (index . 1 | default (index . 2)) -}}
+{{- with index . 3 -}}@{{ . }}{{- end -}}
+{{- end -}}
+
 {{/* Image of the engine pods of one device: (list . "cpu"). */}}
 {{- define "dragoman.engineImage" -}}
 {{- $device := index . 1 -}}
 {{- with index . 0 -}}
 {{- $image := index .Values.engineImages $device -}}
-{{- printf "%s:%s" $image.repository ($image.tag | default (printf "%s-%s" .Chart.AppVersion $device)) -}}
+{{- include "dragoman.image" (list $image.repository $image.tag (printf "%s-%s" .Chart.AppVersion $device) $image.digest) -}}
 {{- end -}}
 {{- end -}}

@@ -6,6 +6,9 @@ Only the scheduler knows whether a suitable GPU is free (labels, taints, quotas 
 With a surge, old pods stay until new ones are ready, and a failed rollout stops. If an old pod is terminated first,
 its capacity is missing while the new version fails; with one replica that is all capacity. Therefore the status
 records the last template whose pods were all ready, and it is restored after a permanent failure of the new one.
+
+A newer operator may make another template of the same spec and image. That alone replaces no pod: the running template
+stays until spec or image change. The status records of which of them it was made.
 """
 
 from __future__ import annotations
@@ -16,13 +19,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_kube.objects import condition_of, created_at, is_deleting
+from dragoman_kube.objects import annotations_of, condition_of, created_at, is_deleting
 from dragoman_kube.times import parse_time
 from dragoman_operator.api.labels import ENGINE_CONTAINER
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
-from dragoman_operator.observed.drift import digest, is_superset
+from dragoman_operator.observed.drift import is_superset
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
 
 MAX_FAILURES = 2
@@ -30,8 +33,20 @@ MAX_FAILURES = 2
 STUCK_AFTER_S = 60.0
 """Time after which an image that cannot be pulled, or a missing Secret or ConfigMap, counts as permanent."""
 
+REVISION = "deployment.kubernetes.io/revision"
+"""Annotation of a Deployment, and of its ReplicaSet with the same template."""
+
 _AT_ONCE = frozenset({"EngineFailed", "OOMKilled"})
 _LATER = frozenset({"ImagePullFailed", "CreateContainerError", "FailedMount"})
+
+
+@dataclass(frozen=True)
+class Version:
+    """The pod template that this operator makes of spec and image."""
+
+    template: Mapping[str, Any]
+    source: str
+    """Digest of the fields of the spec that pods depend on, and of the image; see `pod.source_digest`."""
 
 
 @dataclass(frozen=True)
@@ -40,57 +55,95 @@ class Kept:
 
     Args:
         template: Its pod template, without the label of its ReplicaSet.
-        failed: Digest of the failed template.
+        reason: Reason of the failure of the spec's version; None if the former one was made of the same spec and image
+            by another version of the operator.
     """
 
     template: Mapping[str, Any]
-    failed: str
-    reason: str
+    reason: str | None = None
 
 
-def version_to_keep(
-    template: Mapping[str, Any], observed: Observed, status: Mapping[str, Any]
-) -> Kept | None:
-    """The version to keep instead of that of the spec; None if the latter may be rolled out."""
-    rollout = status.get("rollout") or {}
+def version_to_keep(version: Version, observed: Observed, generation: int) -> Kept | None:
+    """The version to keep instead of `version`, that of the spec; None if the latter may be rolled out.
+
+    `generation` is that of the spec.
+    """
+    rollout = observed.status.get("rollout") or {}
     good = str(rollout.get("lastReadyTemplateHash") or "")
     former = next((found for found in observed.replica_sets if good and template_hash(found) == good), None)
     if former is None:
         return None
-    wanted = digest(template)
-    if rollout.get("failedTemplateDigest") == wanted:
-        return Kept(_plain(former), wanted, str(rollout.get("reason") or ""))
+    template = _plain(former, version.template)
+    # Statuses of operators without sources: the spec has not changed since the last one.
+    unchanged = "lastReadySource" not in rollout and observed.status.get("observedGeneration") == generation
+    failed = rollout.get("failedTemplateDigest")
+    if failed == version.source or (failed and unchanged):
+        return Kept(template, str(rollout.get("reason") or ""))
     # The spec has the working version again: no rollback is needed.
-    if not replaces(observed) or is_superset(_plain(former), template):
+    if is_superset(template, version.template):
+        return None
+    if rollout.get("lastReadySource") == version.source or (
+        unchanged and _is_current(former, observed) and _images(template) == _images(version.template)
+    ):
+        return Kept(template)
+    if not replaces(observed):
         return None
     newer = [pod for pod in observed.pods if template_hash(pod) != good]
     failure = permanent_failure(newer, observed)
-    return Kept(_plain(former), wanted, failure.message) if failure else None
+    return Kept(template, failure.message) if failure else None
+
+
+def _is_current(replica_set: Manifest, observed: Observed) -> bool:
+    """Whether it has the Deployment's template."""
+    deployment = observed.children.get(DEPLOYMENT) or {"metadata": {}}
+    seen = (deployment.get("status") or {}).get("observedGeneration", 0)
+    revisions = [annotations_of(found).get(REVISION) for found in (deployment, replica_set)]
+    return seen >= deployment["metadata"].get("generation", 1) and revisions[0] == revisions[1]
+
+
+def _images(template: Mapping[str, Any]) -> list[str]:
+    return [container.get("image", "") for container in (template.get("spec") or {}).get("containers") or ()]
 
 
 def rollout_status(
-    observed: Observed, found: Kept | None, status: Mapping[str, Any], *, complete: bool
+    observed: Observed, source: str, kept: Kept | None, status: Mapping[str, Any], *, complete: bool
 ) -> RolloutStatus | None:
-    """`status.rollout`."""
-    good = str((status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
+    """`status.rollout`; `source` is that of the spec's version."""
+    rollout = status.get("rollout") or {}
+    good, of = str(rollout.get("lastReadyTemplateHash") or ""), str(rollout.get("lastReadySource") or "")
+    failure = kept.reason if kept else None
     running = {template_hash(pod) for pod in observed.pods if not is_deleting(pod)}
-    if complete and len(running) == 1:
+    ready = complete and len(running) == 1
+    if ready:
         good = running.pop()
-    if not good and not found:
+    if failure is None and (ready or kept):
+        of = source
+    if not good and failure is None:
         return None
     return RolloutStatus(
         last_ready_template_hash=good or None,
-        failed_template_digest=found.failed if found else None,
-        reason=found.reason if found else None,
+        last_ready_source=of,
+        failed_template_digest=None if failure is None else source,
+        reason=failure,
     )
 
 
-def _plain(replica_set: Manifest) -> dict[str, Any]:
-    template = replica_set["spec"]["template"]
-    metadata = template.get("metadata") or {}
+def _plain(replica_set: Manifest, template: Mapping[str, Any]) -> dict[str, Any]:
+    """The pod template of a ReplicaSet without its label.
+
+    Annotations that `template` does not have are of other clients, such as `kubectl rollout restart`.
+    """
+    plain = replica_set["spec"]["template"]
+    metadata = {name: value for name, value in (plain.get("metadata") or {}).items() if value is not None}
     labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != TEMPLATE_HASH}
-    kept_metadata = {name: value for name, value in metadata.items() if value is not None}
-    return {**template, "metadata": {**kept_metadata, "labels": labels}}
+    own = (template.get("metadata") or {}).get("annotations") or {}
+    annotations = {
+        name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name in own
+    }
+    return {
+        **plain,
+        "metadata": {**metadata, "labels": labels, **({"annotations": annotations} if annotations else {})},
+    }
 
 
 def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding | None:

@@ -91,7 +91,7 @@ def degraded(
         return _degraded(True, "ApplyFailed", "; ".join(refusals))
     if plan.obstacles:
         return _degraded(True, "NameConflict", "; ".join(plan.obstacles))
-    if plan.kept:
+    if plan.kept and plan.kept.reason is not None:
         problem = (
             f"the new version failed and was rolled back: {plan.kept.reason}; change the spec to try again"
         )
@@ -193,7 +193,7 @@ def status_of(
         languages=languages_column(td.spec.languages),
         message=_message(values, sized.reason),
         scaling=_scaling(td, scaled, sized, found.pods, old, observed.now),
-        rollout=rollout_status(observed, plan.kept, old, complete=found.complete),
+        rollout=rollout_status(observed, plan.source, plan.kept, old, complete=found.complete),
         recommendation=recommendation_status(tuned) if tuned else None,
         tuning=tuning_status(tuned) if tuned else None,
         conditions=_stamped(values, td.generation, old, observed.now),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,13 +12,12 @@ import pytest
 
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.observed.drift import digest
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import plan
-from dragoman_operator.resources.pod import pod_template
+from dragoman_operator.resources.plan import UNDECIDED, plan, version_of
 from dragoman_operator.rollout import (
     REPLACE,
+    REVISION,
     STUCK_AFTER_S,
     SURGE,
     UNSCHEDULABLE_TIMEOUT_S,
@@ -27,6 +27,7 @@ from dragoman_operator.rollout import (
 )
 from dragoman_operator.status import status_of
 
+GENERATION = 3
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
 MakePod = Callable[..., dict[str, Any]]
@@ -144,13 +145,13 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td()
-    template = pod_template(td, defaults.image(td))
+    version = version_of(td, defaults, UNDECIDED)
     once = replaced(mixed, make_pod, restarts=0)
-    assert version_to_keep(template, once, once.status) is None
+    assert version_to_keep(version, once, GENERATION) is None
     trying_again = replaced(mixed, make_pod, restarts=1, running=True)
-    assert version_to_keep(template, trying_again, trying_again.status) is None
+    assert version_to_keep(version, trying_again, GENERATION) is None
     twice = replaced(mixed, make_pod, restarts=1)
-    found = version_to_keep(template, twice, twice.status)
+    found = version_to_keep(version, twice, GENERATION)
     assert found is not None
     assert found.template["metadata"]["labels"] == {"app": "x"}
     assert found.reason == "no such model"
@@ -162,33 +163,34 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     status = status_of(td, twice, planned, twice.status)
     assert status["rollout"] == {
         "lastReadyTemplateHash": "old",
-        "failedTemplateDigest": digest(template),
+        "lastReadySource": "",
+        "failedTemplateDigest": version.source,
         "reason": "no such model",
     }
     (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
     assert (degraded["status"], degraded["reason"]) == ("True", "RolledBack")
 
     later = replace(twice, pods=(), status=status)
-    assert version_to_keep(template, later, later.status) is not None
+    assert version_to_keep(version, later, GENERATION) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
-    assert version_to_keep(pod_template(edited, defaults.image(edited)), later, later.status) is None
+    assert version_to_keep(version_of(edited, defaults, UNDECIDED), later, GENERATION) is None
 
 
 def test_a_replacement_that_never_mounts_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
-    template = pod_template(td, defaults.image(td))
+    version = version_of(td, defaults, UNDECIDED)
     observed = replaced(mixed, make_pod, restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
     failures = {"new": 'MountVolume.SetUp failed for volume "glossary" : configmap "terms" not found'}
     observed = replace(observed, pods=(waiting,), mount_failures=failures)
-    assert version_to_keep(template, observed, observed.status) is None
+    assert version_to_keep(version, observed, GENERATION) is None
     later = replace(observed, now=observed.now + timedelta(seconds=STUCK_AFTER_S))
-    found = version_to_keep(template, later, later.status)
+    found = version_to_keep(version, later, GENERATION)
     assert found is not None
-    assert 'configmap "terms" not found' in found.reason
+    assert 'configmap "terms" not found' in str(found.reason)
 
 
 def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
@@ -196,7 +198,7 @@ def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
 ) -> None:
     td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
     observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
-    assert version_to_keep(pod_template(td, defaults.image(td)), observed, observed.status) is None
+    assert version_to_keep(version_of(td, defaults, UNDECIDED), observed, GENERATION) is None
 
 
 def test_a_version_is_good_once_all_its_pods_are_ready(
@@ -208,7 +210,8 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     assert "rollout" not in status_of(td, half, plan(td, defaults, half), {})
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
     assert status_of(td, whole, plan(td, defaults, whole), {})["rollout"] == {
-        "lastReadyTemplateHash": "first"
+        "lastReadyTemplateHash": "first",
+        "lastReadySource": version_of(td, defaults, UNDECIDED).source,
     }
 
 
@@ -221,14 +224,113 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     found = observed.children[DEPLOYMENT]
     strategy = {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE)}
     deployment = {**found, "spec": {**found["spec"], "strategy": strategy}}
-    template = pod_template(td, defaults.image(td))
-    former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": template}}
+    version = version_of(td, defaults, UNDECIDED)
+    former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": version.template}}
+    status = {"rollout": {"lastReadyTemplateHash": "old"}}
     observed = replace(
         observed,
         children={**observed.children, DEPLOYMENT: deployment},
         pods=(of_template(failing(make_pod(), 3), "new", observed.now),),
         replica_sets=(former,),
+        status=status,
     )
-    status = {"rollout": {"lastReadyTemplateHash": "old"}}
-    assert version_to_keep(template, observed, status) is None
-    assert version_to_keep(pod_template(other, defaults.image(other)), observed, status) is not None
+    assert version_to_keep(version, observed, GENERATION) is None
+    assert version_to_keep(version_of(other, defaults, UNDECIDED), observed, GENERATION) is not None
+
+
+RESTARTED = "kubectl.kubernetes.io/restartedAt"
+
+
+@pytest.fixture
+def by_another_operator(
+    make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
+) -> Callable[..., Observed]:
+    """A ready pod, whose template an operator made that sets no resources; a user has restarted it."""
+
+    def build(td: TranslationDeployment, **rollout: str) -> Observed:
+        template = copy.deepcopy(dict(version_of(td, defaults, UNDECIDED).template))
+        del template["spec"]["containers"][0]["resources"]
+        metadata = {"labels": {TEMPLATE_HASH: "old"}, "annotations": {REVISION: "1"}}
+        labels = {**template["metadata"]["labels"], TEMPLATE_HASH: "old"}
+        restarted = {**template, "metadata": {"labels": labels, "annotations": {RESTARTED: "today"}}}
+        observed = make_observed(td, updatedReplicas=1)
+        observed.children[DEPLOYMENT]["spec"]["template"] = template
+        return replace(
+            observed,
+            pods=(of_template(make_pod("a", ready=True), "old", observed.now),),
+            replica_sets=({"metadata": metadata, "spec": {"template": restarted}},),
+            status={"observedGeneration": GENERATION, "rollout": {"lastReadyTemplateHash": "old", **rollout}},
+        )
+
+    return build
+
+
+def kept_template(td: TranslationDeployment, defaults: Defaults, observed: Observed) -> Any:
+    (change,) = plan(td, defaults, observed).changes
+    assert change.kind is DEPLOYMENT
+    assert change.manifest is not None
+    return change.manifest["spec"]["template"]
+
+
+def test_a_newer_operator_replaces_no_pods(
+    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
+) -> None:
+    td = make_td(replicas=1)
+    source = version_of(td, defaults, UNDECIDED).source
+    observed = by_another_operator(td, lastReadySource=source)
+    template = kept_template(td, defaults, observed)
+    assert template == observed.children[DEPLOYMENT]["spec"]["template"]
+    status = status_of(td, observed, plan(td, defaults, observed), observed.status)
+    assert status["rollout"] == {"lastReadyTemplateHash": "old", "lastReadySource": source}
+    (degraded,) = (one for one in status["conditions"] if one["type"] == "Degraded")
+    assert (degraded["status"], degraded["reason"]) == ("False", "AsExpected")
+
+
+@pytest.mark.parametrize(
+    "change", [{"engine": {"maxNumSeqs": 9}}, {"image": "another"}, {"podTemplate": {"labels": {"a": "b"}}}]
+)
+def test_with_the_next_change_its_template_is_used(
+    change: dict[str, Any],
+    make_td: MakeTd,
+    by_another_operator: Callable[..., Observed],
+    defaults: Defaults,
+) -> None:
+    td = make_td(replicas=1)
+    observed = by_another_operator(td, lastReadySource=version_of(td, defaults, UNDECIDED).source)
+    edited = make_td(replicas=1, **change)
+    template = kept_template(edited, defaults, observed)
+    assert template == version_of(edited, defaults, UNDECIDED).template
+    other_images = replace(defaults, cpu="engine:newer")
+    assert "resources" in kept_template(td, other_images, observed)["spec"]["containers"][0]
+
+
+def test_pods_of_an_operator_without_sources_stay(
+    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
+) -> None:
+    td = make_td(replicas=1)
+    version, observed = version_of(td, defaults, UNDECIDED), by_another_operator(td)
+    assert version_to_keep(version, observed, GENERATION) is not None
+    pods_that_start = status_of(make_td(), observed, plan(td, defaults, observed), observed.status)
+    assert pods_that_start["rollout"]["lastReadySource"] == version.source
+
+    assert version_to_keep(version, observed, GENERATION + 1) is None, "an edit that it has not seen"
+    newer = version_of(td, replace(defaults, cpu="engine:newer"), UNDECIDED)
+    assert version_to_keep(newer, observed, GENERATION) is None
+    observed.children[DEPLOYMENT]["metadata"]["annotations"][REVISION] = "2"
+    assert version_to_keep(version, observed, GENERATION) is None, "a rollout that has not ended"
+    status = status_of(td, observed, plan(td, defaults, observed), observed.status)
+    assert status["rollout"] == {"lastReadyTemplateHash": "old", "lastReadySource": ""}
+
+
+def test_a_version_that_failed_stays_rolled_back(
+    make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
+) -> None:
+    td = make_td(replicas=1)
+    version = version_of(td, defaults, UNDECIDED)
+    of_another = by_another_operator(td, failedTemplateDigest="of a template", reason="no such model")
+    found = version_to_keep(version, of_another, GENERATION)
+    assert found is not None
+    assert found.reason == "no such model"
+    status = status_of(td, of_another, plan(td, defaults, of_another), of_another.status)
+    assert status["rollout"]["failedTemplateDigest"] == version.source
+    assert version_to_keep(version, replace(of_another, status=status), GENERATION) is not None

@@ -20,7 +20,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDep
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
 from dragoman_operator.resources.children import Defaults, scaled_object, trigger_authentication
-from dragoman_operator.resources.plan import desired_children
+from dragoman_operator.resources.plan import UNDECIDED, desired_children, version_of
 from dragoman_operator.tuning.view import facts
 
 BASE: dict[str, Any] = {
@@ -214,6 +214,8 @@ def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults)
         assert differing - {NETWORK_POLICY} == {DEPLOYMENT}
         templates = [(found[DEPLOYMENT] or {})["spec"]["template"] for found in (before, after)]
         assert (templates[0] != templates[1]) == (effect == PODS)
+    sources = [version_of(td, defaults, UNDECIDED).source for td in (base(), changed(path))]
+    assert (sources[0] != sources[1]) == (effect == PODS)
 
 
 @pytest.mark.parametrize("path", [path for path, (_, effect) in EFFECTS.items() if effect == PODS])

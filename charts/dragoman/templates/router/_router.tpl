@@ -21,7 +21,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "dragoman.router.image" -}}
 {{- with .Values.router.image -}}
-{{- printf "%s:%s" .repository (.tag | default $.Chart.AppVersion) -}}
+{{- include "dragoman.image" (list .repository .tag $.Chart.AppVersion .digest) -}}
 {{- end -}}
 {{- end -}}
 

@@ -140,7 +140,11 @@ class Resources(SpecModel):
     limits: Amounts = Field(
         {}, description="Resource limits of a pod, such as nvidia.com/gpu: 1 or memory: 32Gi."
     )
-    requests: Amounts = Field({}, description="Resource requests of a pod. Default: the limits.")
+    requests: Amounts = Field(
+        {},
+        description="Resource requests of a pod. Default: the limits; without limits of cpu and memory what a pod "
+        "needs with any model.",
+    )
 
 
 URI_PATTERN = (
@@ -162,7 +166,9 @@ class ModelCache(SpecModel):
         "new pod downloads and compiles again.",
     )
     size_limit: Quantity | None = Field(
-        None, description="Maximum disk space of the cache on the node without a claim, such as 50Gi."
+        None,
+        description="Maximum disk space of the cache on the node without a claim, such as 50Gi. Default: 256Gi per "
+        "GPU for models that are downloaded, else 32Gi.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -237,3 +243,8 @@ class Model(SpecModel):
             lambda model: model.revision is None or model.uri.startswith("hf://"),
         ),
     )
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the engine pod itself downloads the model."""
+        return self.uri.startswith(("hf://", "s3://"))

@@ -126,15 +126,23 @@ class Scaling(StatusModel):
 
 
 class RolloutStatus(StatusModel):
-    """State of rollbacks."""
+    """State of rollouts and rollbacks."""
 
     last_ready_template_hash: str | None = Field(
         None,
         max_length=63,
         description="The pod-template-hash of the last version whose pods were all ready.",
     )
+    last_ready_source: str | None = Field(
+        None,
+        max_length=63,
+        description="Digest of the spec and image of which that version was made. While it is the current one, a "
+        "new version of the operator replaces no pods. Empty: not known.",
+    )
     failed_template_digest: str | None = Field(
-        None, max_length=63, description="Digest of the version that failed and is not tried again."
+        None,
+        max_length=63,
+        description="Digest of the spec and image of the version that failed and is not tried again.",
     )
     reason: str | None = Field(None, max_length=1024, description="Reason of the failure.")
 
@@ -220,7 +228,7 @@ class Status(StatusModel):
     )
     message: str | None = Field(None, max_length=1024, description="The most important condition message.")
     scaling: Scaling | None = Field(None, description="State of autoscaling.")
-    rollout: RolloutStatus | None = Field(None, description="State of rollbacks.")
+    rollout: RolloutStatus | None = Field(None, description="State of rollouts and rollbacks.")
     recommendation: SizeRecommendation | None = Field(
         None, description="The maxNumSeqs that fits the measured load."
     )

@@ -26,7 +26,8 @@ from dragoman_operator.api.scaling import MAX_REPLICAS, Autoscaling, Tuning
 from dragoman_operator.errors import SpecError
 
 GPU_PREFIX = "nvidia.com/"
-_GPU, _MIG = "nvidia.com/gpu", "nvidia.com/mig-"
+MIG = f"{GPU_PREFIX}mig-"
+_GPU = f"{GPU_PREFIX}gpu"
 
 NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_LIMIT = 52
@@ -35,7 +36,7 @@ NAME_LIMIT = 52
 
 def _gpus_fit(spec: TranslationDeploymentSpec) -> bool:
     limits = spec.resources.limits
-    if spec.engine.device != "cuda" or any(name.startswith(_MIG) for name in limits):
+    if spec.engine.device != "cuda" or any(name.startswith(MIG) for name in limits):
         return True
     return str(limits.get(_GPU)) == str(spec.engine.tensor_parallel_size)
 
@@ -89,7 +90,7 @@ class TranslationDeploymentSpec(SpecModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            f"self.engine.device != 'cuda' || self.resources.limits.exists(key, key.startsWith('{_MIG}')) || "
+            f"self.engine.device != 'cuda' || self.resources.limits.exists(key, key.startsWith('{MIG}')) || "
             f"('{_GPU}' in self.resources.limits && "
             f"string(self.resources.limits['{_GPU}']) == string(self.engine.tensorParallelSize))",
             f"device cuda needs resources.limits {_GPU} equal to engine.tensorParallelSize (or a MIG slice); "

@@ -30,7 +30,7 @@ from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
-from dragoman_operator.resources.pod import START_PERIOD_S, is_remote, pod_template, start_attempts
+from dragoman_operator.resources.pod import START_PERIOD_S, start_attempts
 
 PAUSE_S = 86_400
 """minReadySeconds of a rollout that pauses after its first pod, which serves but does not count as available. Longer
@@ -52,17 +52,13 @@ class Defaults:
 
 def deployment(
     td: TranslationDeployment,
-    defaults: Defaults,
     replicas: int,
     strategy: Mapping[str, object],
-    template: Mapping[str, Any] | None = None,
+    template: Mapping[str, Any],
     *,
     paused_after_first_pod: bool = False,
 ) -> dict[str, Any]:
-    """The Deployment.
-
-    `template` is that of a former version, if it is kept.
-    """
+    """The Deployment."""
     hold_s = PAUSE_S if paused_after_first_pod else 0
     return child(
         DEPLOYMENT,
@@ -74,7 +70,7 @@ def deployment(
             **({"minReadySeconds": hold_s} if hold_s else {}),
             "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S + hold_s,
             "revisionHistoryLimit": 3,
-            "template": dict(template or pod_template(td, defaults.image(td))),
+            "template": dict(template),
         },
     )
 
@@ -135,7 +131,7 @@ def network_policy(td: TranslationDeployment) -> dict[str, Any]:
     ingress: dict[str, Any] = {"ports": [{"protocol": "TCP", "port": ENGINE_PORT}]}
     if policy.from_:
         ingress["from"] = list(policy.from_)
-    ports = {HTTPS_PORT} if is_remote(td.spec.model.uri) else set()
+    ports = {HTTPS_PORT} if td.spec.model.is_remote else set()
     if collector := td.spec.tracing.port:
         ports.add(collector)
     egress: list[dict[str, Any]] = [{"ports": [{"protocol": "TCP", "port": port}]} for port in sorted(ports)]

@@ -34,8 +34,8 @@ from dragoman_operator.resources.children import (
     service_account,
     trigger_authentication,
 )
-from dragoman_operator.resources.pod import pod_template
-from dragoman_operator.rollout import Kept, strategy, version_to_keep
+from dragoman_operator.resources.pod import pod_template, source_digest
+from dragoman_operator.rollout import Kept, Version, strategy, version_to_keep
 from dragoman_operator.tuning.view import TuningView, for_pods, in_force
 
 
@@ -76,8 +76,10 @@ class Plan:
     """Sentences about objects of other owners with a child's name."""
     waiting: tuple[str, ...] = ()
     """Sentences about children of a deleted predecessor that still exist."""
+    source: str = ""
+    """Digest of the spec and image of the spec's version."""
     kept: Kept | None = None
-    """The former version, if the new one was rolled back."""
+    """The former version, if it is kept instead of the spec's."""
 
 
 def desired_children(
@@ -91,7 +93,8 @@ def desired_children(
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
-    former = kept_version(td, defaults, observed, decisions)
+    version = version_of(td, defaults, decisions)
+    former = version_to_keep(version, observed, td.generation)
     tuned = decisions.tuned
     pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
@@ -102,10 +105,9 @@ def desired_children(
         HPA: horizontal_pod_autoscaler(td),
         DEPLOYMENT: deployment(
             pods,
-            defaults,
             sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
-            former.template if former else None,
+            former.template if former else version.template,
             paused_after_first_pod=tuned is not None and tuned.trial_size is not None,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
@@ -113,12 +115,11 @@ def desired_children(
     }
 
 
-def kept_version(
-    td: TranslationDeployment, defaults: Defaults, observed: Observed, decisions: Decisions
-) -> Kept | None:
-    """The former version if it is kept; see `rollout.version_to_keep`."""
+def version_of(td: TranslationDeployment, defaults: Defaults, decisions: Decisions) -> Version:
+    """The version of the spec."""
     pods = for_pods(td, decisions.tuned)
-    return version_to_keep(pod_template(pods, defaults.image(pods)), observed, observed.status)
+    image = defaults.image(pods)
+    return Version(pod_template(pods, image), source_digest(pods, image))
 
 
 def plan(
@@ -153,8 +154,9 @@ def plan(
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
-    former = kept_version(td, defaults, observed, decisions)
-    return Plan(tuple(changes), tuple(obstacles), tuple(waiting), former)
+    version = version_of(td, defaults, decisions)
+    kept = version_to_keep(version, observed, td.generation)
+    return Plan(tuple(changes), tuple(obstacles), tuple(waiting), version.source, kept)
 
 
 def _difference(found: Manifest | None, manifest: Mapping[str, Any], applied: Applied | None) -> str | None:

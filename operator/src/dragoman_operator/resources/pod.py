@@ -14,6 +14,8 @@ from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.labels import ENGINE_CONTAINER, labels
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.errors import SpecError
+from dragoman_operator.observed.drift import digest
+from dragoman_operator.resources.sizes import TMP_LIMIT, cache_limit, requests, shm_limit
 
 ENGINE_USER = 65532
 """The user `nonroot` of distroless images; also the group that owns mounted volumes."""
@@ -39,6 +41,22 @@ def pod_template(td: TranslationDeployment, image: str) -> dict[str, Any]:
     if extra.annotations:
         template_metadata["annotations"] = dict(extra.annotations)
     return {"metadata": template_metadata, "spec": _pod_spec(td, image)}
+
+
+_OTHER_FIELDS: Mapping[str, Any] = {
+    **dict.fromkeys(("replicas", "autoscaling", "tuning", "service", "network_policy", "image"), True),
+    "rollout": {"surge"},
+}
+"""Fields of the spec that `pod_template` does not depend on, and the image, which may be the operator's."""
+
+
+def source_digest(td: TranslationDeployment, image: str) -> str:
+    """Digest of what `pod_template` depends on.
+
+    Defaults are left out: a field that a later version adds changes no digest.
+    """
+    fields = td.spec.model_dump(mode="json", exclude=_OTHER_FIELDS, exclude_defaults=True)
+    return digest({"spec": {name: value for name, value in fields.items() if value != {}}, "image": image})
 
 
 def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
@@ -104,14 +122,12 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         },
         "volumeMounts": _mounts(td),
     }
-    resources = td.spec.resources
-    amounts = {"limits": dict(resources.limits), "requests": dict(resources.requests)}
-    if any(amounts.values()):
-        written["resources"] = {
-            kind: {name: str(quantity) for name, quantity in listed.items()}
-            for kind, listed in amounts.items()
-            if listed
-        }
+    amounts = {"limits": td.spec.resources.limits, "requests": requests(td.spec)}
+    written["resources"] = {
+        kind: {name: str(quantity) for name, quantity in listed.items()}
+        for kind, listed in amounts.items()
+        if listed
+    }
     return written
 
 
@@ -148,14 +164,12 @@ def _mounts(td: TranslationDeployment) -> list[dict[str, Any]]:
 
 def _volumes(td: TranslationDeployment) -> list[dict[str, Any]]:
     cache = td.spec.model.cache
-    kept: dict[str, Any] = {"emptyDir": {}}
+    kept: dict[str, Any] = {"emptyDir": {"sizeLimit": cache_limit(td.spec)}}
     if cache.persistent_volume_claim:
         kept = {"persistentVolumeClaim": {"claimName": cache.persistent_volume_claim}}
-    elif cache.size_limit is not None:
-        kept = {"emptyDir": {"sizeLimit": str(cache.size_limit)}}
     volumes: list[dict[str, Any]] = [
-        {"name": "tmp", "emptyDir": {}},
-        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": TMP_LIMIT}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": shm_limit(td.spec)}},
         {"name": "cache", **kept},
     ]
     if model := model_source(td.spec.model.uri).volume:
@@ -257,11 +271,6 @@ class ModelSource:
     """Value of `dragoman serve --model`."""
     volume: dict[str, Any] | None = None
     """The pod's volume `model`, mounted read-only at `MODEL_MOUNT`."""
-
-
-def is_remote(uri: str) -> bool:
-    """Whether the engine pod itself downloads the model."""
-    return uri.startswith(("hf://", "s3://"))
 
 
 def model_source(uri: str) -> ModelSource:
