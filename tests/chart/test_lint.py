@@ -6,7 +6,7 @@ MONITORED = {
     "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
     "router": {"enabled": True},
 }
-ISOLATED = {"networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]}}
+ISOLATED = {"networkPolicy": {"restrictEgress": True, "metricsFrom": [{"namespaceSelector": {}}]}}
 EVERYTHING = {**HIGHLY_AVAILABLE, **NAMESPACED, **MONITORED, **ISOLATED}
 BYO = {
     "crds": {"install": False},

@@ -27,6 +27,7 @@ def test_default_arguments_are_the_operators_own_defaults(settings, monkeypatch)
     found = settings().model_dump()
     unsaid = Settings().model_dump()
     assert {name for name in found if found[name] != unsaid[name]} == {
+        "deletion_costs",
         "lease_name",
         "lease_namespace",
         "router_namespace",
@@ -43,6 +44,7 @@ def test_every_value_reaches_the_setting_it_names(settings):
         prometheus={"url": "http://prom:9090", "tokenSecret": {"name": "prom"}},
         logLevel="debug",
         logFormat="json",
+        rbac={"patchPods": True},
         extraArgs=["--workers=16"],
     )
     assert found.namespaces == ("team-a", "team-b")
@@ -51,6 +53,7 @@ def test_every_value_reaches_the_setting_it_names(settings):
     assert found.prometheus_url == "http://prom:9090"
     assert str(found.prometheus_token_file) == "/var/run/prometheus/token"
     assert found.log_level == "debug"
+    assert found.deletion_costs
     assert found.log_format == "json"
     assert found.workers == 16
 
@@ -146,7 +149,7 @@ def test_probes_request_the_operators_health_server(render):
 
 
 def test_selectors_find_the_pods_and_nothing_changes_them(render):
-    rendered = render(replicas=2, podLabels={"team": "a"}, networkPolicy={"enabled": True})
+    rendered = render(replicas=2, podLabels={"team": "a"})
     labels = rendered.one("Deployment")["spec"]["template"]["metadata"]["labels"]
     expected = {
         "app.kubernetes.io/name": "dragoman",
@@ -175,7 +178,7 @@ def test_replicas_spread_over_nodes(render):
 
 
 def test_every_object_is_in_the_releases_namespace_or_cluster_wide(render):
-    rendered = render(replicas=2, networkPolicy={"enabled": True}, monitoring={"enabled": True})
+    rendered = render(replicas=2, monitoring={"enabled": True})
     cluster_wide = {"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
     for item in rendered.objects:
         namespace = item["metadata"].get("namespace")

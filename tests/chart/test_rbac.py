@@ -29,11 +29,7 @@ REASONS = {
         READ | APPLY | {"delete"},
         "spec.networkPolicy.enabled false takes it away while its owner stays",
     ),
-    ("", "pods"): (
-        {"list", "watch", "patch"},
-        "why a pod does not start, for the status; before a shrink the pod-deletion-cost is written, so that the "
-        "least busy goes first",
-    ),
+    ("", "pods"): ({"list", "watch"}, "why a pod does not start, for the status"),
     ("autoscaling", "horizontalpodautoscalers"): (
         READ | APPLY | {"delete"},
         "spec.autoscaling.mode HPA; another mode takes it away while its owner stays",
@@ -102,6 +98,11 @@ def test_what_is_optional_is_granted_for_its_value_alone(render):
 def test_routers_are_listed_in_the_releases_namespace(render, watched, needed):
     names = {role["metadata"]["name"] for role in render(watchNamespaces=watched).all("Role")}
     assert ("release-dragoman-routers" in names) == needed
+
+
+def test_pods_are_patched_only_if_configured(render):
+    role = render(rbac={"userRoles": False, "patchPods": True}).one("ClusterRole")
+    assert verbs_by_resource(role["rules"]) == expected() | {("", "pods"): {"list", "watch", "patch"}}
 
 
 def test_watched_namespaces_get_the_same_rules_and_the_cluster_none(render):
@@ -204,9 +205,11 @@ def documented(root, heading):
     lines = (root / "docs/install.md").read_text().splitlines()
     table = itertools.takewhile(lambda line: line.startswith("|"), lines[lines.index(heading) + 2 :])
     rows = [[cell.strip() for cell in row.split("|")[1:3]] for row in list(table)[2:]]
-    return {
-        resource: set(verbs.split(", ")) for resources, verbs in rows for resource in resources.split(", ")
-    }
+    found: dict[str, set[str]] = {}
+    for resources, verbs in rows:
+        for resource in resources.split(", "):
+            found.setdefault(resource, set()).update(verbs.split(", "))
+    return found
 
 
 def by_resource(*roles):
@@ -220,7 +223,7 @@ def by_resource(*roles):
 
 def test_the_documented_tables_are_the_roles(render, root):
     rendered = render(
-        rbac={"userRoles": False},
+        rbac={"userRoles": False, "patchPods": True},
         watchNamespaces=["team"],
         keda={"enabled": True},
         prometheus={"readSecrets": True},

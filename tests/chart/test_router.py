@@ -186,7 +186,7 @@ def test_the_state_url_is_in_no_argument(router: Any) -> None:
 
 def test_it_may_reach_the_state_where_there_is_a_policy(router: Any) -> None:
     peers = [{"podSelector": {"matchLabels": {"app": "redis"}}}]
-    objects = router({"state": {"peers": peers}}, networkPolicy={"enabled": True})
+    objects = router({"state": {"peers": peers}}, networkPolicy={"restrictEgress": True})
     assert {"to": peers} in objects["NetworkPolicy", "release-dragoman-router"]["spec"]["egress"]
 
 
@@ -207,7 +207,7 @@ def test_it_runs_restricted(router: Any) -> None:
 
 
 def test_selectors_find_routers_alone(router: Any, render: Any) -> None:
-    objects = router(networkPolicy={"enabled": True})
+    objects = router(networkPolicy={"restrictEgress": True})
     labels = objects["Deployment", "release-dragoman-router"]["spec"]["template"]["metadata"]["labels"]
     assert labels["app.kubernetes.io/component"] == ROUTER_COMPONENT
     selectors = [

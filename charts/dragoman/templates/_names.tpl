@@ -32,6 +32,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end -}}
 
+{{/* policyTypes of the NetworkPolicies; empty: there are none. The former name `enabled`, where it is set, is for both. */}}
+{{- define "dragoman.policyTypes" -}}
+{{- with .Values.networkPolicy -}}
+{{- $types := list -}}
+{{- if dig "enabled" .ingress . -}}{{- $types = append $types "Ingress" -}}{{- end -}}
+{{- if dig "enabled" .restrictEgress . -}}{{- $types = append $types "Egress" -}}{{- end -}}
+{{- join ", " $types -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Reference of an image: (list repository tag-or-empty default-tag digest-or-empty). */}}
 {{- define "dragoman.image" -}}
 {{- printf "%s:%s" (index . 0) (index . 1 | default (index . 2)) -}}

@@ -17,6 +17,7 @@ LABEL_COMPONENT = "app.kubernetes.io/component"
 LABEL_PART_OF = "app.kubernetes.io/part-of"
 
 ENGINE_COMPONENT = "engine"
+OPERATOR_COMPONENT = "operator"
 ROUTER_COMPONENT = "router"
 PART_OF = "dragoman"
 

@@ -83,6 +83,11 @@ class Settings(BaseSettings):
         300, gt=0, le=86400, description="seconds after which an object is reconciled without a change"
     )
     workers: int = Field(8, ge=1, le=64, description="objects reconciled at once")
+    deletion_costs: bool = Field(
+        True,
+        description="whether pods get a deletion cost before a scale-down, so that the least busy are terminated "
+        "first; needs the permission to patch pods",
+    )
     autoscaling_interval_s: float = Field(
         5, ge=1, le=60, description="seconds between evaluations of autoscaling and tuning"
     )

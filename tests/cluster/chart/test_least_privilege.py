@@ -338,11 +338,14 @@ def ours(events: Iterable[Any]) -> list[Any]:
     return [event for event in events if event.involved_object.kind == "TranslationDeployment"]
 
 
-@pytest.mark.parametrize("scope", ["cluster", "namespaces"])
-async def test_operator_gets_what_it_asks_for_and_asks_for_all_it_gets(fresh, until, tmp_path, scope):
+@pytest.mark.parametrize(("scope", "patches"), [("cluster", True), ("namespaces", False)])
+async def test_operator_gets_what_it_asks_for_and_asks_for_all_it_gets(
+    fresh, until, tmp_path, scope, patches
+):
     system, namespace = f"{scope}-system", f"{scope}-demo"
     watched = {"watchNamespaces": [namespace]} if scope == "namespaces" else {}
-    objects = rendered(system, {**watched, "keda": {"enabled": True}, "prometheus": {"readSecrets": True}})
+    rights = {"keda": {"enabled": True}, "prometheus": {"readSecrets": True}, "rbac": {"patchPods": patches}}
+    objects = rendered(system, {**watched, **rights})
     await asyncio.to_thread(define, fresh, until, objects)
     for name in (system, namespace):
         fresh.make_namespace(name)

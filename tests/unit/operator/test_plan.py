@@ -20,7 +20,7 @@ from dragoman_kube.kinds import (
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import UNDECIDED, Plan, plan, version_of
+from dragoman_operator.resources.plan import UNDECIDED, Plan, desired_children, plan, version_of
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
@@ -190,3 +190,18 @@ def test_keda_is_not_spoken_to_where_it_is_not_installed(
 ) -> None:
     keda = make_td(autoscaling={"mode": "KEDA", "maxReplicas": 4, "prometheus": {"url": "http://prom:9090"}})
     assert causes(plan(keda, defaults, make_observed(make_td()))) == {}
+
+
+def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults: Defaults) -> None:
+    peer = {"podSelector": {"matchLabels": {"app": "client"}}}
+    listed = replace(defaults, namespace="dragoman-system")
+    policy = desired_children(make_td(networkPolicy={"from": [peer]}), listed)[NETWORK_POLICY]
+    assert policy is not None
+    (rule,) = policy["spec"]["ingress"]
+    labels = {"app.kubernetes.io/part-of": "dragoman", "app.kubernetes.io/component": "operator"}
+    namespace = {"matchLabels": {"kubernetes.io/metadata.name": "dragoman-system"}}
+    operator = {"namespaceSelector": namespace, "podSelector": {"matchLabels": labels}}
+    assert rule["from"] == [peer, operator]
+    everybody = desired_children(make_td(), listed)[NETWORK_POLICY]
+    assert everybody is not None
+    assert "from" not in everybody["spec"]["ingress"][0]

@@ -135,8 +135,8 @@ class NetworkPolicy(SpecModel):
     enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy.")
     from_: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers that may connect to the http port. Empty: all. List the router, "
-        "your clients and your Prometheus.",
+        description="NetworkPolicy peers that may connect to the http port, besides the operator. Empty: all. "
+        "List the router, your clients and your Prometheus.",
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),

@@ -53,7 +53,8 @@ class Reconciler:
     """Reconciles children and status of a TranslationDeployment with its spec.
 
     Args:
-        before_scale_down: Called with all pods of an object, so that the least busy are deleted first.
+        before_scale_down: Called with all pods of an object, so that the least busy are deleted first; None: the order
+            is that of Kubernetes.
         mount_events: The kubelets' Events about volumes that cannot be mounted.
         resync_s: Seconds to the next reconciliation without a change.
     """
@@ -66,7 +67,7 @@ class Reconciler:
         scaler: Autoscaler,
         spec_replicas: SpecReplicas,
         sizer: Tuner,
-        before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]],
+        before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]] | None,
         events: EventRecorder,
         mount_events: Callable[[], Iterable[Manifest]],
         resync_s: float,
@@ -126,7 +127,7 @@ class Reconciler:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
         else:
-            if any(_scales_down(change, observed) for change in planned.changes):
+            if self._before_scale_down and any(_scales_down(each, observed) for each in planned.changes):
                 await self._before_scale_down(observed.pods)
             refusals = [
                 refusal for change in planned.changes if (refusal := await self._carry_out(change, key))

@@ -161,11 +161,11 @@ class Runtime:
         reconciler = Reconciler(
             kube,
             self.cache,
-            Defaults(settings.cuda_image, settings.cpu_image, settings.prometheus_url),
+            Defaults(settings.cuda_image, settings.cpu_image, settings.prometheus_url, own_namespace()),
             autoscaler,
             SpecReplicas(kube),
             tuner,
-            DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S),
+            DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S) if settings.deletion_costs else None,
             EventRecorder(events, MANAGED_BY, settings.identity),
             self._mount_events(kube),
             settings.resync_s,

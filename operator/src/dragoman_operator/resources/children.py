@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME
-from dragoman_contract.kubernetes import API_VERSION, KIND
+from dragoman_contract.kubernetes import (
+    API_VERSION,
+    KIND,
+    LABEL_COMPONENT,
+    LABEL_PART_OF,
+    OPERATOR_COMPONENT,
+    PART_OF,
+)
 from dragoman_kube.kinds import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -39,11 +46,15 @@ than any comparison, so that the rollout does not continue without evaluation wh
 
 @dataclass(frozen=True)
 class Defaults:
-    """The operator's settings for fields that a spec leaves out. Prometheus may be empty."""
+    """The operator's settings for fields that a spec leaves out. Prometheus may be empty.
+
+    `namespace` is the operator's own.
+    """
 
     cuda: str
     cpu: str
     prometheus_url: str = ""
+    namespace: str = "default"
 
     def image(self, td: TranslationDeployment) -> str:
         """The image for `td`."""
@@ -119,18 +130,23 @@ def disruption_budget(td: TranslationDeployment) -> dict[str, Any]:
 HTTPS_PORT = 443
 
 
-def network_policy(td: TranslationDeployment) -> dict[str, Any]:
+def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[str, Any]:
     """Ingress on the http port; egress for downloads and traces only.
 
-    Without `spec.networkPolicy.from` every peer may connect, because clients and Prometheus are not known. Kubelets
-    reach the pods of their node regardless of policies, so probes need no rule.
+    Without `spec.networkPolicy.from` every peer may connect, because clients and Prometheus are not known. With it, the
+    operator may too, because it reads the pods' metrics. Kubelets reach the pods of their node regardless of policies,
+    so probes need no rule.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """
     policy = td.spec.network_policy
     ingress: dict[str, Any] = {"ports": [{"protocol": "TCP", "port": ENGINE_PORT}]}
     if policy.from_:
-        ingress["from"] = list(policy.from_)
+        operator = {
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": operator_namespace}},
+            "podSelector": {"matchLabels": {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: OPERATOR_COMPONENT}},
+        }
+        ingress["from"] = [*policy.from_, operator]
     ports = {HTTPS_PORT} if td.spec.model.is_remote else set()
     if collector := td.spec.tracing.port:
         ports.add(collector)

@@ -99,7 +99,7 @@ def desired_children(
     pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
         SERVICE_ACCOUNT: service_account(td),
-        NETWORK_POLICY: network_policy(td) if td.spec.network_policy.enabled else None,
+        NETWORK_POLICY: network_policy(td, defaults.namespace) if td.spec.network_policy.enabled else None,
         SERVICE: service(td),
         DISRUPTION_BUDGET: disruption_budget(td),
         HPA: horizontal_pod_autoscaler(td),
