@@ -15,7 +15,8 @@ that makes slow parsers slow, in any field of any API (`dragoman_bench.hostile_f
 
 A pod has a scripted engine, and gets requests with such values alone. Hostile texts are translated like others, and a
 pod has a few hundred milliseconds of CPU for them a second: at more than its default of `--hostile-rate` the good
-client waits for a busy pod, not for a stalled one. Without nginx on PATH a pod is measured without the third phase.
+client waits for a busy pod, not for a stalled one. `--pod-cores` gives it other cores than core 1. Without nginx on
+PATH a pod is measured without the third phase.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import argparse
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -99,12 +101,12 @@ def settled(proxy: Proxy, admin_port: int | None, clients: float) -> dict[str, f
     return now
 
 
-def pod_at(directory: Path, port: int) -> Proxy:
+def pod_at(directory: Path, port: int, cores: str, more_flags: str) -> Proxy:
     """A watched pod with a scripted engine."""
     flags = ["--model=org/model", "--engine=scripted", "--host=127.0.0.1", f"--port={port}"]
-    flags.append(f"--termination-log={directory}/last-words")
+    flags += [f"--termination-log={directory}/last-words", *shlex.split(more_flags)]
     command = [sys.executable, WATCHED, str(directory / "stalls"), "serve", *flags]
-    return Proxy("dragoman serve", port, proxies.start(directory, PROXY_CORE, "pod", *command))
+    return Proxy("dragoman serve", port, proxies.start(directory, cores, "pod", *command))
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -130,7 +132,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
                     program=program,
                 )
             else:
-                server = pod_at(directory, port)
+                server = pod_at(directory, port, arguments.pod_cores, arguments.pod_flags)
             started.append(server.process)
             for each in (port, other) if has_nginx else (port,):
                 proxies.await_ready(each, "/translate", GOOD)
@@ -166,6 +168,10 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("server", choices=("router", "pod"))
+    parser.add_argument("--pod-cores", default=PROXY_CORE, help="of the pod, such as 4,5,6")
+    parser.add_argument(
+        "--pod-flags", default="", help="more of the pod's, such as --pod-flags='--guard-process true'"
+    )
     parser.add_argument("--max-chars", type=int, help="largest value (router 300000, pod 100000)")
     add_arguments(parser, 50_000)
     arguments = parser.parse_args()

@@ -207,6 +207,19 @@ class PodProcess:
         """Processes that this one started, and those that they did."""
         return descendants(self.process.pid)
 
+    def wait_for_long_texts(self, deadline_s: float = 120) -> int:
+        """The process for long texts, which a long text has started, once it waits for the next."""
+        end_s = time.monotonic() + deadline_s
+        while time.monotonic() < end_s:
+            for pid in self.descendants():
+                if b"worker_process" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                    # It does not sleep before it has loaded what it needs, which takes longer than this.
+                    if fields[0] == "S" and int(fields[11]) / os.sysconf("SC_CLK_TCK") > 0.3:
+                        return pid
+            time.sleep(0.05)
+        raise AssertionError(f"the process for long texts does not start:\n{self.log.read_text()}")
+
     def end(self, number: int = signal.SIGTERM, deadline_s: float = 30) -> int:
         """Send a signal and wait for the exit status."""
         self.process.send_signal(number)

@@ -35,6 +35,17 @@ def test_100_000_characters_in_one_request_are_translated_and_stay_laid_out(demo
     assert answer.json()["translation"] == f"{one} \n\t" * 5000
 
 
+def test_a_long_text_is_prepared_in_a_process_that_has_the_tokenizer(demo_pod: DemoPod) -> None:
+    text = "".join(f"The cat number {number} sees the dog. " for number in range(100))
+    first = demo_pod.translate(
+        text, target="fr"
+    ).json()  # In a thread, or in the process that an earlier one started.
+    process = Path(f"/proc/{demo_pod.wait_for_long_texts()}/schedstat")
+    before_ns = int(process.read_text().split()[0])
+    assert demo_pod.translate(text, target="fr").json() == first
+    assert int(process.read_text().split()[0]) > before_ns
+
+
 def test_a_turn_that_a_text_ends_is_not_ended(demo_pod: DemoPod) -> None:
     """The tokens of the turn's end would have the model start another one."""
     before = demo_pod.metric("vllm:prompt_tokens_total")

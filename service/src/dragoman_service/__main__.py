@@ -63,6 +63,7 @@ async def _serve(settings: Settings) -> None:
         finally:
             for task in watching:
                 task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
             if traces is not None:
                 await in_daemon_thread(traces.close)
 

@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     )
     guard_process: bool | None = Field(
         None,
-        description="run guards in a separate process; default: on a GPU with 4 CPUs or more",
+        description="check short translations in a separate process, too; default: on a GPU with 4 CPUs or more",
     )
     translation_cache_bytes: int = Field(
         0, ge=0, description="bytes for a cache of translated segments; 0: no cache"

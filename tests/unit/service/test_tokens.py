@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import pytest
@@ -115,6 +116,14 @@ async def test_a_fast_tokenizer_is_called_directly() -> None:
     tokens = Tokens(RustTokenizer())
     assert await tokens.encode(Prompt("do: ab c", "ab c", Framing.RAW)) == ([1, 3, 2, 1], 2)
     assert tokens.decode((1, 2, 3)) == "xx xxx"
+
+
+def test_a_fast_tokenizer_counts_in_another_process_too() -> None:
+    tokens = Tokens(RustTokenizer())
+    counter = pickle.loads(pickle.dumps(tokens.counter))
+    for text in ("ab c", "", "a\ud800b", "ab " * COUNTED_CHARS):
+        assert counter(text) == tokens.count(text)
+    assert Tokens(WordTokenizer()).counter is None
 
 
 def test_what_was_counted_is_not_counted_again_unless_it_is_long() -> None:

@@ -18,8 +18,8 @@ from dragoman_protocols.glossaries.matching import Term, missing
 from dragoman_protocols.languages import Pair
 from dragoman_protocols.translation import TranslationResult, Warned
 from dragoman_service.core.concurrency import Slice
-from dragoman_service.core.guard_process import GuardProcess, GuardProcessError
 from dragoman_service.core.stages import Evaluation, GeneratedText, Outcome, PreparedText, SegmentResult
+from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
 from dragoman_service.engine.protocol import Decoding, Finish
 from dragoman_service.text.document import Segment
 from dragoman_service.text.guards import Expectation, Finding, Guard, check, cleaned
@@ -27,8 +27,8 @@ from dragoman_service.text.pieces import MARKER_START
 from dragoman_service.text.restoring import restore, verify
 
 INLINE_CHARS = 2_000
-"""Longer texts, source and output together, are checked in a thread, so that short ones do not queue behind them in the
-guard process or on the event loop: the guards take about 2 µs a character."""
+"""Longer texts, source and output together, are checked in the process for long texts, or in a thread, so that short
+ones do not queue behind them in the guard process or on the event loop: the guards take about 2 µs a character."""
 
 Findings = tuple[Finding, ...]
 
@@ -109,31 +109,55 @@ def alternative_sampling(decoding: Decoding, number: int) -> Decoding:
 class Evaluator:
     """Evaluates generated texts so that many at once do not block the event loop.
 
-    Without a guard process, in slices: a lock takes a turn of the loop for each text, and a thread waits milliseconds
+    On the event loop, in slices: a lock takes a turn of the loop for each text, and a thread waits milliseconds
     for a busy event loop, so that with hundreds of generations in flight either is slower than an engine.
+
+    Args:
+        guards: Process for the segments of short requests; None: the event loop.
+        long_texts: Process for those of long ones; None: the event loop, or a thread.
     """
 
-    def __init__(self, process: GuardProcess | None = None) -> None:
-        self._process = process
+    def __init__(self, guards: WorkerProcess | None = None, long_texts: WorkerProcess | None = None) -> None:
+        self._guards, self._long_texts = guards, long_texts
         self._waiting: deque[tuple[asyncio.Future[Findings], str, str, Expectation]] = deque()
         self._working = False
 
     async def evaluation(
-        self, segment: Segment, generated: GeneratedText, pair: Pair, terms: Sequence[Term]
+        self,
+        segment: Segment,
+        generated: GeneratedText,
+        pair: Pair,
+        terms: Sequence[Term],
+        *,
+        of_long: bool = False,
     ) -> Evaluation:
-        """Everything wrong with a generated text; `terms` are those that apply to the segment."""
+        """Everything wrong with a generated text.
+
+        Args:
+            segment: What it translates.
+            generated: The text.
+            pair: Its languages.
+            terms: Those that apply to the segment.
+            of_long: Whether the request is a long one.
+        """
         output = output_of(segment, generated)
         expected = Expectation(pair.source.tag, pair.target.tag, generated.finish, markers=True)
-        found = await self.findings(segment.text, output, expected)
+        found = await self.findings(segment.text, output, expected, of_long=of_long)
         return evaluate(segment, generated, terms, output, found)
 
-    async def findings(self, source: str, output: str, expected: Expectation) -> Findings:
-        """See `guards.check`."""
-        if len(source) + len(output) > INLINE_CHARS:
+    async def findings(
+        self, source: str, output: str, expected: Expectation, *, of_long: bool = False
+    ) -> Findings:
+        """See `guards.check`, and `evaluation`."""
+        is_long = len(source) + len(output) > INLINE_CHARS
+        process = self._long_texts if is_long or of_long else self._guards
+        if process is not None:
+            with suppress(WorkerProcessError):
+                findings: Findings
+                (findings,) = await process.call("check", source, output, expected)
+                return findings
+        if is_long:
             return await asyncio.to_thread(check, source, output, expected)
-        if self._process is not None and self._process.is_free:
-            with suppress(GuardProcessError):
-                return await self._process.check(source, output, expected)
         loop = asyncio.get_running_loop()
         found: asyncio.Future[Findings] = loop.create_future()
         self._waiting.append((found, source, output, expected))

@@ -55,6 +55,7 @@ class Generator:
         outcomes: Of all requests.
         origin: Of the request.
         slots: Generations that the request may have in the engine at once.
+        is_long: Whether the request is a long one.
     """
 
     engine: Engine
@@ -64,6 +65,7 @@ class Generator:
     outcomes: Deduplication[Outcome]
     origin: Origin
     slots: asyncio.Semaphore
+    is_long: bool
     _known: dict[bytes, Outcome] = field(default_factory=dict, init=False)
 
     async def result(self, number: int, task: SegmentTask, *, strict: bool) -> SegmentResult:
@@ -166,7 +168,9 @@ class Generator:
         return [(text, await self._evaluated(task, text)) for text in texts]
 
     async def _evaluated(self, task: SegmentTask, text: GeneratedText) -> Evaluation:
-        return await self.evaluator.evaluation(task.segment, text, task.pair, task.terms)
+        return await self.evaluator.evaluation(
+            task.segment, text, task.pair, task.terms, of_long=self.is_long
+        )
 
     def _count(self, evaluation: Evaluation) -> None:
         for name in evaluation.names:

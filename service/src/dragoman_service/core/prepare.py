@@ -22,14 +22,14 @@ from dragoman_protocols.translation import Formality, Format, Split, Translation
 from dragoman_service.core.budgets import TERMS_RATIO, expansion_ratio, segment_budget
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
-from dragoman_service.engine.protocol import Engine
+from dragoman_service.engine.protocol import Engine, TokenCounter
 from dragoman_service.prompts.family import NO_OPTIONS, Option, PromptFamily, PromptOptions, Tone
 from dragoman_service.text.document import Document, Preparation, Segment, prepare
 from dragoman_service.text.pieces import MARKER
 from dragoman_service.text.segments import has_letters
 
 INLINE_CHARS = 2000
-"""Longer texts are prepared in a thread: this many take about 2 ms."""
+"""Longer requests do not run on the event loop: this many take about 2 ms."""
 
 MARKUP_RATIO = 4
 """Cost of a character of HTML or XML, relative to plain text."""
@@ -171,7 +171,7 @@ class Preparer:
     """Prepares requests for a deployment; its methods can be called in a thread.
 
     Args:
-        engine: Counts tokens; loaded before `texts` is called.
+        counts: Counts tokens; an engine is loaded before `texts` is called.
         family: Of the model.
         languages: Pairs that are served; empty means every pair.
         split: Used if a request has none; None is the model family's preference.
@@ -180,13 +180,13 @@ class Preparer:
 
     def __init__(
         self,
-        engine: Engine,
+        counts: Engine | TokenCounter,
         family: PromptFamily,
         languages: tuple[Languages, ...],
         split: Split | None,
         deployed: GlossaryFile | None,
     ) -> None:
-        self._engine = engine
+        self._counts = counts
         self._family = family
         self._languages = languages
         self._split = split
@@ -212,19 +212,18 @@ class Preparer:
             resolve_options(request, found, self._family)
         return found
 
-    def takes_long(self, request: TranslationRequest) -> bool:
-        """Whether `texts` takes long, and should be called in a thread."""
-        deployed = self._deployed
+    def is_long(self, request: TranslationRequest) -> bool:
+        """Whether `texts`, and the checks of the translations, take long because of the request's size."""
         chars = sum(map(len, request.texts)) + TEXT_CHARS * len(request.texts)
         if request.format is not Format.PLAIN:
             chars *= MARKUP_RATIO
-        chars += sum(len(term.source) for term in request.terms)
-        if chars > INLINE_CHARS:
-            return True
-        # Indexing the deployment's terms for a pair can take seconds.
-        return deployed is not None and (
+        return chars + sum(len(term.source) for term in request.terms) > INLINE_CHARS
+
+    def indexes_terms(self, request: TranslationRequest) -> bool:
+        """Whether `texts` may index the deployment's terms for a pair, which can take seconds."""
+        return self._deployed is not None and (
             request.source_lang is None
-            or not deployed.is_made(self._pair(request.source_lang, request.target_lang))
+            or not self._deployed.is_made(self._pair(request.source_lang, request.target_lang))
         )
 
     def texts(self, request: TranslationRequest) -> list[PreparedText]:
@@ -271,7 +270,7 @@ class Preparer:
         )
         return Preparation(
             budget_tokens,
-            self._engine.count_tokens,
+            self._counts.count_tokens,
             request.format,
             pair.source.tag,
             by_line=split in (Split.LINES, Split.SENTENCES),
@@ -282,13 +281,13 @@ class Preparer:
         )
 
     def _default_split(self) -> Split:
-        small = self._engine.max_model_len <= SMALL_MODEL_TOKENS
+        small = self._counts.max_model_len <= SMALL_MODEL_TOKENS
         return Split.SENTENCES if small or self._family.by_sentence else Split.LINES
 
     def _segment_budget(self, pair: Pair, options: PromptOptions, with_terms: bool) -> int:
-        overhead_tokens = self._engine.count_tokens(self._family.prompt("", pair, options).instruction)
+        overhead_tokens = self._counts.count_tokens(self._family.prompt("", pair, options).instruction)
         return segment_budget(
-            self._engine.max_model_len,
+            self._counts.max_model_len,
             self._family.decoding.max_prompt_tokens,
             overhead_tokens,
             expansion_ratio(pair.source, pair.target),
@@ -303,14 +302,14 @@ class Preparer:
 
     def _terms(self, segment: Segment, glossaries: Sequence[Glossary]) -> tuple[Term, ...]:
         """The terms that occur in a segment, as many as fit its prompt; of two with one source the first."""
-        left_tokens = int(self._engine.max_model_len * TERMS_RATIO)
+        left_tokens = int(self._counts.max_model_len * TERMS_RATIO)
         terms: dict[str, Term] = {}
         for glossary in glossaries:
             for term in glossary.applying(segment.text):
                 if left_tokens <= TERM_TOKENS:
                     return tuple(terms.values())
                 key = term.source.casefold()
-                tokens = self._engine.count_tokens(f"{term.source} {term.target}") + TERM_TOKENS
+                tokens = self._counts.count_tokens(f"{term.source} {term.target}") + TERM_TOKENS
                 if key not in terms and tokens <= left_tokens:
                     terms[key] = term
                     left_tokens -= tokens

@@ -7,7 +7,7 @@ import copy
 import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -20,9 +20,10 @@ from dragoman_service.core.concurrency import MAX_CONCURRENT_SEGMENTS, Deduplica
 from dragoman_service.core.evaluate import Evaluator, result_of
 from dragoman_service.core.generate import Generator, size_bytes
 from dragoman_service.core.glossary_file import GlossaryFile
-from dragoman_service.core.guard_process import GuardProcess
+from dragoman_service.core.long_texts import prepared
 from dragoman_service.core.prepare import ANY_TERM, Preparer
 from dragoman_service.core.stages import NO_ORIGIN, Observer, Origin, Outcome, PreparedText, SegmentResult
+from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
 from dragoman_service.engine.protocol import Chunk, Decoding, Engine, Prompt
 from dragoman_service.errors import SettingsError
 from dragoman_service.prompts.families import prompt_family
@@ -54,6 +55,7 @@ class Translator:
         cache_bytes: Maximum size of the cache of translated segments; 0: no cache.
         observer: Counts the work.
         guards: Guard process, run by the caller; None: guards run in this process.
+        long_texts: Process for long texts, run by the caller; None: a thread.
     """
 
     def __init__(
@@ -68,7 +70,8 @@ class Translator:
         glossary: GlossaryFile | None = None,
         cache_bytes: int = 0,
         observer: Observer | None = None,
-        guards: GuardProcess | None = None,
+        guards: WorkerProcess | None = None,
+        long_texts: WorkerProcess | None = None,
     ) -> None:
         self.engine = engine
         self.family = family
@@ -80,7 +83,8 @@ class Translator:
         self._observer = observer or Observer()
         self._preparer = Preparer(engine, family, languages, split, glossary)
         self.check = self._preparer.check
-        self._evaluator = Evaluator(guards)
+        self._evaluator = Evaluator(guards, long_texts)
+        self._long_texts = long_texts
         self._origin = NO_ORIGIN
         self._slots: asyncio.Semaphore | None = None
 
@@ -180,7 +184,12 @@ class Translator:
     async def _prepared(self, request: TranslationRequest) -> list[PreparedText]:
         if self.glossary is not None:
             await self.glossary.refresh()
-        if self._preparer.takes_long(request):
+        is_long = self._preparer.is_long(request)
+        if is_long and self._long_texts is not None:
+            self.check(request)
+            with suppress(WorkerProcessError):
+                return await prepared(self._long_texts, request)
+        if is_long or self._preparer.indexes_terms(request):
             return await asyncio.to_thread(self._preparer.texts, request)
         return self._preparer.texts(request)
 
@@ -196,6 +205,7 @@ class Translator:
             self._outcomes,
             self._origin,
             self._slots or asyncio.Semaphore(self._max_concurrent),
+            self._preparer.is_long(request),
         )
         strict = request.on_finding is OnFinding.FAIL
 
@@ -267,7 +277,11 @@ def max_concurrent(settings: Settings) -> int:
 
 
 def translator_of(
-    settings: Settings, engine: Engine, observer: Observer, guards: GuardProcess | None = None
+    settings: Settings,
+    engine: Engine,
+    observer: Observer,
+    guards: WorkerProcess | None = None,
+    long_texts: WorkerProcess | None = None,
 ) -> Translator:
     """The translator that a pod's settings describe, with an engine that need not be loaded yet.
 
@@ -291,4 +305,5 @@ def translator_of(
         cache_bytes=settings.translation_cache_bytes,
         observer=observer,
         guards=guards,
+        long_texts=long_texts,
     )

@@ -250,6 +250,19 @@ class Capacity:
     tokens: int
 
 
+@dataclass(frozen=True)
+class TokenCounter:
+    """Counts tokens as an engine does, also in another process: picklable.
+
+    Args:
+        max_model_len: See `Engine`.
+        count_tokens: See `Engine`.
+    """
+
+    max_model_len: int
+    count_tokens: Callable[[str], int]
+
+
 class Engine(Protocol):
     """Generates text for many requests at once."""
 
@@ -275,6 +288,10 @@ class Engine(Protocol):
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text as it stands in a prompt; quick, and callable from any thread once loaded."""
+        ...
+
+    def counter(self) -> TokenCounter | None:
+        """Counts as `count_tokens`, once it is loaded; None where its tokenizer stays in this process."""
         ...
 
     async def load(self, report: Report) -> None:

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from dragoman_protocols.api import Limits, Site
 from dragoman_protocols.offer import offer_of
 from dragoman_service.core.admission import Admission, Bounds
-from dragoman_service.core.guard_process import GuardProcess
+from dragoman_service.core.long_texts import guard_process, long_texts_process
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
 from dragoman_service.engine.cpus import usable_cpus
@@ -62,11 +62,12 @@ def create_app(
     admission = Admission(bounds, engine, settings.request_timeout_s, file_longest_s=settings.file_timeout_s)
     shortest = ShortestFirst() if settings.scheduling_policy == "shortest" else None
     metrics = Metrics(registry, settings.name, shortest.learn if shortest else None)
-    guards = GuardProcess() if _has_guard_process(settings) else None
-    translator = translator_of(settings, engine, metrics, guards)
+    guards = guard_process() if _has_guard_process(settings) else None
+    long_texts = long_texts_process(settings, engine)
+    translator = translator_of(settings, engine, metrics, guards, long_texts)
     lag = LoopLag()
     metrics.watch(lifecycle, admission, engine.stall_detector, lag)
-    watches = [lag.watch, partial(collect_between_requests, lifecycle)]
+    watches = [lag.watch, partial(collect_between_requests, lifecycle), long_texts.run]
     if guards is not None:
         watches.append(guards.run)
     if glossary := translator.glossary:

@@ -1,105 +1,204 @@
+"""Long texts in a process of their own: the same tasks and translations as in this one."""
+
 import asyncio
+import os
+import signal
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
-from dragoman_protocols.errors import TextTooLongError
-from dragoman_protocols.languages import language
-from dragoman_protocols.translation import Split, TranslationRequest
-from dragoman_service.core.budgets import expansion_ratio, segment_budget
-from dragoman_service.engine.protocol import output_budget
-from dragoman_service.prompts.families import FAMILIES
+from dragoman_protocols.errors import UnknownLanguageError
+from dragoman_protocols.glossaries.matching import Term
+from dragoman_protocols.languages import pair
+from dragoman_protocols.translation import Format, Split, TranslationRequest
+from dragoman_service.core import long_texts, prepare
+from dragoman_service.core.long_texts import (
+    BATCH_CHARS,
+    PART_PIECES,
+    SEGMENT_PIECES,
+    batches,
+    joined,
+    long_texts_process,
+    packed,
+    prepared,
+)
+from dragoman_service.core.prepare import Preparer
+from dragoman_service.core.stages import PreparedText, SegmentTask, SourceLanguage
+from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.prompts.families import prompt_family
+from dragoman_service.prompts.family import NO_OPTIONS
+from dragoman_service.settings import Settings
+from dragoman_service.text.document import Document, Segment
+from dragoman_service.text.pieces import Piece
 
+START_S = 60
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
+PLAIN = "".join(SENTENCE.format(number) + ("\n\n  " if number % 9 == 0 else "") for number in range(600))
+HTML = "".join(f"<p>Hello <b>train</b> {number} <i>of <br/> many</i>.</p>" for number in range(300))
+PAIR = pair("en", "de", ())
+
+
+ENGINE = ScriptedEngine(Script(), "m", CollectorRegistry())
+
+
+PREPARER = Preparer(ENGINE, prompt_family("chatml-generic", None), (), None, None)
+
+
+def text_of(index: int, pieces: list[int]) -> PreparedText:
+    """A prepared text whose segments have so many pieces."""
+    segments = tuple(
+        Segment(f"{at}", f"{at}", tuple(Piece("a", "a") for _ in range(count)))
+        for at, count in enumerate(pieces)
+    )
+    between = tuple(str(at) for at in range(len(segments) + 1))
+    tasks = tuple(SegmentTask(segment, PAIR, NO_OPTIONS) for segment in segments)
+    return PreparedText(index, SourceLanguage("en", None, PAIR), Document(segments, between), tasks)
+
+
+@given(st.lists(st.lists(st.integers(0, PART_PIECES), max_size=30), min_size=1, max_size=5))
+def test_parts_are_small_and_joined_are_the_texts(pieces: list[list[int]]) -> None:
+    texts = [text_of(index, each) for index, each in enumerate(pieces)]
+    parts = list(packed(texts))
+    assert joined(parts) == texts
+    for part in parts:
+        counts = [len(segment.pieces) for text in part for segment in text.document.segments]
+        size = sum(counts) + SEGMENT_PIECES * (len(counts) + len(part))
+        assert 0 < size <= PART_PIECES + max(counts, default=0) + 3 * SEGMENT_PIECES
+        assert all(len(text.tasks) == len(text.document.segments) for text in part)
+
+
+@given(st.lists(st.integers(1, 2 * BATCH_CHARS), min_size=1, max_size=30))
+def test_batches_are_the_request_s_texts_in_order(lengths: list[int]) -> None:
+    request = TranslationRequest(tuple("x" * length for length in lengths), "de", "en", split=Split.LINES)
+    found = list(batches(request))
+    assert [first for first, _ in found] == [
+        sum(len(batch.texts) for _, batch in found[:at]) for at in range(len(found))
+    ]
+    assert sum((batch.texts for _, batch in found), ()) == request.texts
+    for _, batch in found:
+        assert batch.split == request.split
+        assert sum(map(len, batch.texts[:-1])) < BATCH_CHARS
+
+
+REQUESTS = {
+    "plain": TranslationRequest((PLAIN,), "de", "en"),
+    "detected": TranslationRequest((PLAIN, "123", "Der Zug fährt um zwölf Uhr ab."), "de"),
+    "html": TranslationRequest((HTML, HTML), "de", "en", Format.HTML),
+    "many": TranslationRequest((SENTENCE,) * 900, "de", "en", context="Of trains."),
+    "terms": TranslationRequest((PLAIN,), "de", "en", terms=(Term("train", "Zug"),)),
+}
+
+
+@pytest.fixture
+async def process(make_settings: Callable[..., Settings]) -> AsyncIterator[WorkerProcess]:
+    process = long_texts_process(make_settings(), ENGINE)
+    running = asyncio.create_task(process.run())
+    with pytest.raises(WorkerProcessError):
+        await prepared(process, REQUESTS["plain"])
+    async with asyncio.timeout(START_S):
+        await process.up.wait()
+    yield process
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 @pytest.mark.slow
-async def test_100_000_characters_come_back_as_they_were_laid_out(core) -> None:
-    text = "".join(SENTENCE.format(number) + ("\n\n  " if number % 9 == 0 else "") for number in range(1200))
-    assert len(text) > 100_000
-    translator = core(lambda text, _: text.upper(), timeout_s=100, max_num_seqs=64)
-    (result,) = await translator.translate(TranslationRequest((text,), "de", "en"))
-    assert result.text == text.upper()
-    assert 100 < result.segments < 200
+async def test_the_process_prepares_what_this_one_does_and_refuses_what_this_one_does(
+    process: WorkerProcess,
+) -> None:
+    for request in REQUESTS.values():
+        async with asyncio.timeout(START_S):
+            assert await prepared(process, request) == PREPARER.texts(request)
+    unknown = TranslationRequest(("ᚠᚢᚦ " * 3000,), "de")
+    with pytest.raises(UnknownLanguageError) as here:
+        PREPARER.texts(unknown)
+    async with asyncio.timeout(START_S):
+        with pytest.raises(UnknownLanguageError) as there:
+            await prepared(process, unknown)
+    assert str(there.value) == str(here.value)
 
 
-async def test_segments_fit_the_model(core) -> None:
-    translator = core(lambda text, _: text.upper(), max_model_len=300)
-    text = "".join(SENTENCE.format(number) for number in range(30))
-    request = TranslationRequest((text,), "de", "en", split=Split.LINES)
-    (result,) = await translator.translate(request)
-    assert result.text == text.upper()
-    longest = max(len(prompt.segment) for prompt in translator.engine.prompts) / 4
-    assert longest <= (300 - 48) / 2.5
-    with pytest.raises(TextTooLongError):
-        await translator.translate(TranslationRequest((text,), "de", "en", split=Split.NONE))
+@pytest.mark.slow
+async def test_a_long_request_has_its_turn_between_the_texts_of_others(process: WorkerProcess) -> None:
+    many = TranslationRequest((PLAIN,) * 20, "de", "en")
+    async with asyncio.timeout(START_S):
+        first = asyncio.create_task(prepared(process, many))
+        await asyncio.sleep(0)
+        await prepared(process, REQUESTS["plain"])
+        assert not first.done()
+        await first
 
 
-async def test_a_long_context_that_leaves_no_room_is_refused(core) -> None:
-    translator = core(lambda text, _: text, max_model_len=300)
-    with pytest.raises(TextTooLongError, match="leave no room"):
-        await translator.translate(TranslationRequest(("Hi.",), "de", "en", context="word " * 400))
+@pytest.mark.slow
+async def test_a_core_translates_the_same_with_it_and_after_its_death(
+    core: Any, process: WorkerProcess
+) -> None:
+    request = TranslationRequest((PLAIN, "Short."), "de", "en")
+    expected = await core(lambda text, _: text.upper(), timeout_s=100).translate(request)
+    calls: list[str] = []
+    call = process.call
+
+    async def counted(method: str, *arguments: Any) -> Any:
+        calls.append(method)
+        return await call(method, *arguments)
+
+    process.call = counted  # type: ignore[method-assign]
+    translator = core(lambda text, _: text.upper(), timeout_s=100, long_texts=process)
+    assert await translator.translate(request) == expected
+    assert set(calls) == {"texts", "check"}
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGSTOP)
+    waiting = asyncio.create_task(translator.translate(request))
+    while calls.count("texts") == 1:  # noqa: ASYNC110 - a call is no event
+        await asyncio.sleep(0)
+    os.kill(process.pid, signal.SIGKILL)
+    assert await waiting == expected
 
 
-async def test_a_small_model_gets_each_sentence_by_itself(core) -> None:
-    request = TranslationRequest(("The cat sleeps. The dog barks.",), "de", "en")
-    for max_model_len, segments in ((1024, 2), (2048, 1)):
-        translator = core(lambda text, _: text, max_model_len=max_model_len)
-        assert (await translator.translate(request))[0].segments == segments
-    translator = core(lambda text, _: text, max_model_len=1024, split=Split.LINES)
-    assert (await translator.translate(request))[0].segments == 1
+def test_terms_of_the_deployment_are_reloaded_there_and_short_requests_do_not_go_there(
+    make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("en\tde\ttrain\tZug\n")
+    served = long_texts._long_texts(make_settings(glossary=path), ENGINE.counter())
+    request = TranslationRequest((SENTENCE,), "de", "en")
+
+    def terms() -> set[str]:
+        return {
+            term.target
+            for part in served.texts(request, 0)
+            for text in part
+            for task in text.tasks
+            for term in task.terms
+        }
+
+    assert terms() == {"Zug"}
+    path.write_text("en\tde\ttrain\tBahn\n")
+    end_s = time.monotonic() + START_S
+    while terms() != {"Bahn"} and time.monotonic() < end_s:
+        pass
+    assert terms() == {"Bahn"}
 
 
-async def test_a_check_is_quick_at_any_length(core) -> None:
-    translator = core(lambda text, _: text)
-    request = TranslationRequest(("word " * 20_000,), "de", "en")
-    translator.check(request)
-    took_s = []
-    for _ in range(5):
-        began_s = time.thread_time()
-        translator.check(request)
-        took_s.append(time.thread_time() - began_s)
-    assert min(took_s) < 0.001
-
-
-async def test_the_loop_goes_on_while_a_long_text_is_prepared(core) -> None:
-    translator = core(lambda text, _: text.upper(), timeout_s=100)
-    text = "".join(SENTENCE.format(number) for number in range(1200))
-    ticks = 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await asyncio.sleep(0)
-            ticks += 1
-
-    ticking = asyncio.create_task(tick())
-    await translator._prepared(TranslationRequest((text,), "de", "en"))
-    ticking.cancel()
-    assert ticks > 0  # none, were it prepared on the loop
+def test_without_a_tokenizer_that_can_leave_its_process_the_caller_prepares(
+    make_settings: Callable[..., Settings],
+) -> None:
+    served = long_texts._long_texts(make_settings(), None)
+    with pytest.raises(WorkerProcessError):
+        next(served.texts(REQUESTS["plain"], 0))
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "low", "high"),
-    [
-        ("en", "de", 1.5, 1.5),
-        ("en", "ne", 4, 6),
-        ("ne", "en", 1, 1),
-        ("zh", "en", 1, 2),
-        ("en", "ja", 1.5, 3),
-    ],
+    ("length", "long"), [(prepare.INLINE_CHARS - prepare.TEXT_CHARS, False), (2000, True)]
 )
-def test_the_room_for_a_translation_follows_its_script(source, target, low, high) -> None:
-    assert low <= expansion_ratio(language(source), language(target)) <= high
-
-
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
-@pytest.mark.parametrize("max_model_len", [512, 1024, 4096, 131_072])
-def test_a_full_segment_is_never_refused_by_the_engine(family, max_model_len) -> None:
-    most_prompt = family.decoding.max_prompt_tokens
-    for ratio in (1.0, 1.5, 5.3):
-        segment_tokens = segment_budget(max_model_len, most_prompt, 100, ratio, family.segment_tokens)
-        assert (
-            output_budget(148 + segment_tokens, segment_tokens, max_model_len, most_prompt)
-            >= ratio * segment_tokens
-        )
+def test_length_decides_what_is_long(length: int, long: bool) -> None:
+    assert PREPARER.is_long(TranslationRequest(("x" * length,), "de", "en")) is long

@@ -30,6 +30,7 @@ from dragoman_service.engine.protocol import (
     Prompt,
     Report,
     StallDetector,
+    TokenCounter,
     output_budget,
 )
 from dragoman_service.errors import ModelLoadError, SettingsError
@@ -166,6 +167,10 @@ class ScriptedEngine:
     def count_tokens(self, text: str) -> int:
         """A token for every four characters."""
         return _tokens(text)
+
+    def counter(self) -> TokenCounter:
+        """The same."""
+        return TokenCounter(self.max_model_len, _tokens)
 
     async def generate(
         self,

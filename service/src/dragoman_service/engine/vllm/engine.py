@@ -24,6 +24,7 @@ from dragoman_service.engine.protocol import (
     Prompt,
     Report,
     StallDetector,
+    TokenCounter,
     output_budget,
 )
 from dragoman_service.engine.vllm.arguments import prefill_schedule_interval
@@ -94,6 +95,11 @@ class AsyncLLMEngine:
     def count_tokens(self, text: str) -> int:
         """By the model's own tokenizer."""
         return self._tokens.count(text)
+
+    def counter(self) -> TokenCounter | None:
+        """With the Rust tokenizer alone; None if there is none."""
+        count = self._tokens.counter
+        return None if count is None else TokenCounter(self._max_model_len, count)
 
     async def generate(
         self,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import pickle
 import re
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 from dragoman_protocols.errors import GenerationError, InvalidFieldError
@@ -24,7 +26,11 @@ COUNTED_CHARS = 4_000
 
 
 class Tokens:
-    """Encodes prompts with a tokenizer of `transformers`, and knows which stop strings are tokens."""
+    """Encodes prompts with a tokenizer of `transformers`, and knows which stop strings are tokens.
+
+    Attributes:
+        counter: Counts as `count`; picklable. None if there is no Rust tokenizer.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -33,6 +39,7 @@ class Tokens:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tokenize")
         # The Rust tokenizer beneath takes callers from any thread, and none of the time that is spent around it.
         self._rust = getattr(tokenizer, "backend_tokenizer", None)
+        self.counter = None if self._rust is None else RustCounter(pickle.dumps(self._rust))
         self._counting = threading.Lock()
         self._cached_count = lru_cache(maxsize=COUNTED)(self._count)
         self._acting = acting_tokens(tokenizer)
@@ -83,11 +90,10 @@ class Tokens:
         return await loop.run_in_executor(self._thread, self._encode, self._in_thread, prompt)
 
     def _count(self, text: str) -> int:
-        text = _readable(text)
         if self._rust is not None:
-            return len(self._rust.encode(text, add_special_tokens=False))
+            return _rust_count(self._rust, text)
         with self._counting:
-            return len(self._in_thread.encode(text, add_special_tokens=False))
+            return len(self._in_thread.encode(_readable(text), add_special_tokens=False))
 
     def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
         segment_tokens = self.count(prompt.segment)
@@ -143,6 +149,29 @@ class Tokens:
         }
         strings = tuple(text for text in decoding.stop if text not in special)
         return strings, decoding.stop_token_ids + tuple(special.values())
+
+
+@dataclass(frozen=True)
+class RustCounter:
+    """Counts tokens with a Rust tokenizer, in a process without `transformers`.
+
+    Args:
+        pickled: The tokenizer. Pickling it takes up to a second, in which the interpreter's lock is held.
+    """
+
+    pickled: bytes
+
+    def __call__(self, text: str) -> int:
+        """Tokens of a text by itself."""
+        return _rust_count(self._tokenizer, text)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return pickle.loads(self.pickled)
+
+
+def _rust_count(tokenizer: Any, text: str) -> int:
+    return len(tokenizer.encode(_readable(text), add_special_tokens=False))
 
 
 def _readable(text: str) -> str:
