@@ -96,7 +96,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "resources": (
         {"resources": {"limits": {"memory": "2048Mi", "cpu": "0.5"}}},
         DEPLOYMENT,
-        lambda found: "resources" in found["spec"]["template"]["spec"]["containers"][0],
+        lambda found: "limits" in found["spec"]["template"]["spec"]["containers"][0]["resources"],
     ),
     "image": (
         {"image": "engine:mine", "imagePullPolicy": "Always", "imagePullSecrets": [{"name": "registry"}]},
@@ -121,7 +121,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "networkPolicy": (
         {"networkPolicy": {"from": [{"podSelector": {}}]}},
         NETWORK_POLICY,
-        lambda found: found["spec"]["ingress"][0].get("from") == [{"podSelector": {}}],
+        lambda found: {"podSelector": {}} in found["spec"]["ingress"][0].get("from", ()),
     ),
     "no networkPolicy": ({"networkPolicy": {"enabled": False}}, NETWORK_POLICY, lambda found: found == {}),
     "autoscaling": (
