@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import sys
 import time
 from pathlib import Path
@@ -51,6 +52,23 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
+    run = _reconcile if arguments.command == "reconcile" else _compare
+    return await run(arguments)
+
+
+async def _reconcile(arguments: argparse.Namespace) -> int:
+    from dragoman_bench.reconcile.run import Plan, measure
+    from dragoman_bench.reconcile.table import table
+
+    output = arguments.output
+    plan = Plan(arguments.objects, arguments.idle, arguments.controllers, output, arguments.seed)
+    document = await measure(plan, _say)
+    (output / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{table(document)}\n\nresults: {output}", flush=True)
+    return 0
+
+
+async def _compare(arguments: argparse.Namespace) -> int:
     from transformers import AutoTokenizer
 
     from dragoman_bench.fleet import Bench
@@ -155,6 +173,17 @@ def _parser() -> argparse.ArgumentParser:
     ladder.add_argument("--together", action="store_true", help=together)
     peers = commands.add_parser("compare", help="the pod, vllm serve and AsyncLLM side by side")
     peers.add_argument("--repetitions", type=whole, default=3, help="of every point (3)")
+    reconcile = commands.add_parser(
+        "reconcile", help="the operator with many objects, on a kube-apiserver of its own"
+    )
+    add = reconcile.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and state go")
+    add("--objects", type=whole, default=1000, metavar="N", help="TranslationDeployments (1000)")
+    add("--idle", type=seconds, default=60.0, metavar="S", help="seconds that the idle load is measured (60)")
+    add(
+        "--controllers", action="store_true", help="also run the local cluster's controllers, which make pods"
+    )
+    add("--seed", type=int, default=7, help="of the choice of objects that are changed (7)")
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser

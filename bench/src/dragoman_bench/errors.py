@@ -19,3 +19,11 @@ class TooLittleMemoryError(BenchError):
 
 class VocabularyError(BenchError):
     """The tokenizer knows too few of the words that lengths are made of."""
+
+
+class ClusterSetupError(BenchError):
+    """A cluster to measure on could not be made; the message has the reason."""
+
+
+class OperatorEndedError(BenchError):
+    """The operator under test did not start."""

@@ -46,6 +46,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FIRST,LONGEST",
         help="of a crashing container or API server, in s",
     )
+    up.add_argument("--api-only", action="store_true", help="run no controllers and no node")
+    up.add_argument(
+        "--audit-policy",
+        type=Path,
+        metavar="FILE",
+        help="write kube-apiserver's audit log by this policy, to logs/audit.log in --dir",
+    )
     up.add_argument("--foreground", action="store_true", help="run here until interrupted")
     down = commands.add_parser("down", help="stop it; keeps its logs and claims")
     down.set_defaults(run=_down)
@@ -67,6 +74,8 @@ def _up(arguments: argparse.Namespace) -> int:
         port=arguments.port,
         gpus=arguments.gpus,
         backoff=Backoff(initial_s, maximum_s),
+        api_only=arguments.api_only,
+        audit_policy=arguments.audit_policy,
     )
     if arguments.foreground:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

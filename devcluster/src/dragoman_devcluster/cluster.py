@@ -80,7 +80,8 @@ class LocalCluster:
             self._server = choose_server(self.options, guardian)
             stack.push_async_callback(self._server.stop)
             await self._server.start()
-            await self._start_node(stack, guardian)
+            if not self.options.api_only:
+                await self._start_node(stack, guardian)
             self._stack = stack.pop_all()
         return self
 
@@ -150,6 +151,8 @@ def choose_server(options: ClusterOptions, guardian: Guardian) -> ApiServer:
     found = find_binaries(os.environ)
     missing = [name for name in BINARIES if name not in found]
     if options.api == "embedded" or (options.api == "auto" and missing):
+        if options.audit_policy is not None:
+            raise StartFailedError("--audit-policy is for kube-apiserver: the embedded API has no audit log")
         return embedded_server(options, guardian)
     if options.api not in ("auto", "kube-apiserver"):
         raise StartFailedError(f"no API {options.api!r}: choose auto, embedded or kube-apiserver")

@@ -52,6 +52,8 @@ class ClusterOptions:
         gpus: How many GPUs the node offers; None counts them.
         checkout: Directory that stands for /opt/dragoman in containers.
         stop_grace_s: The most that a container gets to end when the cluster stops.
+        api_only: Whether to run the API server alone: no controllers, no node, no pods.
+        audit_policy: Policy file of kube-apiserver's audit log, which is ``logs/audit.log`` in `dir`; default: no log.
     """
 
     dir: Path = DEFAULT_DIR
@@ -61,6 +63,8 @@ class ClusterOptions:
     gpus: int | None = None
     checkout: Path = field(default_factory=find_checkout)
     stop_grace_s: float = 10.0
+    api_only: bool = False
+    audit_policy: Path | None = None
 
     def flags(self) -> list[str]:
         """The equivalent options of ``dragoman devcluster up``."""
@@ -70,4 +74,6 @@ class ClusterOptions:
             *("--port", str(self.port)),
             *("--backoff", f"{self.backoff.initial_s:g},{self.backoff.maximum_s:g}"),
             *(() if self.gpus is None else ("--gpus", str(self.gpus))),
+            *(("--api-only",) if self.api_only else ()),
+            *(() if self.audit_policy is None else ("--audit-policy", str(self.audit_policy.resolve()))),
         ]

@@ -40,7 +40,10 @@ def kube_apiserver(options: ClusterOptions, guardian: Guardian, binaries: Mappin
         services = service_range(state, first_octet=10)
         flags = {
             "etcd": etcd_flags(state, etcd, peer),
-            "kube-apiserver": api_flags(state, given, port, etcd, services),
+            "kube-apiserver": [
+                *api_flags(state, given, port, etcd, services),
+                *audit_flags(options.audit_policy, root / "logs" / "audit.log"),
+            ],
         }
         return {name: [str(binaries[name]), *words] for name, words in flags.items()}
 
@@ -81,6 +84,13 @@ def api_flags(state: Path, given: Credentials, port: int, etcd_url: str, service
         "--allow-privileged=true",
         "--profiling=false",
     ]
+
+
+def audit_flags(policy: Path | None, log: Path) -> list[str]:
+    """The part of kube-apiserver's command line that is about its audit log; nothing without a policy file."""
+    if policy is None:
+        return []
+    return [f"--audit-policy-file={policy.resolve()}", f"--audit-log-path={log}", "--audit-log-mode=batch"]
 
 
 def _signing_key(path: Path) -> Path:
