@@ -7,6 +7,8 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from kubernetes.aio import client, config
 
@@ -34,6 +36,9 @@ async def configuration(kubeconfig: str | Path | None = None) -> client.Configur
         source = path or "the pod's service account"
         reason = f"{str(error).rstrip('.')}; set KUBECONFIG or run inside a cluster"
         raise ClusterError(f"read {source}", reason) from error
+    # aiohttp would read .netrc and the environment's proxies again for each request, in a thread.
+    loaded.client_session_kwargs = {"trust_env": False}
+    loaded.proxy = loaded.proxy or _proxy(loaded.host)
     return loaded
 
 
@@ -61,6 +66,12 @@ def service_account(loaded: client.Configuration) -> ServiceAccount | None:
         return ServiceAccount(bound["namespace"], account["name"], account["uid"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy to a server by HTTPS_PROXY, HTTP_PROXY and NO_PROXY; None without one."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 def own_namespace() -> str:

@@ -209,7 +209,11 @@ def _scaling(
     old: Mapping[str, Any],
     now: datetime,
 ) -> Scaling:
-    fields = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
+    if scaled and scaled.restored:
+        # Measurements and state of the former operator stay until there are new ones.
+        fields = Scaling.model_validate(old["scaling"])
+    else:
+        fields = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
     return fields.model_copy(
         update={
             "mode": mode_of(td.spec),
@@ -257,8 +261,10 @@ def transitions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Transiti
         differs = (was.get("status"), was.get("reason")) != (condition["status"], condition["reason"])
         warning = _BAD.get(condition["type"]) == condition["status"]
         known = not condition["reason"].endswith("Pending")
-        reported = bool(was) or condition["status"] == "True" or (warning and known)
-        if differs and reported:
+        is_first_scrape = not was and condition["type"] == "MetricsAvailable"
+        reported = bool(was) or (condition["status"] == "True" and not is_first_scrape) or (warning and known)
+        # The spec being written is followed by what becomes of it within a second.
+        if differs and reported and condition["reason"] != "Applying":
             changed.append(Transition(warning, condition["reason"], condition["message"]))
     return changed + _resizings(old, new) + _limited_requests(old, new)
 

@@ -1,4 +1,4 @@
-"""The cache: what kopf's indices hold, and what this process wrote since."""
+"""The cache: what the indices hold, and what this process wrote since."""
 
 from __future__ import annotations
 

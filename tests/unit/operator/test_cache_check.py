@@ -8,7 +8,7 @@ from dragoman_kube.client import Listing
 from dragoman_kube.errors import RefusedError, UnavailableError
 from dragoman_kube.kinds import POD, SERVICE, Kind
 from dragoman_kube.objects import Key
-from dragoman_operator.controller.cache import CACHED_KINDS, Cache, CacheCheck
+from dragoman_operator.controller.cache import Cache, CacheCheck
 
 DEMO = Key("ns", "demo")
 
@@ -35,16 +35,14 @@ class Api:
 class World:
     def __init__(self, *namespaces: str) -> None:
         self.api, self.cache = Api(), Cache()
-        self.indices: dict[str, dict[Key, list[dict[str, Any]]]] = {kind.plural: {} for kind in CACHED_KINDS}
-        self.cache.bind(self.indices)
         self.enqueued: list[Key] = []
         self.check = CacheCheck(self.api, self.cache, self.enqueued.append, namespaces, 300.0)  # type: ignore[arg-type]
 
 
 async def test_what_was_deleted_without_an_event_is_ignored() -> None:
     world = World()
-    world.indices["pods"] = {DEMO: [body("stays", 7), body("gone", 8)]}
-    world.indices["services"] = {DEMO: [body("demo", 9)]}
+    world.cache.bind({"pods": {DEMO: [body("stays", 7), body("gone", 8)]}})
+    world.cache.bind({"services": {DEMO: [body("demo", 9)]}})
     world.api.items = {POD: [body("stays", 7)]}
     await world.check.check()
     assert [pod["metadata"]["name"] for pod in world.cache.pods(DEMO)] == ["stays"]
@@ -56,7 +54,7 @@ async def test_what_was_deleted_without_an_event_is_ignored() -> None:
 
 async def test_object_that_is_newer_than_the_list_stays() -> None:
     world = World()
-    world.indices["pods"] = {DEMO: [body("new", 101)]}
+    world.cache.bind({"pods": {DEMO: [body("new", 101)]}})
     await world.check.check()
     assert world.cache.pods(DEMO)
     assert world.enqueued == []
@@ -64,7 +62,7 @@ async def test_object_that_is_newer_than_the_list_stays() -> None:
 
 async def test_refused_namespace_is_unknown_until_it_can_be_listed() -> None:
     world = World("ns")
-    world.indices["pods"] = {DEMO: [body("a", 7)]}
+    world.cache.bind({"pods": {DEMO: [body("a", 7)]}})
     world.api.error = RefusedError("list pods", "forbidden")
     await world.check.check()
     assert world.cache.readable_pods(DEMO) is None
@@ -83,7 +81,7 @@ async def test_refusal_for_the_whole_cluster_makes_every_namespace_unknown() -> 
 
 async def test_outage_changes_nothing() -> None:
     world = World()
-    world.indices["pods"] = {DEMO: [body("a", 7)]}
+    world.cache.bind({"pods": {DEMO: [body("a", 7)]}})
     world.api.error = UnavailableError("list pods", "no route")
     await world.check.check()
     assert world.cache.readable_pods(DEMO) == [body("a", 7)]

@@ -19,7 +19,6 @@ import kopf
 import pytest
 from aiohttp import web
 
-from dragoman_contract.kubernetes import LABEL_DEPLOYMENT
 from dragoman_kube.kinds import CRD, EVENT, NAMESPACE, POD, Kind
 from dragoman_kube.objects import Key
 from dragoman_operator.controller import handlers
@@ -237,16 +236,6 @@ async def test_kopf_removes_its_finalizer_from_objects_of_other_operators(api: A
     assert bool(api.writes) == (finalizer == KOPFS_FINALIZER)
 
 
-async def test_no_handler_runs_before_the_last_list(api: Api) -> None:
-    seen, api.held[PODS] = Seen(api.port), asyncio.Event()
-    api.add(OBJECTS, "demo")
-    async with operator(seen.registry):
-        await until(lambda: seen.indexed == ["demo"])
-        assert seen.events == []
-        api.held.pop(PODS).set()
-        await until(lambda: seen.events == [(None, "demo")])
-
-
 async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:
     seen = Seen(api.port)
     api.add(PODS, "stays")
@@ -259,18 +248,6 @@ async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:
         await until(lambda: api.lists[PODS] == 2)
         await until(lambda: seen.events.count((None, "stays")) == 2)
         assert "goes" in seen.indices[PODS]
-
-
-async def test_index_has_what_a_handler_is_called_for(api: Api) -> None:
-    seen = Seen(api.port)
-    async with operator(seen.registry):
-        await until(lambda: OBJECTS in api.watches)
-        api.watches[OBJECTS].put_nowait({"type": "ADDED", "object": api.add(OBJECTS, "demo")})
-        await until(lambda: seen.events == [("ADDED", "demo")])
-        assert [body["metadata"]["name"] for body in seen.indices[OBJECTS]["demo"]] == ["demo"]
-        api.watches[OBJECTS].put_nowait({"type": "DELETED", "object": api.items[OBJECTS][0]})
-        await until(lambda: ("DELETED", "demo") in seen.events)
-        assert "demo" not in seen.indices[OBJECTS]
 
 
 @pytest.mark.parametrize("status", [403, 429, 500])
@@ -347,15 +324,13 @@ async def test_operators_own_handlers_fill_the_cache_and_enqueue(
     monkeypatch.setattr(handlers, "login", login)
     cache, enqueued, relisted = Cache(), list[Key](), list[None]()
     demo = Key("ns", "demo")
-    api.add(OBJECTS, "demo")
-    pod = api.add(PODS, "demo-1", labels={LABEL_DEPLOYMENT: "demo"})
+    found = api.add(OBJECTS, "demo")
     registry = handlers.registry(cache, enqueued.append, lambda: relisted.append(None), nothing, nothing)
     async with operator(registry, handlers.settings()):
-        await until(lambda: enqueued.count(demo) == 2 and PODS in api.watches)
-        assert len(relisted) == 2
-        assert [found["metadata"]["name"] for found in cache.pods(demo)] == ["demo-1"]
+        await until(lambda: enqueued == [demo] and OBJECTS in api.watches)
+        assert len(relisted) == 1
         assert (cache.get(TRANSLATION_DEPLOYMENT, demo) or {})["kind"] == "TranslationDeployment"
-        del pod["metadata"]["labels"]
-        api.watches[PODS].put_nowait({"type": "DELETED", "object": pod})
-        await until(lambda: cache.pods(demo) == [])
+        assert PODS not in api.watches, "kopf watches nothing else"
+        api.watches[OBJECTS].put_nowait({"type": "DELETED", "object": found})
+        await until(lambda: cache.get(TRANSLATION_DEPLOYMENT, demo) is None)
     assert api.writes == []

@@ -138,11 +138,20 @@ async def test_queue_scales_up_and_enqueues_the_object(world: World, make_td: Ma
 
 async def test_measurements_are_published_once_a_minute(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td), {}, None)
+    world.each = ReplicaSample(None, 1.0, 0.0)
     await world.ticks(2)
     world.enqueued.clear()
     await world.ticks(60)
     # The first minute has no window yet, so that one rule takes over from another.
     assert 4 <= len(world.enqueued) <= 7
+
+
+async def test_object_without_load_is_published_every_ten_minutes(world: World, make_td: MakeTd) -> None:
+    world.view(internal(make_td), {}, None)
+    await world.ticks(60)
+    world.enqueued.clear()
+    await world.ticks(2 * 120)
+    assert len(world.enqueued) == 2
 
 
 async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
@@ -159,7 +168,8 @@ async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     after.now = world.now
     resumed = after.view(td, status, {"spec": {"replicas": 9}})
     assert resumed is not None
-    assert (resumed.replicas, resumed.rule, resumed.time_to_ready_s) == (4, "Resumed", 30)
+    assert (resumed.replicas, resumed.rule, resumed.time_to_ready_s) == (4, before.rule, 30)
+    assert resumed.restored
     assert resumed.history.observed_since == before.history.observed_since
     after.each = world.each
     world.ready = after.ready = 4

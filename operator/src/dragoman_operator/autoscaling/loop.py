@@ -32,6 +32,7 @@ from dragoman_operator.autoscaling.status import (
     mode_of,
     policy_of,
     resumed,
+    stored_metrics,
     worth_publishing,
 )
 from dragoman_operator.observed.snapshot import EnginePod, Manifest
@@ -238,6 +239,9 @@ class Autoscaler:
             starts=starts,
             # Without one, spec.replicas is from before the mode or from an earlier operator, and no request.
             observed_spec_replicas=td.spec.replicas if observed is None else int(observed),
+            ready=int(status.get("readyReplicas") or 0) if internal else 0,
+            metrics=stored_metrics(status) if internal else None,
+            restored=internal,
         )
         return Scaled(td=td, shown=began, latest=began, requested_at_s=now, starts=starts)
 

@@ -48,7 +48,12 @@ MAX_CHANGES = 5
 
 PUBLISH_EVERY_S = 60.0
 PUBLISH_DIFFERENCE_AFTER_S = 15.0
-"""Measurements are written to the status once a minute; a change of the rule or of the condition earlier."""
+PUBLISH_IDLE_EVERY_S = 600.0
+"""Measurements are written to the status once a minute; a change of the rule or of the condition earlier, the same
+measurements without any load later."""
+
+IDLE_RULES = (Rule.STEADY, Rule.STARTING, Rule.IDLE)
+"""Rules under which nothing of the history is waited for."""
 
 _metrics_available = partial(ConditionValue, "MetricsAvailable")
 
@@ -62,6 +67,7 @@ class ScalingView:
         metrics: Whether they are available; None before the first scrape.
         starts: Measured startup times, for the next operator.
         observed_spec_replicas: The `spec.replicas` that the decision has taken into account.
+        restored: Whether it is the decision of a former operator, from the status: nothing is measured yet.
     """
 
     replicas: int
@@ -77,6 +83,7 @@ class ScalingView:
     history: History = field(default_factory=History)
     starts: Starts = field(default_factory=Starts)
     observed_spec_replicas: int | None = None
+    restored: bool = False
 
 
 def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float = 0.0) -> Policy:
@@ -133,12 +140,32 @@ def metrics_state(
     )
 
 
+def stored_metrics(status: Mapping[str, Any]) -> ConditionValue | None:
+    """The condition MetricsAvailable of a stored status; None without it."""
+    for found in status.get("conditions") or ():
+        if found.get("type") == "MetricsAvailable":
+            return _metrics_available(found["status"] == "True", found["reason"], found.get("message", ""))
+    return None
+
+
 def worth_publishing(new: ScalingView, shown: ScalingView) -> bool:
     """Whether to write a decision to the status."""
     if (new.replicas, new.ready, _metrics(new)) != (shown.replicas, shown.ready, _metrics(shown)):
         return True
-    differs = (new.rule, new.metrics) != (shown.rule, shown.metrics)
-    return new.at - shown.at >= (PUBLISH_DIFFERENCE_AFTER_S if differs else PUBLISH_EVERY_S)
+    if (new.rule, new.metrics) != (shown.rule, shown.metrics):
+        every_s = PUBLISH_DIFFERENCE_AFTER_S
+    else:
+        every_s = PUBLISH_IDLE_EVERY_S if _is_idle(new) and _is_idle(shown) else PUBLISH_EVERY_S
+    return new.at - shown.at >= every_s
+
+
+def _is_idle(scaled: ScalingView) -> bool:
+    """Whether there is no load, and no scale-down for which the next operator needs the history."""
+    signals, load = scaled.signals, scaled.load
+    return (
+        not (signals.running or signals.waiting or load.queued or load.in_flight)
+        and scaled.rule in IDLE_RULES
+    )
 
 
 def _metrics(scaled: ScalingView) -> str | None:
@@ -307,6 +334,8 @@ def resumed(
     if last is None or spec.autoscaling is None:
         return _between(spec)
     replicas = min(max(int(last), spec.autoscaling.min_replicas), spec.autoscaling.max_replicas)
+    if replicas == status.get("desiredReplicas") and scaling.get("rule") in set(Rule):
+        return Proposal(replicas, Rule(scaling["rule"]), str(scaling.get("reason", "")))
     return Proposal(replicas, Rule.RESUMED, f"{replicas} replicas, as before the restart")
 
 

@@ -1,7 +1,8 @@
-"""The cache of observed objects: kopf's indices, and the responses to our own writes.
+"""The cache of observed objects: indices, and the responses to our own writes.
 
-An index lags behind: kopf indexes a change a tenth of a second after its event. A reconciliation that does not see
-the writes of its predecessor would repeat them, so the response to a write is used until the index has its version.
+An index lags behind: a watch event takes its time, and kopf indexes it a tenth of a second later. A reconciliation that
+does not see the writes of its predecessor would repeat them, so the response to a write is used until the index has its
+version.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Cache:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._indices: Mapping[str, Index] = {}
+        self._indices: dict[str, Index] = {}
         self._learned: dict[tuple[Kind, Key], tuple[float, Manifest]] = {}
         self._deleted: dict[str, None] = {}
         self._ghosts: set[tuple[str, int]] = set()
@@ -51,8 +52,8 @@ class Cache:
         """Namespaces that may no longer be listed; an empty name is the whole cluster."""
 
     def bind(self, indices: Mapping[str, Index]) -> None:
-        """Set the indices, by the plural of their kind."""
-        self._indices = indices
+        """Set indices, by the plural of their kind."""
+        self._indices.update(indices)
 
     def get(self, kind: Kind, key: Key) -> Manifest | None:
         """The TranslationDeployment, or its child of this kind; None without one that has our label."""

@@ -1,6 +1,6 @@
-"""kopf watches and indexes the objects of each TranslationDeployment; every change enqueues its key.
+"""kopf watches the TranslationDeployments; every change enqueues a key.
 
-The handlers are indices and `kopf.on.event` instead of create, update and resume, which store progress in annotations
+The handler is `kopf.on.event` instead of create, update and resume, which store progress in annotations
 and finalizers of the object. A reconciliation compares all objects, so the event needs no details; nothing is written
 to the object, and a restart loses nothing. tests/unit/operator/test_kopf_limits.py tests the assumptions about kopf.
 
@@ -12,21 +12,21 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 import kopf
 
-from dragoman_contract.kubernetes import GROUP, LABEL_DEPLOYMENT
+from dragoman_contract.kubernetes import GROUP
 from dragoman_kube.client import KubeClient
 from dragoman_kube.config import configuration
 from dragoman_kube.errors import ClusterError, NotFoundError, RefusedError
 from dragoman_kube.kinds import Kind
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, uid_of
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache, label_of
 from dragoman_operator.errors import OperatorError
-from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
+from dragoman_operator.observed.snapshot import TRANSLATION_DEPLOYMENT, Manifest
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ BACKOFF_S = 5.0
 LIST_TIMEOUT_S = 60.0
 FINALIZER = f"{GROUP}/never-set"
 """kopf removes its finalizer from every object without a handler for deletion. The default finalizer is shared by all
-kopf operators, and others may need it on our pods and children."""
+kopf operators, and others may need it on our objects."""
 
 
 def registry(
@@ -45,10 +45,13 @@ def registry(
     start: Callable[[], Awaitable[None]],
     stop: Callable[[], Awaitable[None]],
 ) -> kopf.OperatorRegistry:
-    """Indices of TranslationDeployments, their children, ReplicaSets and pods; every change enqueues a key.
+    """An index of TranslationDeployments; every change enqueues a key.
+
+    It is not one of kopf's: those wake the tasks of all objects for each object of the first list, so that the time
+    grows with the square of their number.
 
     Args:
-        cache: Is bound to the indices.
+        cache: Is bound to the index.
         enqueue: Enqueues a key.
         relisted: Called for each object from a list; a list does not show deletions.
         start: Called before kopf lists anything; its exceptions end kopf.
@@ -56,9 +59,11 @@ def registry(
     """
     handlers = kopf.OperatorRegistry()
 
+    objects: dict[Key, list[Manifest]] = {}
+    cache.bind({TRANSLATION_DEPLOYMENT.plural: objects})
+
     @kopf.on.startup(registry=handlers, errors=kopf.ErrorsMode.PERMANENT)
-    async def startup(**indices: Any) -> None:
-        cache.bind({kind.plural: indices[kind.plural] for kind in CACHED_KINDS})
+    async def startup(**_: Any) -> None:
         try:
             await start()
         except (OperatorError, ClusterError) as error:
@@ -68,43 +73,41 @@ def registry(
     async def cleanup(**_: Any) -> None:
         await stop()
 
-    async def indexed(
-        namespace: str | None,
-        name: str,
-        labels: Mapping[str, str],
-        body: kopf.Body,
-        param: Any = None,
-        **_: Any,
-    ) -> dict[Key, dict[str, Any]]:
-        owner = name if param is TRANSLATION_DEPLOYMENT else labels.get(LABEL_DEPLOYMENT, "")
-        return {Key(namespace or "", owner): dict(body)}
-
     async def changed(
-        type: str | None,
-        namespace: str | None,
-        name: str,
-        uid: str,
-        labels: Mapping[str, str],
-        param: Any = None,
-        **_: Any,
+        type: str | None, namespace: str | None, name: str, uid: str, body: kopf.Body, **_: Any
     ) -> None:
-        own = Key(namespace or "", name)
+        key = Key(namespace or "", name)
+        # kopf handles objects of one name side by side: the deletion of one may follow the creation of the next.
+        bodies = [found for found in objects.pop(key, ()) if uid_of(found) != uid]
         if type == "DELETED":
-            cache.forget(param, own, uid)
+            cache.forget(TRANSLATION_DEPLOYMENT, key, uid)
+        else:
+            metadata = {field: value for field, value in body["metadata"].items() if field != "managedFields"}
+            bodies.append({**body, "metadata": metadata})
+        if bodies:
+            objects[key] = bodies
         if type is None:
             relisted()
-        # A child that lost its label is reported as deleted.
-        if param in (TRANSLATION_DEPLOYMENT, *CHILD_KINDS):
-            enqueue(own)
-        if (owner := labels.get(LABEL_DEPLOYMENT)) and param is not TRANSLATION_DEPLOYMENT:
-            enqueue(Key(namespace or "", owner))
+        enqueue(key)
 
-    for kind in CACHED_KINDS:
-        kopf.index(*_selector(kind), id=kind.plural, param=kind, registry=handlers)(indexed)
-        kopf.on.event(*_selector(kind), param=kind, registry=handlers)(changed)
-
+    group, _, version = TRANSLATION_DEPLOYMENT.api_version.rpartition("/")
+    kopf.on.event(group, version, TRANSLATION_DEPLOYMENT.plural, registry=handlers)(changed)
     kopf.on.login(registry=handlers)(login)
     return handlers
+
+
+class NoDiffs(kopf.DiffBaseStorage):
+    """No former states to compare with: kopf would copy every object of every event, and no handler takes a diff."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        """Nothing."""
+        return kopf.BodyEssence()
+
+    def fetch(self, **_: Any) -> None:
+        """Nothing."""
+
+    def store(self, **_: Any) -> None:
+        """Nothing."""
 
 
 def settings() -> kopf.OperatorSettings:
@@ -114,17 +117,10 @@ def settings() -> kopf.OperatorSettings:
     chosen.peering.standalone = True
     chosen.scanning.disabled = True
     chosen.persistence.finalizer = FINALIZER
+    chosen.persistence.diffbase_storage = NoDiffs()
     chosen.networking.error_backoffs = itertools.repeat(BACKOFF_S)
     chosen.networking.request_timeout = LIST_TIMEOUT_S
-    for kind in CACHED_KINDS:
-        if label := label_of(kind):
-            chosen.watching.label_selectors[_selector(kind)] = label
     return chosen
-
-
-def _selector(kind: Kind) -> tuple[str, str, str]:
-    group, _, version = kind.api_version.rpartition("/")
-    return group, version, kind.plural
 
 
 async def login(**_: Any) -> kopf.ConnectionInfo:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from dragoman_contract.kubernetes import FIELD_MANAGER
 from dragoman_kube.client import KubeClient
-from dragoman_kube.errors import RefusedError
+from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
+from dragoman_kube.managed_fields import as_applied
 from dragoman_kube.objects import Key, is_deleting
-from dragoman_operator.api.v1alpha1 import TranslationDeployment, current_status, parse
+from dragoman_operator.api.v1alpha1 import current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache
@@ -86,6 +88,8 @@ class Reconciler:
         self._now = now
         self._applied: dict[Key, dict[Kind, Applied]] = {}
         """Lost in a restart, which then writes each of them once more."""
+        self._unlabelled: dict[Key, set[Kind]] = {}
+        """Children that exist without our label, so that the cache does not have them."""
 
     async def __call__(self, key: Key) -> float | None:
         """Reconcile one object.
@@ -102,6 +106,7 @@ class Reconciler:
             self._spec_replicas.forget(key)
             self._sizer.forget(key)
             self._applied.pop(key, None)
+            self._unlabelled.pop(key, None)
             return None
         observed = await self._observe(key, body)
         old = current_status(body.get("status") or {})
@@ -121,8 +126,7 @@ class Reconciler:
                     return await self(key)
                 pause_s = min(pause_s, self._resync_s)
             decisions = Decisions(scaled, tuned)
-            observed, planned = await self._planned(key, td, observed, decisions)
-            planned = _without_untracked_keda(planned, old)
+            planned = _without_untracked_keda(plan(td, self._defaults, observed, decisions), old)
         except SpecError as error:
             generation = body["metadata"].get("generation", 1)
             new = status_of_bad_spec(generation, str(error), observed, old)
@@ -130,8 +134,13 @@ class Reconciler:
             if self._before_scale_down and any(_scales_down(each, observed) for each in planned.changes):
                 await self._before_scale_down(observed.pods)
             refusals = [
-                refusal for change in planned.changes if (refusal := await self._carry_out(change, key))
+                refusal
+                for change in planned.changes
+                if (refusal := await self._carry_out(change, key, observed.children.get(change.kind)))
             ]
+            if not old and planned.changes and not (refusals or planned.obstacles or planned.waiting):
+                # The events of its children cause the next reconciliation, which writes its first status.
+                return SOON_S
             new = status_of(td, observed, planned, old, tuple(refusals), decisions)
             if planned.waiting:
                 pause_s = min(pause_s, SOON_S)
@@ -153,9 +162,7 @@ class Reconciler:
     async def _observe(self, key: Key, body: Mapping[str, Any]) -> Observed:
         keda = await self._keda_children(key) if _mentions_keda(body) else None
         children = {kind: child for kind in CHILD_KINDS if (child := self._cache.get(kind, key))}
-        if DEPLOYMENT not in children:
-            # Pods are found through the Deployment, even if its label was just removed.
-            children |= await self._read(key, (DEPLOYMENT,))
+        children |= await self._unlabelled_children(key, children, is_new=not body.get("status"))
         children |= keda or {}
         own = own_replica_sets(
             children.get(DEPLOYMENT), self._cache.replica_sets(key), body["metadata"]["uid"]
@@ -180,21 +187,19 @@ class Reconciler:
         found = await asyncio.gather(*(self._kube.get(kind, key) for kind in kinds))
         return {kind: child for kind, child in zip(kinds, found, strict=True) if child is not None}
 
-    async def _planned(
-        self, key: Key, td: TranslationDeployment, observed: Observed, decisions: Decisions
-    ) -> tuple[Observed, Plan]:
-        """The plan, and the snapshot that it is based on.
+    async def _unlabelled_children(
+        self, key: Key, cached: Container[Kind], *, is_new: bool
+    ) -> dict[Kind, Manifest]:
+        """Children that are not in the cache, because they lost our label or never had it.
 
-        The cache has only children with our label. Before a child is created, it is read from the API server: it may
-        have another owner, or have lost its label.
+        Pods are found through the Deployment: unless the object is new, it is read even if its label was just removed.
+        The others are read once their creation was refused because they exist.
         """
-        planned = plan(td, self._defaults, observed, decisions)
-        unread = [kind for kind in CHILD_KINDS if kind is not DEPLOYMENT and kind not in observed.children]
-        missing = [change.kind for change in planned.changes if change.kind in unread]
-        if not (found := await self._read(key, missing)):
-            return observed, planned
-        observed = replace(observed, children={**observed.children, **found})
-        return observed, plan(td, self._defaults, observed, decisions)
+        known = self._unlabelled.get(key, set()) | (set() if is_new else {DEPLOYMENT})
+        found = await self._read(key, (kind for kind in known if kind not in cached))
+        if still := self._unlabelled.pop(key, set()) & found.keys():
+            self._unlabelled[key] = still
+        return found
 
     async def _keda_children(self, key: Key) -> dict[Kind, Manifest] | None:
         """KEDA's children; None if KEDA is not installed, or may not be read: the chart grants it with keda.enabled."""
@@ -204,24 +209,47 @@ class Reconciler:
             log.warning("%s", error, extra={"key": str(key)})
             return None
 
-    async def _carry_out(self, change: Change, key: Key) -> str | None:
-        """Make one change; a refusal of the API server is returned, so that the other changes are still made."""
+    async def _carry_out(self, change: Change, key: Key, found: Manifest | None) -> str | None:
+        """Make one change; a refusal of the API server is returned, so that the other changes are still made.
+
+        Args:
+            change: The change.
+            key: The object.
+            found: The child as observed; without one it is created. An apply would take over an object of another
+                owner that has its name.
+
+        Raises:
+            ConflictError: The child exists; the next reconciliation reads it.
+        """
         kind, verb = change.kind, "deleted"
         try:
             if change.manifest is None:
                 await self._kube.delete(kind, key, change.uid or "")
+            elif found is None:
+                verb = "created"
+                self._learn(key, kind, change.manifest, await self._kube.create(kind, change.manifest))
             else:
-                verb = await self._apply(key, kind, change.manifest, change.forced)
+                verb = await self._apply(key, kind, found, change)
+        except ConflictError:
+            if found is None:
+                self._unlabelled.setdefault(key, set()).add(kind)
+            raise
         except RefusedError as error:
             log.warning("%s", error, extra={"key": str(key)})
             return str(error)
         log.info("%s %s: %s", verb, kind.name, change.cause, extra={"key": str(key)})
         return None
 
-    async def _apply(
-        self, key: Key, kind: Kind, manifest: dict[str, Any], forced: dict[str, Any] | None
-    ) -> str:
-        verb, made = "applied", None
+    async def _apply(self, key: Key, kind: Kind, found: Manifest, change: Change) -> str:
+        verb, made, manifest, forced = "applied", None, change.manifest or {}, change.forced
+        if as_applied(found, FIELD_MANAGER) is not None:
+            # The cache has no fields in it.
+            live = await self._kube.get(kind, key)
+            if live is not None and (entries := as_applied(live, FIELD_MANAGER)) is not None:
+                version = live["metadata"]["resourceVersion"]
+                await self._kube.merge(
+                    kind, key, {"metadata": {"resourceVersion": version, "managedFields": entries}}
+                )
         try:
             made = await self._kube.apply(kind, manifest)
         except RefusedError:
@@ -229,13 +257,17 @@ class Reconciler:
                 raise
         if forced is not None and not (made and is_in_sync(made, manifest)):
             verb, made = "forced", await self._kube.merge(kind, key, forced)
+        self._learn(key, kind, manifest, made)
+        return verb
+
+    def _learn(self, key: Key, kind: Kind, manifest: dict[str, Any], made: Manifest | None) -> None:
+        """Store the response to a write, and whether a webhook changed what was written."""
         if made:
             self._cache.learn(kind, made)
         applied = self._applied.setdefault(key, {})
         applied.pop(kind, None)
         if made and not is_in_sync(made, manifest):
             applied[kind] = Applied(manifest, made)
-        return verb
 
 
 def _mentions_keda(body: Mapping[str, Any]) -> bool:

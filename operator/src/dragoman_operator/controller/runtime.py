@@ -19,7 +19,7 @@ from dragoman_contract.kubernetes import LABEL_COMPONENT, LABEL_PART_OF, PART_OF
 from dragoman_kube.cache import Cache as ObjectCache
 from dragoman_kube.client import KubeClient
 from dragoman_kube.config import ServiceAccount, own_namespace
-from dragoman_kube.errors import ClusterError
+from dragoman_kube.errors import ClusterError, UnavailableError
 from dragoman_kube.events import EventRecorder, EventWriter
 from dragoman_kube.kinds import EVENT, POD
 from dragoman_kube.list_watch import ListWatch
@@ -36,6 +36,7 @@ from dragoman_operator.controller.handlers import readable
 from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.reconcile import Reconciler
 from dragoman_operator.controller.ticker import Ticker
+from dragoman_operator.controller.watches import WATCHED_KINDS, OwnedIndex, watches
 from dragoman_operator.errors import OperatorError
 from dragoman_operator.metrics import Metrics, ObjectCollector, ScalingCollector
 from dragoman_operator.observed.diagnosis import MOUNT_EVENT
@@ -101,7 +102,7 @@ class Runtime:
             await self._leadership.acquire()
             self._background(self._leadership.renew_forever())
             await _until_served(self._kube)
-            self.namespaces[:] = await readable(self._kube, self._settings.namespaces)
+            self.namespaces[:] = await self._readable()
             if left_out := set(self._settings.namespaces) - set(self.namespaces):
                 self._background(self._until_readable(sorted(left_out)))
             await self._work(self._kube.fenced(self._leadership.write_budget_s))
@@ -120,6 +121,21 @@ class Runtime:
         finally:
             # Else kopf would wait for the task that waits for this.
             self.stopping.set()
+
+    async def _readable(self) -> list[str]:
+        """The managed namespaces that may be read.
+
+        Just after the CRD was created, the API server refuses watches of its kind for a moment.
+
+        Raises:
+            RefusedError: There is none.
+        """
+        while True:
+            try:
+                return await readable(self._kube, self._settings.namespaces)
+            except UnavailableError as error:
+                log.warning("waiting: %s", error)
+                await asyncio.sleep(CRD_RETRY_S)
 
     async def _until_readable(self, namespaces: Sequence[str]) -> None:
         """Stop, in order to be restarted, once one of these may be read."""
@@ -170,6 +186,7 @@ class Runtime:
             self._mount_events(kube),
             settings.resync_s,
         )
+        await self._watch_children(kube)
         metrics.depth.set_function(lambda: float(self.queue.depth))
         metrics.tick.set_function(lambda: ticker.last_tick_s)
         objects = ObjectCollector(
@@ -193,6 +210,18 @@ class Runtime:
         self._background(routers.run())
         self._background(self.check.run())
         self._background(ticker.run())
+
+    async def _watch_children(self, kube: KubeClient) -> None:
+        """Watch what belongs to TranslationDeployments; all of it is listed once this returns."""
+        started = []
+        for kind in WATCHED_KINDS:
+            index = OwnedIndex(kind, self.queue.add, self.cache.forget)
+            self.cache.bind({kind.plural: index})
+            started += watches(kube, index, kind, self.namespaces)
+        for watch in started:
+            self._background(watch.run())
+        for watch in started:
+            await watch.listed.wait()
 
     def _mount_events(self, kube: KubeClient) -> Callable[[], Iterable[Manifest]]:
         """Watch Events about volumes. Without the permission a failure is only less well explained."""
