@@ -54,7 +54,7 @@ class Settings(BaseSettings):
     lease_name: str = Field("dragoman-operator", description="name of the Lease for leader election")
     lease_namespace: str = Field("", description="namespace of the Lease; default: the operator's")
     lease_duration_s: float = Field(
-        15, gt=0, le=600, description="seconds after which a Lease that is not renewed expires"
+        12, gt=0, le=600, description="seconds after which a Lease that is not renewed expires"
     )
     lease_renew_deadline_s: float = Field(
         10, gt=0, le=600, description="seconds without a renewal after which the leader stops"

@@ -85,7 +85,7 @@ def lost(reason: str) -> NoReturn:
 
 
 def candidate(api: Api, clock: Clock, identity: str, retry_s: float = 0.01) -> tuple[Leadership, Line]:
-    line, settings = Line(api), Settings(identity=identity, lease_retry_s=retry_s)
+    line, settings = Line(api), Settings(identity=identity, lease_duration_s=15, lease_retry_s=retry_s)
     return Leadership(line, settings, "ns", clock=clock, lost=lost), line  # type: ignore[arg-type]
 
 
