@@ -120,7 +120,7 @@ async def test_nothing_is_written_when_nothing_changes(world):
     await world.until(reconciles, lambda count: count >= seen + 6)
     assert await versions() == before
     assert await world.events() == events
-    assert operator.log.read_text().count("applied") == len(CHILDREN)
+    assert operator.log.read_text().count("created") == len(CHILDREN)
 
 
 async def test_events_report_transitions_alone(world):
