@@ -231,6 +231,13 @@ def play(fresh: Any, namespace: str, until: Any) -> None:
         return found
 
     until(policies, "the NetworkPolicy is there")
+    for api, kind in (
+        (fresh.core, "service_account"),
+        (fresh.core, "service"),
+        (client.NetworkingV1Api(fresh.api), "network_policy"),
+        (client.PolicyV1Api(fresh.api), "pod_disruption_budget"),
+    ):
+        edit_child(api, kind, "demo", namespace, until)
     # With surge Never, the versions for a rollback are read.
     fresh.edit(namespace, "demo", networkPolicy={"enabled": False}, rollout={"surge": "Never"})
     until(lambda: not policies(), "the NetworkPolicy is gone")
@@ -268,11 +275,25 @@ def play_autoscaling(fresh: Any, namespace: str, until: Any) -> None:
     until(lambda: fresh.deployment(namespace, "scaled").spec.replicas == 1, "one pod was chosen to leave")
     hpas = client.AutoscalingV2Api(fresh.api)
     until(lambda: hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items, "the HPA is there")
+    edit_child(hpas, "horizontal_pod_autoscaler", "scaled", namespace, until)
     fresh.edit(namespace, "scaled", autoscaling={"mode": "KEDA"})
     until(lambda: not hpas.list_namespaced_horizontal_pod_autoscaler(namespace).items, "the HPA is gone")
     until(lambda: scaled_objects(fresh, namespace), "the ScaledObject is there")
+    # Another URL and Secret: KEDA's kinds are not watched, and both are applied again.
+    edited = {"url": "http://127.0.0.1:10", "tokenSecretRef": {"name": "other"}}
+    fresh.edit(namespace, "scaled", autoscaling={"mode": "KEDA", "prometheus": edited})
+    until(lambda: "127.0.0.1:10" in str(scaled_objects(fresh, namespace)), "the ScaledObject is edited")
     fresh.edit(namespace, "scaled", autoscaling=None, replicas=0)
     until(lambda: not scaled_objects(fresh, namespace), "the ScaledObject is gone")
+
+
+def edit_child(api: Any, kind: str, name: str, namespace: str, until: Any) -> None:
+    """Remove a label of a child, which the operator reads and applies again."""
+    label = "app.kubernetes.io/managed-by"
+    read = getattr(api, f"read_namespaced_{kind}")
+    patched = {"metadata": {"labels": {label: None}}}
+    getattr(api, f"patch_namespaced_{kind}")(name, namespace, patched)
+    until(lambda: label in read(name, namespace).metadata.labels, f"the label of the {kind} is back")
 
 
 def scaling(mode: str, **fields: Any) -> dict[str, Any]:
