@@ -209,9 +209,9 @@ def _scaling(
     old: Mapping[str, Any],
     now: datetime,
 ) -> Scaling:
-    if scaled and scaled.restored:
+    if scaled and scaled.restored and (stored := old.get("scaling")):
         # Measurements and state of the former operator stay until there are new ones.
-        fields = Scaling.model_validate(old["scaling"])
+        fields = Scaling.model_validate(stored)
     else:
         fields = status_fields(scaled) if scaled else Scaling(rule=sized.rule, reason=sized.reason)
     return fields.model_copy(

@@ -18,6 +18,7 @@ import aiohttp
 import kopf
 import pytest
 from aiohttp import web
+from kopf._cogs.aiokits.aiotoggles import ToggleSet
 
 from dragoman_kube.kinds import CRD, EVENT, NAMESPACE, POD, Kind
 from dragoman_kube.objects import Key
@@ -234,6 +235,26 @@ async def test_kopf_removes_its_finalizer_from_objects_of_other_operators(api: A
         if finalizer == KOPFS_FINALIZER:
             await until(lambda: api.writes)
     assert bool(api.writes) == (finalizer == KOPFS_FINALIZER)
+
+
+@pytest.mark.parametrize("count", [20, 60])
+async def test_index_wakes_the_tasks_of_all_objects_for_each_object_of_its_first_list(
+    api: Api, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """So its first list costs time that grows with the square of the number of objects."""
+    wakeups, is_on = [0], ToggleSet.is_on
+
+    def counted(self: ToggleSet) -> bool:
+        wakeups[0] += 1
+        return is_on(self)
+
+    monkeypatch.setattr(ToggleSet, "is_on", counted)
+    seen = Seen(api.port)
+    for number in range(count):
+        api.add(OBJECTS, f"demo-{number}")
+    async with operator(seen.registry):
+        await until(lambda: len(seen.events) == count)
+    assert wakeups[0] > count * count / 4
 
 
 async def test_index_keeps_what_vanished_between_two_lists(api: Api) -> None:

@@ -176,6 +176,25 @@ async def test_restored_state_continues(world: World, make_td: MakeTd) -> None:
     assert (await after.ticks()).replicas == (await world.ticks()).replicas == 4
 
 
+async def test_replicas_requested_after_a_restart_replace_the_restored_decision(
+    world: World, make_td: MakeTd
+) -> None:
+    status = {
+        "desiredReplicas": 3,
+        "scaling": {"mode": "Internal", "rule": "Load", "observedSpecReplicas": 1},
+    }
+    restored = world.view(internal(make_td), status, {"spec": {"replicas": 3}})
+    assert restored is not None
+    assert (restored.replicas, restored.restored) == (3, True)
+    requested = world.view(
+        make_td(replicas=4, autoscaling={"minReplicas": 1, "maxReplicas": 4}),
+        status,
+        {"spec": {"replicas": 3}},
+    )
+    assert requested is not None
+    assert (requested.replicas, requested.restored) == (4, False)
+
+
 async def test_running_deployment_keeps_its_replicas_at_first(world: World, make_td: MakeTd) -> None:
     scaled = world.view(internal(make_td), {}, {"spec": {"replicas": 3}})
     assert scaled is not None

@@ -12,9 +12,11 @@ import pytest
 
 from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
+from dragoman_operator.autoscaling.decision.values import Rule
+from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.observed.snapshot import Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import Plan, plan
+from dragoman_operator.resources.plan import Decisions, Plan, plan
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 
 MakeTd = Callable[..., TranslationDeployment]
@@ -171,6 +173,21 @@ def test_same_snapshot_gives_the_same_status_later(make_td: MakeTd, make_observe
     first = status_of(td, observed, Plan(), {})
     later = status_of(td, replace(observed, now=observed.now + timedelta(hours=1)), Plan(), first)
     assert later == first
+
+
+def test_decision_of_a_former_operator_needs_no_stored_scaling(
+    make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    td = make_td(autoscaling={"minReplicas": 1, "maxReplicas": 3})
+    restored = ScalingView(2, Rule.LOAD, "as before", at=0.0, restored=True)
+    decisions = Decisions(restored)
+    lost = status_of(td, make_observed(td), Plan(), {}, decisions=decisions)
+    assert (lost["scaling"]["desiredReplicas"], lost["scaling"]["rule"]) == (2, "Load")
+    stored = {
+        "scaling": {"mode": "Internal", "rule": "Load", "reason": "as before", "timeToReadySeconds": 7.0}
+    }
+    kept = status_of(td, make_observed(td), Plan(), stored, decisions=decisions)
+    assert kept["scaling"]["timeToReadySeconds"] == 7
 
 
 def test_transition_time_moves_with_the_status_alone(

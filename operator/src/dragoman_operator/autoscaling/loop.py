@@ -213,6 +213,7 @@ class Autoscaler:
                 reason=proposal.reason,
                 at=now,
                 history=history,
+                restored=False,
             )
         deployment.latest = deployment.shown = replace(latest, observed_spec_replicas=replicas)
         _count_change(key, deployment, before)
