@@ -114,13 +114,14 @@ async def test_next_operator_continues_with_replicas_and_state(world):
     before = await world.status()
     generation = (await world.get(DEPLOYMENT))["metadata"]["generation"]
     first.kill()
-    world.operator("second", **FAST)
-    await world.until(
-        world.status,
-        lambda status: status["scaling"]["evaluationTime"] > before["scaling"]["evaluationTime"],
-        timeout_s=PUBLISHED_S,
+    second = world.operator("second", **FAST)
+    ready = r'dragoman_scaling_replicas{.*state="ready"'
+    await world.until(lambda: second.metric(ready), lambda number: number == 2)
+    # Nothing else would write a status: there is no load.
+    await world.edit(autoscaling={"maxReplicas": 3})
+    after = await world.until(
+        world.status, lambda status: status["observedGeneration"] > before["observedGeneration"]
     )
-    after = await world.status()
     assert after["desiredReplicas"] == 2
     assert after["scaling"]["timeToReadySeconds"] == pytest.approx(
         before["scaling"]["timeToReadySeconds"], abs=1.0
