@@ -100,7 +100,7 @@ def one_round(arguments: argparse.Namespace, number: int, port: int, other: int 
     first = number % len(phases)
     row: dict[str, Any] = {"round": number}
     for phase in phases[first:] + phases[:first]:
-        seed = 1000 * number
+        seed = arguments.seed + 1000 * number
         if phase == "alone":
             times, failed = uvloop.run(fixed_rate(port, arguments.rate, arguments.seconds, seed, post(GOOD)))
             row[phase] = {"times": times, "failed": failed}
@@ -153,7 +153,9 @@ def add_arguments(parser: argparse.ArgumentParser, requests: int) -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of the good client alone, each round")
     parser.add_argument("--json", type=Path, help="write every figure here")
     parser.add_argument("--throw-at", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of all requests; runs side by side have one each"
+    )
 
 
 def counted(rows: list[dict[str, Any]], what: str) -> dict[str, int]:
