@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import lru_cache
@@ -56,6 +57,7 @@ FORWARDED_PROTO = b"x-forwarded-proto"
 _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
     name.lower().encode() for name in (CHARACTERS_HEADER, DEPLOYMENT_HEADER, ENDPOINT_HEADER, ROUTE_HEADER)
 )
+_COUNT = re.compile(rb"-?[0-9]{1,12}")
 
 PREFIX = DEPLOYMENT_PREFIX.encode()
 NO_MEMORY = "the router's memory limit for request bodies is reached; retry later"
@@ -380,12 +382,13 @@ def known_endpoint(request: Request) -> Endpoint:
 def charged(reply: Reply, peek: Peek) -> int:
     """The characters that a replica's answer is charged for; none where it is an error.
 
-    The pod counts them, as it knows what it translated; without its header the router's own count is used.
+    The pod counts them, as it knows what it translated; without its header, or with one that is no count, the router's
+    own count is used.
     """
     if reply.status >= 400:
         return 0
     for name, value in reply.headers:
-        if name == _CHARACTERS and value.removeprefix(b"-").isdigit():
+        if name == _CHARACTERS and _COUNT.fullmatch(value):
             return int(value)
     return peek.characters
 

@@ -24,6 +24,9 @@ UNREADABLE = (
 )
 """What zipfile raises for archives that are cut off, encrypted, or otherwise wrong."""
 
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Compression of these kinds of documents. zipfile unpacks the others without a bound."""
+
 
 class Archive:
     """A zip archive in memory.
@@ -47,13 +50,18 @@ class Archive:
         return sum(self._zip.getinfo(name).file_size for name in names)
 
     def part(self, name: str) -> bytes:
-        """One entry, unpacked.
+        """One entry, unpacked up to the size that the archive has for it.
 
         Raises:
-            BrokenFileError: It is missing, cut off or encrypted.
+            BrokenFileError: It is missing, cut off, encrypted, larger, or compressed by another method.
         """
         try:
-            return self._zip.read(name)
+            entry = self._zip.getinfo(name)
+            if entry.compress_type not in METHODS:
+                raise zipfile.BadZipFile
+            with self._zip.open(entry) as unpacked:
+                # Without a number all is unpacked at once, and only then compared with that size.
+                return unpacked.read(entry.file_size + 1)
         except (*UNREADABLE, KeyError):
             raise BrokenFileError(f"the file is damaged or encrypted: {name[:80]!r} cannot be read") from None
 

@@ -1,4 +1,6 @@
 import io
+import struct
+import tracemalloc
 import zipfile
 
 import pytest
@@ -35,6 +37,22 @@ def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10_000)
     with pytest.raises(BrokenFileError, match="10000 bytes"):
         Archive(zipped(a=b"0" * 20_000))
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_entry_larger_than_declared_is_refused_before_it_is_unpacked(method: int) -> None:
+    written = io.BytesIO()
+    size = 32 * 1024 * 1024
+    with zipfile.ZipFile(written, "w", method) as archive:
+        archive.writestr("a", bytes(size))
+    content = written.getvalue().replace(struct.pack("<L", size), struct.pack("<L", 100))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BrokenFileError):
+            Archive(content).part("a")
+        assert tracemalloc.get_traced_memory()[1] < 1024 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("ending", ZIPPED)
