@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pytest
 from kubernetes import client, config
 
+from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_devcluster.lifecycle import bring_up, take_down
 from dragoman_devcluster.options import ClusterOptions
 
@@ -72,6 +73,11 @@ class Fresh:
         leases = client.CoordinationV1Api(self.api)
         lease = found_or_none(lambda: leases.read_namespaced_lease(name, namespace))
         return str(lease.spec.holder_identity or "") if lease and lease.spec else ""
+
+    def local_address(self, name: str, namespace: str) -> str:
+        """Where a Service is reached from this machine; empty until the local cluster has annotated it."""
+        service = self.core.read_namespaced_service(name, namespace)
+        return str((service.metadata.annotations or {}).get(LOCAL_ADDRESS, ""))
 
     def make_namespace(self, name: str) -> str:
         self.core.create_namespace({"metadata": {"name": name}})

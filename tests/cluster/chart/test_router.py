@@ -13,7 +13,6 @@ import pytest
 
 CHART = Path(__file__).parents[3] / "charts/dragoman"
 CRD = "translationdeployments.dragoman.io"
-LOCAL_ADDRESS = "dragoman.io/local-address"
 REQUEST = {"text": "Good morning.", "source_lang": "en", "target_lang": "de"}
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
@@ -32,8 +31,9 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     fresh.helm(
         "install", "dragoman", str(CHART), *place, *values, "--create-namespace", "--wait", "--timeout=90s"
     )
-    service = fresh.core.read_namespaced_service("dragoman-router", system)
-    address = service.metadata.annotations[LOCAL_ADDRESS]
+    address = until(
+        lambda: fresh.local_address("dragoman-router", system), "the router's Service has an address"
+    )
 
     fresh.create(
         namespace,

@@ -20,7 +20,6 @@ from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries
 ROOT = Path(__file__).parents[3]
 CRD = "translationdeployments.dragoman.io"
 SYSTEM = ["--namespace", "dragoman-system"]
-LOCAL_ADDRESS = "dragoman.io/local-address"
 ENGINE = "dragoman.io/deployment=demo,app.kubernetes.io/component=engine"
 OPERATOR = "app.kubernetes.io/name=dragoman,app.kubernetes.io/component=operator"
 
@@ -121,8 +120,8 @@ async def test_an_upgrade_keeps_pods_and_requests(clean: Any, until: Any, former
     await asyncio.to_thread(until, lambda: complete(fresh, 2), "two engines are ready", 90)
     before = pods(fresh, "default", ENGINE)
     assert not any(pod.spec.containers[0].resources.requests for pod in before.values())
-    service = fresh.core.read_namespaced_service("dragoman-router", "dragoman-system")
-    load = Load(f"http://{service.metadata.annotations[LOCAL_ADDRESS]}")
+    address = partial(fresh.local_address, "dragoman-router", "dragoman-system")
+    load = Load(f"http://{await asyncio.to_thread(until, address, 'the router has an address')}")
     old_operators = pods(fresh, "dragoman-system", OPERATOR)
     upgrade = ["upgrade", "dragoman", str(ROOT / "charts/dragoman"), *waiting, "--reset-then-reuse-values"]
     async with load.kept_up(4):
