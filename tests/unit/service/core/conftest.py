@@ -1,7 +1,9 @@
 """A core over an engine whose answers a test defines."""
 
+import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from dragoman_protocols.languages import Pair
 from dragoman_service.core.stages import Observer, Origin
 from dragoman_service.core.translator import Translator
+from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
 from dragoman_service.engine.protocol import Chunk, Decoding, Finish, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.prompts.families import prompt_family
@@ -92,3 +95,22 @@ def core(counts: Counts) -> Callable[..., Translator]:
         return Translator(engine, prompt_family(family, template), observer=counts, **options)
 
     return make
+
+
+@pytest.fixture
+def started() -> Callable[[WorkerProcess, Awaitable[object]], AbstractAsyncContextManager[None]]:
+    """Runs a process, which its first call starts and does not wait for, until it takes calls."""
+
+    @asynccontextmanager
+    async def run(process: WorkerProcess, first_call: Awaitable[object]) -> AsyncIterator[None]:
+        running = asyncio.create_task(process.run())
+        with pytest.raises(WorkerProcessError):
+            await first_call
+        async with asyncio.timeout(60):
+            await process.up.wait()
+        yield
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+    return run

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from dragoman_service.text.document import Document, Segment
 from dragoman_service.text.pieces import Piece
 
 START_S = 60
+Started = Callable[..., AbstractAsyncContextManager[None]]
 SENTENCE = "The train number {} leaves at noon and everybody is waiting for it on the platform. "
 PLAIN = "".join(SENTENCE.format(number) + ("\n\n  " if number % 9 == 0 else "") for number in range(600))
 HTML = "".join(f"<p>Hello <b>train</b> {number} <i>of <br/> many</i>.</p>" for number in range(300))
@@ -98,17 +99,10 @@ REQUESTS = {
 
 
 @pytest.fixture
-async def process(make_settings: Callable[..., Settings]) -> AsyncIterator[WorkerProcess]:
+async def process(make_settings: Callable[..., Settings], started: Started) -> AsyncIterator[WorkerProcess]:
     process = long_texts_process(make_settings(), ENGINE)
-    running = asyncio.create_task(process.run())
-    with pytest.raises(WorkerProcessError):
-        await prepared(process, REQUESTS["plain"])
-    async with asyncio.timeout(START_S):
-        await process.up.wait()
-    yield process
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with started(process, prepared(process, REQUESTS["plain"])):
+        yield process
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, cast
 
 import pytest
@@ -18,6 +18,7 @@ from dragoman_service.text.guards import Expectation, Finding, Guard, check
 pytestmark = pytest.mark.slow
 
 START_S = 60
+Started = Callable[..., AbstractAsyncContextManager[None]]
 EXPECTED = Expectation("en", "de", "stop", markers=True)
 SOURCE = "The report of 14 May lists 3 faults in the pumps of the northern plant."
 ANSWERS = (
@@ -30,17 +31,10 @@ ANSWERS = (
 
 
 @pytest.fixture
-async def guards() -> AsyncIterator[WorkerProcess]:
+async def guards(started: Started) -> AsyncIterator[WorkerProcess]:
     guards = guard_process()
-    running = asyncio.create_task(guards.run())
-    with pytest.raises(WorkerProcessError):
-        await guards.call("check", SOURCE, ANSWERS[0], EXPECTED)
-    async with asyncio.timeout(START_S):
-        await guards.up.wait()
-    yield guards
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    async with started(guards, guards.call("check", SOURCE, ANSWERS[0], EXPECTED)):
+        yield guards
 
 
 async def checked(
