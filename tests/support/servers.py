@@ -203,6 +203,13 @@ class PodProcess:
             time.sleep(0.005)
         return time.monotonic() - began_s
 
+    def wait_for_log(self, text: str, deadline_s: float = 10) -> None:
+        """Wait for a text in its log."""
+        end_s = time.monotonic() + deadline_s
+        while text not in self.log.read_text():
+            assert time.monotonic() < end_s, f"not logged: {text!r}\n{self.log.read_text()}"
+            time.sleep(0.02)
+
     def descendants(self) -> list[int]:
         """Processes that this one started, and those that they did."""
         return descendants(self.process.pid)

@@ -57,7 +57,8 @@ def cluster(api_kind: str, start_cluster: Any) -> Iterator[Any]:
     """A cluster with GPUs, which cost something."""
     if api_kind != "embedded":
         pytest.skip("metrics do not depend on the API server")
-    with start_cluster(gpus=2) as started:
+    # Two for replicas, and two for those that still end: a pod that waits for a GPU makes its object Degraded.
+    with start_cluster(gpus=4) as started:
         yield started
 
 
