@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from python_multipart.exceptions import FormParserError
@@ -36,12 +36,24 @@ class Upload:
         sample: The beginning of the file where that is text, to detect its language by.
         file_name: Of the first part with a file name; None where there is none, or it was not kept.
         content: That part's content.
+        positions: Of each field's values in the body: where their bytes begin and end, in one piece or more.
     """
 
     fields: FieldValues
     sample: str = ""
     file_name: str | None = None
     content: bytes = b""
+    positions: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict, compare=False)
+
+
+def masked(body: bytes, positions: Sequence[tuple[int, int]]) -> bytes:
+    """A form with some bytes overwritten, so that its length and its other parts stay as they are."""
+    if not positions:
+        return body
+    changed = bytearray(body)
+    for begin, end in positions:
+        changed[begin:end] = b"-" * (end - begin)
+    return bytes(changed)
 
 
 def read_form(content_type: bytes | None, body: bytes, keep_file: bool = False) -> Upload:
@@ -74,6 +86,8 @@ class MultipartReader:
         self._in_file = False
         self.fields: dict[str, list[str]] = {}
         """What was found until now."""
+        self._positions: dict[str, list[tuple[int, int]]] = {}
+        self._fed, self._fed_bytes = b"", 0
         self._header: dict[bytes, bytes] = {}
         self._name, self._value = bytearray(), bytearray()
         self._field: str | None = None
@@ -93,7 +107,7 @@ class MultipartReader:
             return
         # Each costs the parser time though it may begin no part.
         self._parts += data.count(self._delimiter)
-        self._moved = False
+        self._moved, self._fed = False, data
         try:
             self._check_parts()
             self._parser.write(data)
@@ -101,6 +115,7 @@ class MultipartReader:
                 raise MalformedRequestError("there is more between two parts than a line end")
         except (FormParserError, MalformedRequestError) as error:
             self._error = f"the form cannot be read: {str(error)[:200]}"
+        self._fed_bytes += len(data)
 
     @property
     def spoiled(self) -> bool:
@@ -120,7 +135,7 @@ class MultipartReader:
         if self._error is not None:
             raise MalformedRequestError(self._error)
         sample = _text(self._sample) if self._sample else ""
-        return Upload(self.fields, sample, self._file_name, bytes(self._file))
+        return Upload(self.fields, sample, self._file_name, bytes(self._file), self._positions)
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
         if content_type is not None and content_type.count(b";") > MAX_PARAMETERS:
@@ -192,6 +207,10 @@ class MultipartReader:
         room = self._most_bytes - len(self._content)
         if room > 0:
             self._content += data[start : min(end, start + room)]
+            # Other data than what was fed is a line end that might have begun a delimiter, of an earlier piece.
+            if self._field is not None and data is self._fed:
+                piece = self._fed_bytes + start, self._fed_bytes + end
+                self._positions.setdefault(self._field, []).append(piece)
 
     def _on_part_end(self) -> None:
         content = bytes(self._content)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from dragoman_protocols.errors import (
+    CallerError,
     KeyMissingError,
     KeyRefusedError,
     MalformedRequestError,
     QuotaError,
     RateLimitedError,
 )
-from dragoman_protocols.keys import key_in_body, key_in_head
+from dragoman_protocols.keys import body_without_key, key_in_body, key_in_head, query_without_keys
+from dragoman_protocols.multipart import MultipartReader, read_form
 from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.errors import SettingsError
+from dragoman_router.http.proxy import HeadWriter
 from dragoman_router.request import Request
+from dragoman_router.routing.placement import Placement
 
 
 def request(*headers: tuple[bytes, bytes], query: bytes = b"") -> Request:
@@ -93,6 +98,98 @@ def test_a_body_without_a_key(headers: tuple[tuple[bytes, bytes], ...], body: by
 def test_a_query_of_too_many_fields_is_refused() -> None:
     with pytest.raises(MalformedRequestError, match="query has more than 1000 fields"):
         key_in_head(request(query=b"?key=x" + b"&" * 5000))
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        (b"", b""),
+        (b"api-version=3.0&to=de", b"api-version=3.0&to=de"),
+        (b"key=secret", b""),
+        (b"q=a%20key&key=secret&target=de", b"q=a%20key&target=de"),
+        (b"target=de&api_key=secret&auth_key=s&subscription-key=s&token=s", b"target=de"),
+        (b"api%5Fkey=secret&k%65y=secret&q=token", b"q=token"),
+        (b"key&to=de&&monkey=1&key=", b"to=de&&monkey=1"),
+        (b"%" * 500 + b"=x&key=s", b"%" * 500 + b"=x"),
+    ],
+)
+def test_keys_are_removed_from_a_query(query: bytes, left: bytes) -> None:
+    assert query_without_keys(query) == left
+
+
+def test_a_query_that_may_have_a_key_and_has_too_many_fields_is_refused() -> None:
+    assert query_without_keys(b"&" * 5000) == b"&" * 5000
+    with pytest.raises(MalformedRequestError, match="query has more than 1000 fields"):
+        query_without_keys(b"%" + b"&" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "left"),
+    [
+        ((), b'{"q": "x"}', b'{"q": "x"}'),
+        ((), b'{"q": "\\u00e9"}', b'{"q": "\\u00e9"}'),
+        ((), b'{"q": "\\u00e9", "api_key": "secret"}', b'{"q":"\\u00e9"}'),
+        ((), b'{"api\\u005fkey": "secret", "q": [ 1, "api_key"]}', b'{"q":[ 1, "api_key"]}'),
+        ((), b'{"api_key": 12345678, "api_key": {"a": "secret"}}', b"{}"),
+        ((), b'{"q": {"api_key": "a text"}}', b'{"q": {"api_key": "a text"}}'),
+        ((FORM,), b"q=x&api_key=secret", b"q=x"),
+        ((FORM,), b"api%5fkey=secret&q=api_key%3Dx", b"q=api_key%3Dx"),
+        ((FORM,), b'{"api_key": "secret"}', b"{}"),
+        ((), b"no JSON", b"no JSON"),
+    ],
+)
+def test_a_key_is_removed_from_a_body(
+    headers: tuple[tuple[bytes, bytes], ...], body: bytes, left: bytes
+) -> None:
+    sent = request(*headers)
+    sent.body = body
+    assert body_without_key(sent, "api_key") == left
+
+
+@pytest.mark.parametrize("body", [b'{"api_key": "secret"', b'["api_key"]', b"api_key", b'{"api_key": "\xff"'])
+def test_a_body_that_may_have_a_key_and_cannot_be_read_is_refused(body: bytes) -> None:
+    sent = request()
+    sent.body = body
+    with pytest.raises(CallerError):
+        body_without_key(sent, "api_key")
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_key_is_overwritten_in_a_form_of_parts(size: int) -> None:
+    part = b'--b\r\ncontent-disposition: form-data; name="%s"%s\r\n\r\n%s\r\n'
+    before = part % (b"source", b"", b"secret")
+    after = part % (b"file", b'; filename="a.txt"', b"the secret\r\n--in a file")
+    keys = part % (b"api_key", b"", b"secret"), part % (b"api_key", b"", b"first\r\n-second")
+    kind = b"multipart/form-data; boundary=b"
+    sent = request((b"content-type", kind))
+    sent.body = before + keys[0] + after + keys[1] + b"--b--\r\n"
+    reader = MultipartReader(kind)
+    for at in range(0, len(sent.body), size):
+        reader.feed(sent.body[at : at + size])
+    sent.upload = reader.finish()
+    left = body_without_key(sent, "api_key")
+    head, tail = left[: len(before)], left[len(before + keys[0]) :]
+    assert (head, len(left)) == (before, len(sent.body))
+    assert tail.startswith(after)
+    assert not any(
+        value in left.replace(before, b"").replace(after, b"") for value in (b"secr", b"first", b"second")
+    )
+    assert read_form(kind, left, keep_file=True).content == b"the secret\r\n--in a file"
+
+
+def test_no_credential_is_in_a_forwarded_head() -> None:
+    heads = HeadWriter("router-1", Random(1))
+    credentials = [
+        (name, b"a-secret")
+        for name in (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key", b"cookie")
+    ]
+    sent = request(*credentials, (b"ocp-apim-subscription-key", b"a-secret"), (b"x-mine", b"kept"))
+    sent.raw_path, sent.query = b"/detect", b"key=a-secret"
+    head = heads.write(sent, Placement(("default/a",), "pair"))
+    assert b"secret" not in head
+    assert head.startswith(b"POST /detect HTTP/1.1\r\nocp-apim-subscription-key: \r\nx-mine: kept\r\n"), (
+        "Azure's header marks requests of its API, without api-version too"
+    )
 
 
 def test_no_key_and_a_wrong_one(ring: KeyRing) -> None:

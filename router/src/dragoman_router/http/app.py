@@ -32,7 +32,7 @@ from dragoman_protocols.errors import (
     RequestError,
     UnknownPathError,
 )
-from dragoman_protocols.keys import key_in_body
+from dragoman_protocols.keys import body_without_key, key_in_body
 from dragoman_protocols.routes import api_of, may_have_key_in_body, recognise, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
@@ -230,6 +230,8 @@ class App:
         peek = NOTHING
         if kind in PEEKED and endpoint.peek is not None:
             peek = endpoint.peek(request, state.fleet.catalogue.offer())
+        if endpoint.api.key_field is not None and request.body:
+            request.body = body_without_key(request, endpoint.api.key_field)
         caller, charge = request.client, None
         if state.gate is not None and (endpoint.needs_key or not state.gate.requires_keys):
             caller, charge = await state.gate.admit(request, peek.characters)

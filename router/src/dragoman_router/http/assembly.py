@@ -6,7 +6,6 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from dragoman_protocols.keys import SECRET_HEADERS
 from dragoman_router.access.gate import Gate
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
@@ -51,7 +50,7 @@ def assemble(
         gate=gate,
         metrics=metrics,
         detect=detect,
-        heads=HeadWriter(settings.router_id, frozenset() if ring is None else SECRET_HEADERS, chance),
+        heads=HeadWriter(settings.router_id, chance),
         glossaries=KeptGlossaries(store_of(settings, shared)),
     )
     if shared is not None:

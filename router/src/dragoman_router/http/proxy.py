@@ -30,6 +30,7 @@ from dragoman_protocols.errors import (
     UpstreamError,
     UpstreamTimeoutError,
 )
+from dragoman_protocols.keys import MARKING_HEADERS, SECRET_HEADERS, query_without_keys
 from dragoman_router.fleet.backend import Backend, Endpoint, SlotFuture
 from dragoman_router.fleet.connections import ExchangeError, Reply
 from dragoman_router.fleet.fleet import Fleet
@@ -70,6 +71,7 @@ OURS = frozenset(
     b"x-forwarded-for",
 }
 """Headers that the router writes itself."""
+DROPPED_HEADERS = HOP_BY_HOP | OURS | SECRET_HEADERS
 
 FORM = re.compile(rb"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _NOT_ZERO = 1 << 64 | 1
@@ -82,15 +84,10 @@ RETRY_AFTER_QUEUED_S = 5
 
 
 class HeadWriter:
-    """Writes the heads of forwarded requests.
+    """Writes the heads of forwarded requests, without credentials: replicas check none."""
 
-    Args:
-        dropped_headers: Headers that no replica gets.
-    """
-
-    def __init__(self, router_id: str, dropped_headers: frozenset[bytes], chance: Random) -> None:
+    def __init__(self, router_id: str, chance: Random) -> None:
         self._router = b"x-dragoman-router: " + router_id.encode("ascii", "replace")
-        self._dropped_headers = dropped_headers | HOP_BY_HOP | OURS
         self._chance = chance
 
     def write(
@@ -100,9 +97,15 @@ class HeadWriter:
         glossaries: tuple[Packed, ...] = (),
         characters_left: int | None = None,
     ) -> bytes:
-        """The request line and headers for a replica."""
+        """The request line and headers for a replica.
+
+        Raises:
+            MalformedRequestError: The query may have a key, and has too many fields.
+        """
         # llhttp lets neither blanks nor control characters into a target, nor line ends into a header.
-        target = request.raw_path + b"?" + request.query if request.query else request.raw_path
+        target = request.raw_path
+        if request.query and (query := query_without_keys(request.query)):
+            target += b"?" + query
         lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
         given: bytes | None = None
         forwarded = request.client.encode()
@@ -114,6 +117,8 @@ class HeadWriter:
                 forwarded = value + b", " + forwarded
             elif name not in dropped:
                 lines.append(name + b": " + value)
+            elif name in MARKING_HEADERS:
+                lines.append(name + b": ")
         lines.append(b"traceparent: " + traceparent(given, self._chance))
         lines.append(b"x-forwarded-for: " + forwarded)
         if placement.reason != DOCUMENT:
@@ -127,8 +132,9 @@ class HeadWriter:
         lines.append(b"\r\n")
         return b"\r\n".join(lines)
 
-    def _dropped(self, request: Request) -> frozenset[bytes]:
-        dropped = self._dropped_headers
+    @staticmethod
+    def _dropped(request: Request) -> frozenset[bytes]:
+        dropped = DROPPED_HEADERS
         connection = request.header(b"connection")
         if connection is not None and connection.lower() not in (b"keep-alive", b"close"):
             dropped |= {each.strip().lower() for each in connection.split(b",")}
