@@ -49,6 +49,7 @@ def test_a_pod_that_ends_while_it_starts_leaves_no_process(
     ("arguments", "config", "status", "message"),
     [
         (("--engine-args", '{"enforce_eagr": true}'), {}, 2, "did you mean 'enforce_eager'?"),
+        (("--engine-args", '{"load_format": "pt"}'), {}, 2, "load_format may run code"),
         ((), {"architectures": ["FooForCausalLM"]}, 1, "does not know the architecture"),
         (("--engine-args", '{"load_format": "dummy"}'), {"head_dim": 40}, 1, "Unsupported CPU attention"),
         (("--kv-cache-memory-bytes", "9000000000000"), {}, 1, "not enough memory: "),
@@ -80,6 +81,17 @@ def test_a_model_that_is_not_there(start_pod: Any, on_cpu: tuple[str, ...]) -> N
     pod = start_pod("--model", "/mnt/model/none", *on_cpu)
     assert pod.process.wait(30) == 1
     assert pod.last_words.read_text() == "the model directory /mnt/model/none does not exist in this pod\n"
+
+
+def test_pickled_weights_are_not_loaded(
+    start_pod: Any, checkpoint: Path, tmp_path: Path, on_cpu: tuple[str, ...]
+) -> None:
+    for file in checkpoint.iterdir():
+        name = "pytorch_model.bin" if file.suffix == ".safetensors" else file.name
+        (tmp_path / name).write_bytes(file.read_bytes())
+    pod = start_pod("--model", str(tmp_path), *on_cpu)
+    assert pod.process.wait(VLLM_START_S) == 1
+    assert "its pickled weights (pytorch_model.bin) may run code" in pod.last_words.read_text()
 
 
 def test_a_tokenizer_without_the_turns_that_a_family_needs(

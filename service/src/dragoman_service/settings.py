@@ -58,6 +58,11 @@ class Settings(BaseSettings):
         min_length=1, description="model to serve: a directory, a Hugging Face id (org/name) or s3://…"
     )
     revision: str | None = Field(None, description="commit, tag or branch of a Hugging Face model")
+    trust_remote_code: bool = Field(
+        False,
+        description="whether the model may run code: modules of its repository, pickled weights, classes that "
+        "engine-args names",
+    )
     served_name: str | None = Field(None, description="name of the deployment in metrics; default: the model")
 
     prompt_family: str = Field("chatml-generic", description=f"one of {', '.join(PROMPT_FAMILIES)}")

@@ -278,6 +278,15 @@ def test_names_that_no_service_can_have(name: str, make_body: Callable[..., dict
         ({"engine": {"colour": "red"}}, "spec.engine.colour is not known to this operator"),
         ({"engine": {"extraArgs": {"max_num_seqs": 4}}}, "engine.extraArgs repeats max_num_seqs"),
         ({"engine": {"extraArgs": {"max-model-len": 4}}}, "engine.extraArgs repeats max-model-len"),
+        (
+            {"engine": {"extraArgs": {"trust_remote_code": True}}},
+            "engine.extraArgs: trust_remote_code is now model.trustRemoteCode",
+        ),
+        (
+            {"engine": {"extraArgs": {"load_format": "pt", "worker-cls": "mine.Worker"}}},
+            "engine.extraArgs: load_format, worker-cls may run code of the model, or code that is named there: set "
+            "model.trustRemoteCode to true",
+        ),
         ({"model": {"uri": None}}, "spec.model.uri: Field required"),
         ({"model": {"promptFamily": "latin"}}, "spec.model.promptFamily: "),
         (

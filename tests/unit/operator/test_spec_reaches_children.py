@@ -52,6 +52,7 @@ POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 EFFECTS: dict[str, tuple[Any, Any]] = {
     "model.uri": ({"uri": "hf://org/other"}, PODS),
     "model.revision": ({"revision": "v2"}, PODS),
+    "model.trustRemoteCode": ({"trustRemoteCode": True}, PODS),
     "model.tokenSecretRef.name": ({"tokenSecretRef": {"name": "other", "key": "token"}}, PODS),
     "model.tokenSecretRef.key": ({"tokenSecretRef": {"name": "hf", "key": "other"}}, PODS),
     "model.promptFamily": ({"promptFamily": "seed-x", "promptTemplate": None}, PODS),

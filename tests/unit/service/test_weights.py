@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.vllm.weights import is_local, is_remote_store, unwanted
+from dragoman_service.engine.vllm.weights import check_formats, is_local, is_remote_store, unwanted
+from dragoman_service.errors import ModelLoadError
 
 
 @pytest.mark.parametrize("model", ["/mnt/model/x", "./x", "../x", "~/x"])
@@ -27,3 +28,23 @@ def test_an_object_store_is_left_to_vllm() -> None:
 def test_other_formats_are_not_fetched_beside_safetensors() -> None:
     assert "*.bin" in unwanted(["config.json", "model.safetensors", "pytorch_model.bin"])
     assert unwanted(["config.json", "pytorch_model.bin"]) == []
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["config.json", "model.safetensors", "pytorch_model.bin", "training_args.bin"],
+        ["config.json", "model.gguf"],
+        [],
+    ],
+)
+def test_what_vllm_does_not_unpickle_is_loaded(files: list[str]) -> None:
+    check_formats(files)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "consolidated.00.pth", "model.pt"])
+def test_pickled_weights_alone_are_refused_with_the_field_that_allows_them(name: str) -> None:
+    with pytest.raises(
+        ModelLoadError, match=rf"\({name}\) may run code: .*spec.model.trustRemoteCode to true"
+    ):
+        check_formats(["config.json", name])

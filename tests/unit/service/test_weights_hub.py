@@ -23,7 +23,7 @@ INFO_PATHS = tuple(
 
 
 class Hub(BaseHTTPRequestHandler):
-    """Knows org/open; org/gated and org/private refuse."""
+    """Knows org/open, and of org/pickled its list of files; org/gated and org/private refuse."""
 
     def do_HEAD(self) -> None:
         self.do_GET()
@@ -34,7 +34,9 @@ class Hub(BaseHTTPRequestHandler):
         elif "org/private" in self.path:
             self.answer(401, b"", {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository Not Found"})
         elif self.path.partition("?")[0] in INFO_PATHS:
-            self.answer(200, self.info())
+            self.answer(200, self.info("org/open", FILES))
+        elif self.path.startswith("/api/models/org/pickled"):
+            self.answer(200, self.info("org/pickled", {"config.json": b"{}", "pytorch_model.bin": b"y"}))
         elif f"/org/open/resolve/{SHA}/" in self.path:
             name = self.path.rpartition("/")[2]
             self.answer(200, FILES[name], {"X-Repo-Commit": SHA, "ETag": f'"{name}-etag"'})
@@ -47,11 +49,10 @@ class Hub(BaseHTTPRequestHandler):
         else:
             self.answer(404, b"", {"X-Error-Code": "RevisionNotFound"})
 
-    def info(self) -> bytes:
-        siblings = [{"rfilename": name, "size": len(content)} for name, content in FILES.items()]
-        return json.dumps(
-            {"id": "org/open", "modelId": "org/open", "sha": SHA, "siblings": siblings}
-        ).encode()
+    @staticmethod
+    def info(model: str, files: dict[str, bytes]) -> bytes:
+        siblings = [{"rfilename": name, "size": len(content)} for name, content in files.items()]
+        return json.dumps({"id": model, "modelId": model, "sha": SHA, "siblings": siblings}).encode()
 
     def answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -85,7 +86,7 @@ from dragoman_service.engine.vllm.failures import reason
 weights.POLL_S = 0.001
 shares = []
 try:
-    print(weights.fetch(sys.argv[1], None, shares.append))
+    print(weights.fetch(sys.argv[1], None, False, shares.append))
 except Exception as error:
     print(reason(failure(error), sys.argv[1]))
 else:
@@ -118,6 +119,7 @@ def test_a_model_is_fetched_without_other_formats_and_found_again_offline(hub: s
     ("model", "sentence"),
     [
         ("org/gated", "gated on Hugging Face: accept its terms there, and set tokenSecretRef"),
+        ("org/pickled", "pickled weights (pytorch_model.bin) may run code: convert them, or set"),
         ("org/private", "refuses access to org/private (401): set tokenSecretRef"),
     ],
 )

@@ -94,7 +94,8 @@ class Engine(SpecModel):
     extra_args: Untyped = Field(
         {},
         description="Further vLLM AsyncEngineArgs by field name, such as enable_prefix_caching. The pod "
-        "fails to start on names that its vLLM does not have.",
+        "fails to start on names that its vLLM does not have. Arguments that run code require "
+        "model.trustRemoteCode.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -198,6 +199,12 @@ class Model(SpecModel):
     )
     token_secret_ref: SecretKey | None = Field(
         None, description="Secret with a Hugging Face token. Required for gated and private models."
+    )
+    trust_remote_code: bool = Field(
+        False,
+        description="Whether the model may run code in the pods: Python modules of its repository (vLLM "
+        "trust_remote_code), pickled weights (.bin, .pt) where it has no safetensors, and classes that "
+        "engine.extraArgs names. Pin a revision with it.",
     )
     prompt_family: PromptFamily = Field(
         description="Prompt format of the model family. custom requires promptTemplate."

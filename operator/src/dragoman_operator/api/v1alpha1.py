@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from dragoman_contract.languages import ANY, Languages
+from dragoman_contract.model_code import TRUST, code_arguments
 from dragoman_operator.api.engine import Engine, Model, Resources, typed_again
 from dragoman_operator.api.fields import Rule, SpecModel
 from dragoman_operator.api.pods import (
@@ -135,6 +136,18 @@ class TranslationDeploymentSpec(SpecModel):
         if again := typed_again(engine):
             raise ValueError(f"engine.extraArgs repeats {', '.join(again)}: use the fields of spec.engine")
         return engine
+
+    @model_validator(mode="after")
+    def _code_is_trusted(self) -> TranslationDeploymentSpec:
+        if TRUST in (name.replace("-", "_") for name in self.engine.extra_args):
+            raise ValueError(f"engine.extraArgs: {TRUST} is now model.trustRemoteCode")
+        found = () if self.model.trust_remote_code else code_arguments(self.engine.extra_args)
+        if found:
+            raise ValueError(
+                f"engine.extraArgs: {', '.join(found)} may run code of the model, or code that is named there: set "
+                "model.trustRemoteCode to true if you trust it"
+            )
+        return self
 
     @model_validator(mode="after")
     def _sources_differ(self) -> TranslationDeploymentSpec:

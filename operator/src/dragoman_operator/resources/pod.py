@@ -204,6 +204,7 @@ def command_line(td: TranslationDeployment) -> list[str]:
     options: dict[str, Option] = {
         "model": model_source(model.uri).argument,
         "revision": model.revision,
+        "trust-remote-code": "true" if model.trust_remote_code else None,
         "served-name": td.name,
         "prompt-family": model.prompt_family,
         "prompt-template": model.prompt_template,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from dragoman_contract.model_code import TRUST, code_arguments
 from dragoman_service.engine.arguments import merged
+from dragoman_service.errors import SettingsError
 from dragoman_service.settings import Settings
 
 CPU_KV_CACHE_BYTES = 512 * 1024**2
@@ -31,11 +33,18 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
     """The pod's settings as arguments of vLLM's AsyncEngineArgs, whose fields are `known`.
 
     Raises:
-        SettingsError: As `merged` does.
+        SettingsError: As `merged` does; or an argument runs code that is not trusted.
     """
+    found = () if settings.trust_remote_code else code_arguments(settings.engine_args)
+    if found:
+        raise SettingsError(
+            f"--engine-args: {', '.join(found)} may run code of the model, or code that is named there: set "
+            "--trust-remote-code=true (spec.model.trustRemoteCode) if you trust it"
+        )
     typed = {
         "model": settings.model,
         "revision": settings.revision,
+        TRUST: settings.trust_remote_code or None,
         "served_model_name": settings.name,
         "max_num_seqs": settings.max_num_seqs,
         "max_num_batched_tokens": settings.max_num_batched_tokens,

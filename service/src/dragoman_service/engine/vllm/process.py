@@ -49,6 +49,10 @@ TOKENIZER_ARGUMENTS = (
 """Engine arguments with which vLLM loads a tokenizer in its own way."""
 
 
+AUTO = "auto"
+"""vLLM's default of `load_format`."""
+
+
 class StartCancelledError(Exception):
     """The pod is shut down while vLLM starts."""
 
@@ -143,6 +147,8 @@ class Runtime:
         absent = compat.check()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
+        if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
+            weights.check_formats([file.name for file in Path(arguments["model"]).iterdir()])
         check_tokenizer(arguments, self._framing)
         self._raise_if_cancelled()
         _set_envs_cache(False)
@@ -157,11 +163,15 @@ class Runtime:
 
     def _fetched(self, report: Report) -> str:
         settings = self._settings
-        if weights.is_remote_store(settings.model) or "load_format" in settings.engine_args:
+        own_format = settings.engine_args.get("load_format", AUTO) not in (AUTO, "hf")
+        if weights.is_remote_store(settings.model) or own_format:
             # vLLM knows which files to fetch.
             return settings.model
         found = weights.fetch(
-            settings.model, settings.revision, lambda share: report(Progress(Phase.DOWNLOADING, share))
+            settings.model,
+            settings.revision,
+            settings.trust_remote_code,
+            lambda share: report(Progress(Phase.DOWNLOADING, share)),
         )
         report(Progress(Phase.LOADING))
         return str(found)

@@ -10,6 +10,7 @@ from dragoman_service.errors import ModelLoadError
 
 OTHER_FORMATS = ("*.bin", "*.pt", "*.pth", "*.h5", "*.msgpack", "*.onnx", "*.gguf", "*.ot", "original/*")
 """The same weights in formats that vLLM does not read where there are safetensors."""
+PICKLED = (".bin", ".pt", ".pth")
 
 POLL_S = 0.5
 
@@ -45,18 +46,37 @@ def unwanted(files: Collection[str]) -> list[str]:
     return list(OTHER_FORMATS) if any(name.endswith(".safetensors") for name in files) else []
 
 
-def fetch(model: str, revision: str | None, report: Callable[[float | None], None]) -> Path:
+def check_formats(files: Collection[str]) -> None:
+    """Refuse a model that vLLM would unpickle: it takes these files where there are no safetensors.
+
+    Args:
+        files: Names of the model's files.
+
+    Raises:
+        ModelLoadError: It has pickled weights alone.
+    """
+    pickled = sorted(name for name in files if name.endswith(PICKLED))
+    if pickled and not any(name.endswith(".safetensors") for name in files):
+        raise ModelLoadError(
+            f"the model has no safetensors, and its pickled weights ({pickled[0]}) may run code: convert them, or set "
+            "spec.model.trustRemoteCode to true (--trust-remote-code=true) if you trust it"
+        )
+
+
+def fetch(model: str, revision: str | None, trusted: bool, report: Callable[[float | None], None]) -> Path:
     """Download a model, or what its cache lacks.
 
     Args:
         model: A Hugging Face id, org/name.
         revision: Commit, tag or branch; None is main.
+        trusted: Whether it may have pickled weights alone.
         report: Called with the share that is there, 0 to 1, or None if it is not known.
 
     Returns:
         The directory that holds the model.
 
     Raises:
+        ModelLoadError: It has pickled weights alone, and is not trusted.
         Exception: As huggingface_hub raises it; `failure.reason` knows the meaning.
     """
     # Imported here because huggingface_hub reads HF_HOME once, on import.
@@ -80,7 +100,10 @@ def fetch(model: str, revision: str | None, report: Callable[[float | None], Non
         except Exception:
             raise unreachable from None
     siblings = info.siblings or []
-    skip = unwanted([file.rfilename for file in siblings])
+    names = [file.rfilename for file in siblings]
+    if not trusted:
+        check_formats(names)
+    skip = unwanted(names)
     wanted_bytes = sum(
         file.size or 0 for file in siblings if not any(fnmatch(file.rfilename, pattern) for pattern in skip)
     )
