@@ -39,6 +39,16 @@ def test_engine_pods_are_scraped_where_objects_are_watched(render):
     assert selected(watchNamespaces=["team-a"]) == {"matchNames": ["team-a"]}
 
 
+def test_operator_is_scraped_as_often_as_engines_where_keda_reads_its_series(render):
+    def interval(**values):
+        rendered = render(monitoring={"enabled": True, "interval": "40s", "engineInterval": "4s"}, **values)
+        (end,) = rendered.named("PodMonitor", "release-dragoman")["spec"]["podMetricsEndpoints"]
+        return end["interval"]
+
+    assert interval() == "40s"
+    assert interval(keda={"enabled": True}) == "4s"
+
+
 def test_the_cluster_gets_the_rules_that_promtool_tests(render, chart):
     file = yaml.safe_load((chart / "files/monitoring/rules.yaml").read_text())
     assert render(monitoring={"enabled": True}).one("PrometheusRule")["spec"] == file

@@ -14,7 +14,7 @@ from dragoman_kube.quantity import parse
 from dragoman_operator.api.v1alpha1 import GPU_PREFIX
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.observed.snapshot import Manifest
-from dragoman_operator.resources.children import REQUESTS_METRIC
+from dragoman_operator.resources.children import REPLICAS_METRIC, REQUESTS_METRIC
 
 OWNER = ("deployment_namespace", "deployment")
 """Labels. Not `namespace`: Prometheus sets it to the namespace of the scraped pod."""
@@ -129,7 +129,7 @@ class ObjectCollector(Collector):
             "1 for each condition of the object, as it is now",
             *CONDITION,
         )
-        replicas = _gauge("dragoman_deployment_replicas", "Replicas by the object's status", "state")
+        replicas = _gauge(REPLICAS_METRIC, "Replicas by the object's status", "state")
         allocated = _gauge(
             "dragoman_deployment_gpus", "GPUs, or MIG devices, of the pods that are bound to nodes"
         )

@@ -317,6 +317,10 @@ async def test_scaled_object_needs_keda(world, api):
             "false"
         ] * 3
         await world.until_condition("ScalingActive", "False", "KEDAPending")
+        # What KEDA reports later causes no event: its kinds are not watched.
+        ready = {"type": "Ready", "status": "True", "reason": "ScaledObjectReady", "message": "it works"}
+        await world.change(SCALED_OBJECT, {"status": {"conditions": [ready]}})
+        await world.until_condition("ScalingActive", "True", "KEDAScaledObjectReady", timeout_s=40)
         await world.edit(autoscaling={"mode": "Internal", "prometheus": None})
         await world.until(lambda: world.get(SCALED_OBJECT), lambda found: found == {})
 

@@ -15,6 +15,8 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.resources.children import (
     HPA_KV_USAGE,
     HPA_LOAD,
+    REPLICAS_METRIC,
+    REQUESTS_METRIC,
     horizontal_pod_autoscaler,
     scaled_object,
     trigger_authentication,
@@ -79,7 +81,14 @@ def test_keda_does_not_count_an_empty_result_as_idle(make_td: MakeTd) -> None:
 
 
 def test_keda_has_no_trigger_for_zero_where_zero_is_not_allowed(make_td: MakeTd) -> None:
-    assert len(queries(make_td(autoscaling=scaling("KEDA")))) == 2
+    td = make_td(autoscaling=scaling("KEDA"))
+    assert len(queries(td)) == 2
+    assert (scaled_object(td, "http://p") or {})["spec"]["pollingInterval"] == 15
+
+
+def test_keda_polls_often_where_a_request_may_wait_for_it(make_td: MakeTd) -> None:
+    td = make_td(autoscaling=scaling("KEDA", minReplicas=0))
+    assert (scaled_object(td, "http://p") or {})["spec"]["pollingInterval"] == 5
 
 
 def test_keda_without_a_prometheus_is_not_made(make_td: MakeTd) -> None:
@@ -97,8 +106,8 @@ def test_keda_signs_in_with_the_same_secret(make_td: MakeTd) -> None:
     assert trigger["metadata"]["serverAddress"] == "http://mine:9090"
 
 
-def rules_test(queries: list[str]) -> dict[str, Any]:
-    """Two pods, a namesake elsewhere, and after a while nothing at all: no value then, and not 0."""
+def engines() -> dict[str, float]:
+    """Two pods, and a namesake elsewhere."""
     series: dict[str, float] = {}
     for namespace, pod, running, waiting in (
         ("default", "a", 3, 1),
@@ -111,16 +120,33 @@ def rules_test(queries: list[str]) -> dict[str, Any]:
     ours = 'namespace="default",model_name="demo"'
     series[f'vllm:gpu_cache_usage_perc{{{ours},pod="a"}}'] = 0.25
     series[f'vllm:kv_cache_usage_perc{{{ours},pod="b"}}'] = 0.75
-    series[
-        'dragoman_scaling_requests{deployment_namespace="default",deployment="demo",state="queued_at_routers"}'
-    ] = 2
-    expected = [
-        {"expr": query, "eval_time": "1m", "exp_samples": [{"labels": "{}", "value": value}]}
-        for query, value in zip(queries, (8, 0.5, 2), strict=True)
-    ]
-    gone = [{"expr": query, "eval_time": "1h", "exp_samples": []} for query in queries]
-    inputs = [{"series": name, "values": f"{value}x9"} for name, value in series.items()]
-    return {"tests": [{"interval": "15s", "input_series": inputs, "promql_expr_test": [*expected, *gone]}]}
+    return series
+
+
+def operators(desired: int, ready: int, queued: int) -> dict[str, float]:
+    """The operator's series, from two Prometheus targets."""
+    ours = 'deployment_namespace="default",deployment="demo"'
+    other = 'deployment_namespace="default",deployment="other"'
+    return {
+        **{f'{REPLICAS_METRIC}{{{ours},state="desired",pod="{pod}"}}': desired for pod in "xy"},
+        **{f'{REPLICAS_METRIC}{{{ours},state="ready",pod="{pod}"}}': ready for pod in "xy"},
+        f'{REPLICAS_METRIC}{{{other},state="desired"}}': 9,
+        f'{REPLICAS_METRIC}{{{other},state="ready"}}': 9,
+        f'{REQUESTS_METRIC}{{{ours},state="queued_at_routers"}}': queued,
+    }
+
+
+SCRAPED = {
+    "engines": (engines(), (8, 0.5, None)),
+    "everything": (engines() | operators(2, 2, 2), (8, 0.5, 2)),
+    "zero": (operators(0, 0, 0), (0, 0, 0)),
+    "queued at zero": (operators(0, 0, 3), (0, 0, 3)),
+    "the first one starts": (operators(1, 0, 3), (0, 0, 3)),
+    "a replica is not scraped": (operators(1, 1, 3), (None, None, 3)),
+    "none of several is ready": (operators(3, 0, 3), (None, None, 3)),
+    "nothing": ({}, (None, None, None)),
+}
+"""What a Prometheus has, and what the queries then return; None is an error to KEDA, which keeps the replicas."""
 
 
 @pytest.mark.skipif(
@@ -128,8 +154,24 @@ def rules_test(queries: list[str]) -> dict[str, Any]:
 )
 def test_each_query_gives_one_series_or_none(make_td: MakeTd, tmp_path: Path) -> None:
     td = make_td(autoscaling=scaling("KEDA", minReplicas=0))
+    tests = [
+        {
+            "name": name,
+            "interval": "15s",
+            "input_series": [{"series": one, "values": f"{value}x9"} for one, value in series.items()],
+            "promql_expr_test": [
+                {
+                    "expr": query,
+                    "eval_time": "1m",
+                    "exp_samples": [] if value is None else [{"labels": "{}", "value": value}],
+                }
+                for query, value in zip(queries(td), values, strict=True)
+            ],
+        }
+        for name, (series, values) in SCRAPED.items()
+    ]
     file = tmp_path / "queries.yaml"
-    file.write_text(yaml.safe_dump(rules_test(queries(td))))
+    file.write_text(yaml.safe_dump({"tests": tests}))
     done = subprocess.run(
         ["promtool", "test", "rules", str(file)], capture_output=True, text=True, timeout=60
     )

@@ -19,7 +19,7 @@ from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
-from dragoman_operator.controller.reconcile import MOUNTING_S, REFUSED_S, SOON_S, Reconciler
+from dragoman_operator.controller.reconcile import KEDA_S, MOUNTING_S, REFUSED_S, SOON_S, Reconciler
 from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, size_of
 from dragoman_operator.resources.children import Defaults
 from dragoman_operator.tuning.decision.step import Trial, fresh
@@ -314,6 +314,22 @@ async def test_missing_permission_for_keda_is_reported(make_body: MakeBody, reco
     (condition,) = (found for found in conditions if found["type"] == "ScalingActive")
     assert condition["reason"] == "KEDANotInstalled"
     assert "keda.enabled=true" in condition["message"]
+
+
+async def test_scaled_object_is_read_again_until_it_is_ready(make_body: MakeBody, reconciler: Make) -> None:
+    scaling = {"mode": "KEDA", "maxReplicas": 3, "prometheus": {"url": "http://prom:9090"}}
+    api = Api(make_body(autoscaling=scaling))
+    reconcile = reconciler(api)
+    for _ in range(3):
+        await reconcile(KEY)
+    ready = {"type": "Ready", "status": "False", "reason": "TriggerError", "message": "no result"}
+    api.objects["ScaledObject"]["status"] = {"conditions": [ready]}
+    assert await reconcile(KEY) == KEDA_S
+    ready |= {"status": "True", "reason": "ScaledObjectReady", "message": "ready"}
+    assert await reconcile(KEY) == RESYNC_S
+    conditions = api.objects["TranslationDeployment"]["status"]["conditions"]
+    (condition,) = (found for found in conditions if found["type"] == "ScalingActive")
+    assert (condition["status"], condition["reason"]) == ("True", "KEDAScaledObjectReady")
 
 
 class Mounting(Api):

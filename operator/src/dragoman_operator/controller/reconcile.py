@@ -15,7 +15,7 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
 from dragoman_kube.managed_fields import as_applied
-from dragoman_kube.objects import Key, is_deleting
+from dragoman_kube.objects import Key, is_deleting, is_true
 from dragoman_operator.api.v1alpha1 import current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
@@ -45,6 +45,8 @@ SOON_S = 2.0
 """Time to the next reconciliation while a child is being deleted: the end of a deletion may cause no watch event."""
 MOUNTING_S = 10.0
 """Time to the next reconciliation while a pod waits for its volumes: an Event does not enqueue its object."""
+KEDA_S = 15.0
+"""Time to the next reconciliation while the ScaledObject is not ready: KEDA's kinds are not watched."""
 REFUSED_S = 30.0
 """Time to the next reconciliation after a refused write: a quota or a policy may change."""
 ROUNDING_S = 1.0
@@ -150,6 +152,8 @@ class Reconciler:
                 pause_s = min(pause_s, left_s + ROUNDING_S)
         if any(map(is_waiting_for_volumes, observed.pods)):
             pause_s = min(pause_s, MOUNTING_S)
+        if observed.keda and not is_true({"status": new}, "ScalingActive"):
+            pause_s = min(pause_s, KEDA_S)
         if new != old:
             written = await self._kube.apply(TRANSLATION_DEPLOYMENT, _with_status(body, new), "status")
             self._cache.learn(TRANSLATION_DEPLOYMENT, written)

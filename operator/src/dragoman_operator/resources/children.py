@@ -2,7 +2,7 @@
 
 HPA and KEDA's ScaledObject scale through the scale subresource. Both treat missing metrics as an error and keep the
 replicas: HPA always, KEDA with `ignoreNullValues: "false"` (by default it treats an empty result as 0). Each query
-returns one series.
+returns one series. Where no engine runs, metrics are not missing: the queries then return 0.
 """
 
 from __future__ import annotations
@@ -177,10 +177,13 @@ HPA_KV_USAGE = "dragoman_engine_kv_cache_usage"
 (`files/prometheus-adapter.yaml`)."""
 
 REQUESTS_METRIC = "dragoman_scaling_requests"
-"""The operator's own metric; it has the requests queued at routers even without a running engine."""
+REPLICAS_METRIC = "dragoman_deployment_replicas"
+"""The operator's own metrics, which exist without a running engine: the requests queued at routers, and the replicas,
+desired and ready."""
 
 POLLING_S = 15
-"""KEDA's default is 30; this is HPA's sync period."""
+POLLING_FROM_ZERO_S = 5
+"""KEDA's default is 30; 15 is HPA's sync period. KEDA alone scales from zero, and a request waits for its next poll."""
 
 
 def _target(td: TranslationDeployment) -> dict[str, str]:
@@ -252,7 +255,8 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     """The ScaledObject, in mode KEDA; None otherwise, and without a Prometheus.
 
     Load and KV cache usage are means over the scraped pods, compared as `Value`: a pod that is not scraped counts
-    like the others. If zero is allowed, requests queued at routers scale the deployment from zero.
+    like the others. Both are 0 at zero replicas and while the first one starts. If zero is allowed, requests queued at
+    routers scale the deployment from zero.
 
     `prometheus_url` is the operator's own, for an object that names none.
     Source: https://keda.sh/docs/latest/scalers/prometheus/
@@ -270,10 +274,13 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
     )
     usage = f'{{__name__=~"vllm:(kv|gpu)_cache_usage_perc",{ours}}}'
     own = f'deployment_namespace="{td.namespace}",deployment="{td.name}"'
+    desired, ready = (f'max({REPLICAS_METRIC}{{state="{state}",{own}}})' for state in ("desired", "ready"))
+    # With more than one replica and none ready, the load is not known: 0 would scale down.
+    idle = f"({ready} == 0 and {desired} <= 1)"
     triggers = [
-        ("Value", f"avg({load})", _concurrency(td), "0"),
+        ("Value", f"avg({load}) or {idle}", _concurrency(td), "0"),
         # Does not activate the deployment by itself.
-        ("Value", f"avg({usage})", scaling.target_kv_cache_usage, "1"),
+        ("Value", f"avg({usage}) or {idle}", scaling.target_kv_cache_usage, "1"),
     ]
     if scaling.min_replicas == 0:
         queued = f'max({REQUESTS_METRIC}{{state="queued_at_routers",{own}}})'
@@ -287,7 +294,7 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
             "scaleTargetRef": _target(td),
             "minReplicaCount": scaling.min_replicas,
             "maxReplicaCount": scaling.max_replicas,
-            "pollingInterval": POLLING_S,
+            "pollingInterval": POLLING_S if scaling.min_replicas else POLLING_FROM_ZERO_S,
             "cooldownPeriod": scaling.idle_seconds,
             "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _scale_down(scaling)}},
             "triggers": [
