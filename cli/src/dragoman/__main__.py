@@ -30,6 +30,7 @@ COMMANDS = {
     "operator": Command("dragoman-operator", "run the Kubernetes operator"),
     "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
     "serve": Command("dragoman-service", "run one engine pod by hand"),
+    "fetch": Command("dragoman-service", "download a model into a cache, and verify it"),
     "router": Command("dragoman-router", "run a router: one address for all deployments"),
     "check": Command("dragoman-router", "translate a sentence through a router, and print what failed"),
     "devcluster": Command("dragoman-devcluster", "start, stop or show a Kubernetes cluster on this machine"),

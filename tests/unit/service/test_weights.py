@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.vllm.weights import check_formats, is_local, is_remote_store, unwanted
+from dragoman_service.download.files import check_formats
+from dragoman_service.engine.vllm.weights import is_local, is_remote_store, local_directory
 from dragoman_service.errors import ModelLoadError
 
 
@@ -25,9 +26,11 @@ def test_an_object_store_is_left_to_vllm() -> None:
     assert not is_remote_store("org/name")
 
 
-def test_other_formats_are_not_fetched_beside_safetensors() -> None:
-    assert "*.bin" in unwanted(["config.json", "model.safetensors", "pytorch_model.bin"])
-    assert unwanted(["config.json", "pytorch_model.bin"]) == []
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "version").mkdir()
+    (tmp_path / "version" / "config.json").write_text("{}")
+    (tmp_path / "model").symlink_to("version")
+    assert local_directory(str(tmp_path / "model")) == str(tmp_path / "version")
 
 
 @pytest.mark.parametrize(

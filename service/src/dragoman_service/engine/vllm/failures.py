@@ -7,57 +7,12 @@ phrases. The first sentence of any other message is passed on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
+from dragoman_service.download.errors import DOWNLOAD_REASONS, MAX_CHARS, Reason
 from dragoman_service.engine.vllm.start_report import Failure
 
-MAX_CHARS = 600
-"""A termination message may have 4,096 bytes, a condition's is read by a person."""
-
-Reason = Callable[[re.Match[str], str], str]
-
 _REASONS: tuple[tuple[str, Reason], ...] = (
-    (
-        r"GatedRepo|trying to access a gated repo|Access to model .* is restricted",
-        lambda _, model: (
-            f"the model {model} is gated on Hugging Face: accept its terms there, and set tokenSecretRef to "
-            "a Secret with a token that may read it"
-        ),
-    ),
-    (
-        r"\b(401|403) (?:Client Error|Unauthorized|Forbidden)",
-        lambda found, model: (
-            f"Hugging Face refuses access to {model} ({found[1]}): set tokenSecretRef to a Secret with a "
-            "token that may read it, and check the name"
-        ),
-    ),
-    (
-        r"RevisionNotFound",
-        lambda _, model: f"the model {model} has no such revision on Hugging Face: check spec.model.revision",
-    ),
-    (
-        r"RepositoryNotFound|is not a local folder and is not a valid model identifier",
-        lambda _, model: (
-            f"there is no directory {model} in this pod and no such model on Hugging Face: check the uri; "
-            "if the model is private, set tokenSecretRef"
-        ),
-    ),
-    (
-        r"HFValidationError|Repo id must",
-        lambda _, model: f"{model} is neither a directory in this pod nor a Hugging Face id (org/name)",
-    ),
-    (
-        r"No space left on device",
-        lambda _, model: f"no space is left for {model}: give the cache volume more room",
-    ),
-    (
-        r"OfflineMode|LocalEntryNotFound|ConnectError|ConnectTimeout|ConnectionError|MaxRetryError"
-        r"|Name or service not known|Temporary failure in name resolution|couldn't connect to",
-        lambda _, model: (
-            f"there is no directory {model} in this pod, its cache does not hold the model, and Hugging Face "
-            "cannot be reached: check the uri, network policies and proxies, or use a volume (pvc://)"
-        ),
-    ),
+    *DOWNLOAD_REASONS,
     (
         r"Model architectures \[?(?P<names>[^\]]*?)\]? (?:are not supported|failed to be inspected)",
         lambda found, _: (

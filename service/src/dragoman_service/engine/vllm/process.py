@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dragoman_protocols.errors import EngineDeadError
+from dragoman_service.download.files import check_formats
 from dragoman_service.engine.cpus import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
@@ -148,7 +149,7 @@ class Runtime:
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
-            weights.check_formats([file.name for file in Path(arguments["model"]).iterdir()])
+            check_formats([file.name for file in Path(arguments["model"]).iterdir()])
         check_tokenizer(arguments, self._framing)
         self._raise_if_cancelled()
         _set_envs_cache(False)

@@ -1,0 +1,86 @@
+"""The folder of one model in the cache: one process at a time fills it, and records which files it has verified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from dragoman_service.download.transfer import Meter
+
+LOCK = "dragoman.lock"
+RECORD = "dragoman.json"
+LOCK_POLL_S = 0.5
+
+
+@contextmanager
+def exclusive(folder: Path, meter: Meter) -> Iterator[None]:
+    """Hold the folder's lock; wait for another process, also of another pod that mounts the volume.
+
+    The kernel releases it when its process ends, however it ends. Where a volume has no locks, processes download side
+    by side; each file still appears complete or not at all.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK, poll_interval=LOCK_POLL_S)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        meter.waiting = True
+        lock.acquire()
+        meter.waiting = False
+    except NotImplementedError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class Record:
+    """Files that were verified, with their size and time of change: a file that has both is not read again.
+
+    Args:
+        folder: The model's folder, whose lock is held.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / RECORD
+        try:
+            found: Any = json.loads(self._path.read_text(encoding="utf-8"))
+            self._verified: dict[str, list[int]] = dict(found["verified"])
+            self.directory: str | None = found["directory"]
+        except (OSError, ValueError, KeyError, TypeError):
+            self._verified, self.directory = {}, None
+
+    def has(self, path: Path) -> bool:
+        """Whether the file has not changed since it was verified."""
+        return self._verified.get(self._name(path)) == _stat(path)
+
+    def add(self, path: Path) -> None:
+        """The file was verified."""
+        self._verified[self._name(path)] = _stat(path)
+
+    def write(self, directory: str) -> None:
+        """Write the record; `directory` is that of the complete model."""
+        temporary = self._path.with_suffix(".tmp")
+        content = {"directory": directory, "verified": self._verified}
+        temporary.write_text(json.dumps(content), encoding="utf-8")
+        temporary.replace(self._path)
+        self.directory = directory
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._folder))
+
+
+def _stat(path: Path) -> list[int]:
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns]

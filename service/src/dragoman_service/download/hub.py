@@ -1,0 +1,170 @@
+"""Models of Hugging Face, or of a mirror that HF_ENDPOINT names, into the cache of huggingface_hub.
+
+huggingface_hub itself starts a file anew when its process was ended. Therefore large files, which the cache names by
+their SHA-256, are received here, with its own function for ranges and retries; the rest is left to it. Without Xet,
+which has no ranges: files over 50 GB, which Hugging Face has only there, are received by huggingface_hub and not
+resumed.
+
+Imports of huggingface_hub are inside functions: it reads HF_HOME once, on import.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+from dragoman_service.download.cache import Record, exclusive
+from dragoman_service.download.checksums import Algorithm, Checksum
+from dragoman_service.download.errors import ChecksumError, IncompleteModelError
+from dragoman_service.download.files import PICKLED, SAFETENSORS, check_complete, needed
+from dragoman_service.download.transfer import Meter, RemoteFile, download, verify
+
+log = logging.getLogger(__name__)
+
+MAX_HTTP_BYTES = 50 * 1000**3
+"""Larger files need Xet (huggingface_hub.constants.MAX_HTTP_DOWNLOAD_SIZE)."""
+
+TIMEOUT_S = 10
+"""A hub that is gone has to be reported within half a minute."""
+
+_ALGORITHMS: dict[int, Algorithm] = {64: "sha256", 40: "git-sha1"}
+"""By the length of a blob's name."""
+
+
+def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path:
+    """Bring a model into the cache, or what the cache lacks, and verify it.
+
+    If the hub cannot be reached, or HF_HUB_OFFLINE is set, a complete model of the cache is used.
+
+    Args:
+        model: A Hugging Face id, org/name.
+        revision: Commit, tag or branch; None is main.
+        trusted: Whether the model may run code.
+        meter: Counts the bytes.
+
+    Returns:
+        The directory that has the model.
+
+    Raises:
+        ModelLoadError: The model is not complete, not verified, or does not fit.
+        Exception: As huggingface_hub raises it; `errors.reason` knows the meaning.
+    """
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    folder = Path(constants.HF_HUB_CACHE) / f"models--{model.replace('/', '--')}"
+    with exclusive(folder, meter):
+        record = Record(folder)
+        try:
+            info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
+        except (RepositoryNotFoundError, RevisionNotFoundError):
+            raise
+        except Exception as unreachable:
+            directory = _cached(folder, revision)
+            if directory is None:
+                raise
+            log.warning("the hub is not used, %s is taken from the cache: %s", model, unreachable)
+        else:
+            files = remote_files(model, info, trusted)
+            directory = _downloaded(model, revision, info.sha, files, folder, record, meter)
+        check_complete(directory)
+        _verify(directory, folder, record)
+        record.write(str(directory.relative_to(folder)))
+    return directory
+
+
+def remote_files(model: str, info: Any, trusted: bool) -> list[RemoteFile]:
+    """The files of a model that are needed; `info` is the hub's, with the metadata of files."""
+    listed = {file.rfilename: file for file in info.siblings or ()}
+    return [_remote(listed[name]) for name in needed(listed, model, trusted)]
+
+
+def _remote(listed: Any) -> RemoteFile:
+    if listed.lfs is not None:
+        return RemoteFile(listed.rfilename, listed.lfs.size, Checksum("sha256", listed.lfs.sha256))
+    blob = listed.blob_id or ""
+    checksum = Checksum("git-sha1", blob) if re.fullmatch(r"[0-9a-f]{40}", blob) else None
+    return RemoteFile(listed.rfilename, listed.size or 0, checksum)
+
+
+def _cached(folder: Path, revision: str | None) -> Path | None:
+    """The complete model of the cache, if there is one."""
+    ref = folder / "refs" / (revision or "main")
+    commit = ref.read_text().strip() if ref.is_file() else revision or ""
+    directory = folder / "snapshots" / commit
+    try:
+        check_complete(directory)
+    except IncompleteModelError:
+        return None
+    has_weights = any(each.suffix in (SAFETENSORS, ".gguf", *PICKLED) for each in directory.iterdir())
+    return directory if has_weights else None
+
+
+def _downloaded(
+    model: str,
+    revision: str | None,
+    commit: str,
+    files: list[RemoteFile],
+    folder: Path,
+    record: Record,
+    meter: Meter,
+) -> Path:
+    from huggingface_hub import hf_hub_url, snapshot_download
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers
+
+    blobs = folder / "blobs"
+    large = [
+        (file, blobs / file.checksum.value)
+        for file in files
+        if file.checksum and file.checksum.algorithm == "sha256" and file.size <= MAX_HTTP_BYTES
+    ]
+    meter.total_bytes = sum(file.size for file in files)
+    meter.resume(sum(file.size for file, path in large if path.exists()))
+    before = {path for _, path in large if path.exists()}
+
+    def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        url = hf_hub_url(model, file.name, revision=commit)
+        http_get(url, output, resume_size=offset, headers=build_hf_headers(), expected_size=file.size)
+
+    download(large, receive, meter)
+    for _, path in large:
+        if path not in before:
+            record.add(path)
+    directory = Path(
+        snapshot_download(model, revision=revision, allow_patterns=[file.name for file in files])
+    )
+    meter.resume(sum(file.size for file in files) - sum(file.size for file, _ in large))
+    if missing := [file.name for file in files if not (directory / file.name).is_file()]:
+        raise IncompleteModelError(f"{model} changed during the download: {missing[0]} is missing; try again")
+    return directory
+
+
+def _verify(directory: Path, folder: Path, record: Record) -> None:
+    """Compare every file with the name of its blob: the SHA-256 of a large file, git's id of another one."""
+    for pointer in sorted(directory.rglob("*")):
+        if not pointer.is_file():
+            continue
+        blob = pointer.resolve()
+        algorithm = _ALGORITHMS.get(len(blob.name))
+        if (
+            not algorithm
+            or not re.fullmatch(r"[0-9a-f]+", blob.name)
+            or not blob.is_relative_to(folder.resolve())
+        ):
+            # A mirror with names of its own, or a volume without symbolic links.
+            continue
+        blob = folder / blob.relative_to(folder.resolve())
+        if record.has(blob):
+            continue
+        name = str(pointer.relative_to(directory))
+        try:
+            verify(RemoteFile(name, blob.stat().st_size, Checksum(algorithm, blob.name)), blob)
+        except ChecksumError:
+            blob.unlink()
+            pointer.unlink()
+            raise
+        record.add(blob)

@@ -1,0 +1,219 @@
+"""Models of S3 and stores with its API, by boto3: AWS_ENDPOINT_URL, AWS_REGION and credentials as boto3 reads them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import logging
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from dragoman_service.download.cache import Record, exclusive
+from dragoman_service.download.checksums import Algorithm, Checksum
+from dragoman_service.download.errors import ChecksumError, IncompleteModelError
+from dragoman_service.download.files import check_complete, needed
+from dragoman_service.download.transfer import PARALLEL_FILES, Meter, RemoteFile, download, verify
+
+log = logging.getLogger(__name__)
+
+SUMS = "SHA256SUMS"
+"""File with the checksums of the others, as sha256sum(1) writes it."""
+_CHUNK = 1 << 20
+_CONNECT_S, _READ_S, _ATTEMPTS = 5, 30, 3
+"""A store that is gone has to be reported within half a minute."""
+
+
+def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
+    """Bring a model into the cache, or what the cache lacks, and verify it.
+
+    If the store cannot be reached, the model that was complete last is used.
+
+    Args:
+        uri: ``s3://BUCKET/PREFIX``.
+        cache: Folder of all models.
+        trusted: Whether the model may run code.
+        meter: Counts the bytes.
+
+    Returns:
+        The directory that has the model; another one for each state of the prefix.
+
+    Raises:
+        ModelLoadError: The model is not complete, not verified, or does not fit.
+        Exception: As boto3 raises it; `errors.reason` knows the meaning.
+    """
+    from botocore.exceptions import ConnectionError as UnreachableError
+    from botocore.exceptions import HTTPClientError
+
+    bucket, prefix = location(uri)
+    folder = cache / "s3" / bucket / prefix
+    with exclusive(folder, meter):
+        record = Record(folder)
+        try:
+            client = _client()
+            listed = _listed(client, bucket, prefix)
+        except (UnreachableError, HTTPClientError) as error:
+            if record.directory is None:
+                raise
+            log.warning("the store is not used, %s is taken from the cache: %s", uri, error)
+            directory = folder / record.directory
+        else:
+            directory = folder / _version(listed)
+            files = _remote_files(client, bucket, prefix, listed, uri, trusted)
+            meter.total_bytes = sum(file.size for file in files)
+            _download(client, bucket, prefix, files, listed, directory, record, meter)
+        check_complete(directory)
+        record.write(directory.name)
+    return directory
+
+
+def remote_files(uri: str, trusted: bool) -> list[RemoteFile]:
+    """The files of a model that are needed, with what the store says about them."""
+    bucket, prefix = location(uri)
+    client = _client()
+    return _remote_files(client, bucket, prefix, _listed(client, bucket, prefix), uri, trusted)
+
+
+def location(uri: str) -> tuple[str, str]:
+    """Bucket and prefix, the latter without slashes at its ends.
+
+    Raises:
+        IncompleteModelError: There is no prefix, or one that leads out of the cache.
+    """
+    parts = urlsplit(uri)
+    prefix = parts.path.strip("/")
+    if not parts.netloc or not prefix or ".." in (parts.netloc, *PurePosixPath(prefix).parts):
+        raise IncompleteModelError(f"{uri} is not s3://BUCKET/PREFIX")
+    return parts.netloc, prefix
+
+
+def _client() -> Any:
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        "s3",
+        config=Config(
+            connect_timeout=_CONNECT_S,
+            read_timeout=_READ_S,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            max_pool_connections=PARALLEL_FILES,
+        ),
+    )
+
+
+def _listed(client: Any, bucket: str, prefix: str) -> dict[str, Mapping[str, Any]]:
+    """The store's entries by path relative to the prefix."""
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{prefix}/")
+    found = {
+        entry["Key"].removeprefix(f"{prefix}/"): entry
+        for page in pages
+        for entry in page.get("Contents") or ()
+    }
+    return {
+        name: entry for name, entry in found.items() if name and not name.endswith("/") and _is_inside(name)
+    }
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _version(listed: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name of a state of the prefix."""
+    state = sorted((name, entry["Size"], entry.get("ETag")) for name, entry in listed.items())
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
+
+
+def _remote_files(
+    client: Any, bucket: str, prefix: str, listed: Mapping[str, Mapping[str, Any]], uri: str, trusted: bool
+) -> list[RemoteFile]:
+    if not listed:
+        raise IncompleteModelError(f"there are no files below {uri}: check the prefix")
+    sums = {}
+    if SUMS in listed:
+        body = client.get_object(Bucket=bucket, Key=f"{prefix}/{SUMS}")["Body"].read()
+        sums = sums_of(body.decode("utf-8", "replace"))
+    files = []
+    for name in needed(listed, uri, trusted):
+        checksum = sums.get(name)
+        if checksum is None:
+            head = client.head_object(Bucket=bucket, Key=f"{prefix}/{name}", ChecksumMode="ENABLED")
+            checksum = checksum_of_head(head)
+        files.append(RemoteFile(name, int(listed[name]["Size"]), checksum))
+    return files
+
+
+def sums_of(text: str) -> dict[str, Checksum]:
+    """The content of a file SHA256SUMS."""
+    lines = re.findall(r"^([0-9a-fA-F]{64}) [ *](?:\./)?(.+?)\r?$", text, re.MULTILINE)
+    return {name: Checksum("sha256", value.lower()) for value, name in lines}
+
+
+def checksum_of_head(head: Mapping[str, Any]) -> Checksum | None:
+    """The checksum of a whole object; None if the store has only those of its parts.
+
+    An ETag is an MD5 unless the object was uploaded in parts or encrypted with a key of KMS or of the client.
+    Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
+    """
+    if head.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT":
+        known: tuple[tuple[str, Algorithm], ...] = (("ChecksumSHA256", "sha256"), ("ChecksumCRC32", "crc32"))
+        for field, algorithm in known:
+            if (value := head.get(field)) and "-" not in value:
+                return Checksum(algorithm, base64.b64decode(value).hex())
+    etag = str(head.get("ETag") or "").strip('"')
+    is_encrypted = head.get("SSECustomerAlgorithm") or str(head.get("ServerSideEncryption") or "").startswith(
+        "aws:kms"
+    )
+    return Checksum("md5", etag) if re.fullmatch(r"[0-9a-f]{32}", etag) and not is_encrypted else None
+
+
+def _download(
+    client: Any,
+    bucket: str,
+    prefix: str,
+    files: list[RemoteFile],
+    listed: Mapping[str, Mapping[str, Any]],
+    directory: Path,
+    record: Record,
+    meter: Meter,
+) -> None:
+    from botocore.exceptions import HTTPClientError, IncompleteReadError
+
+    targets = [(file, directory / file.name) for file in files]
+    for file, path in targets:
+        if path.exists() and not record.has(path):
+            try:
+                verify(file, path)
+            except ChecksumError as error:
+                log.warning("downloading again: %s", error)
+                path.unlink()
+    meter.resume(sum(file.size for file, path in targets if path.exists()))
+
+    def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        while True:
+            body = client.get_object(
+                Bucket=bucket,
+                Key=f"{prefix}/{file.name}",
+                Range=f"bytes={offset}-",
+                IfMatch=listed[file.name]["ETag"],
+            )["Body"]
+            try:
+                for chunk in body.iter_chunks(_CHUNK):
+                    output.write(chunk)
+            except (HTTPClientError, IncompleteReadError) as error:
+                if output.tell() == offset:
+                    raise
+                offset = output.tell()
+                log.warning("the download of %s goes on at %d bytes: %s", file.name, offset, error)
+            else:
+                return
+
+    download(targets, receive, meter)
+    for _, path in targets:
+        record.add(path)

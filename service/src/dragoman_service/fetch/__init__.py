@@ -1,0 +1,1 @@
+"""`dragoman fetch`: the init container of engine pods whose model is downloaded."""

@@ -1,0 +1,75 @@
+"""The meter's numbers, and what becomes of other files once one has failed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+from pathlib import Path
+
+import pytest
+
+from dragoman_service.download.checksums import Checksum
+from dragoman_service.download.errors import NoSpaceError
+from dragoman_service.download.transfer import Meter, RemoteFile, download
+from dragoman_service.fetch.startup import describe
+
+
+def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
+    now = [0.0]
+    meter = Meter(lambda: now[0])
+    meter.total_bytes = 1000
+    meter.resume(100)
+    assert describe(meter.read()) == "downloading the model: 10% of 0.00 GB, 0 MB/s"
+    for now[0] in (5.0, 10.0, 15.0):
+        meter.receive(100)
+        progress = meter.read()
+    assert progress.bytes_per_s == 20
+    assert progress.ratio == 0.4
+    meter.total_bytes = 0
+    assert meter.read().ratio is None
+
+
+def test_the_first_failure_is_reported_and_ends_the_others(tmp_path: Path) -> None:
+    begun, failed, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        if file.name == "bad":
+            assert begun.wait(10)
+            raise ValueError("refused")
+        begun.set()
+        try:
+            while True:
+                output.write(b"x")
+                failed.wait(0.001)
+        finally:
+            ended.set()
+
+    files = [(RemoteFile(name, 10**6), tmp_path / name) for name in ("long", "bad")]
+    with pytest.raises(ValueError, match="refused"):
+        download(files, receive, Meter())
+    assert ended.wait(10)
+    assert (tmp_path / "long.part").exists()
+    assert not (tmp_path / "long").exists()
+
+
+def test_a_partial_file_that_is_too_long_is_not_continued(tmp_path: Path) -> None:
+    (tmp_path / "file.part").write_bytes(b"too long")
+    offsets = []
+
+    def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        offsets.append(offset)
+        output.write(b"abc")
+
+    file = RemoteFile("file", 3, Checksum("sha256", hashlib.sha256(b"abc").hexdigest()))
+    download([(file, tmp_path / "file")], receive, Meter())
+    assert offsets == [0]
+    assert (tmp_path / "file").read_bytes() == b"abc"
+
+
+def test_nothing_is_received_where_it_does_not_fit(tmp_path: Path) -> None:
+    def receive(file: RemoteFile, output: io.RawIOBase, offset: int) -> None:
+        raise AssertionError
+
+    with pytest.raises(NoSpaceError, match=r"1000000000\.00 GB are missing"):
+        download([(RemoteFile("file", 10**18), tmp_path / "file")], receive, Meter())
