@@ -10,13 +10,13 @@ API ?= auto
 SECONDS := 3600
 SEED := 1
 WORKERS := 3
-PARALLEL = -n $(WORKERS) --dist loadgroup
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 DEVCLUSTER := tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo check check-types check-tests test test-vllm test-devcluster test-images search soak up down lint format lock crd kind clean
+.PHONY: help demo check check-tests test test-vllm test-devcluster test-images search soak up down lint format lock crd kind clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,17 +30,11 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
-# Two jobs side by side: types, and the rest. vLLM and helm are not needed.
+# Two jobs side by side: the tests, and the rest. vLLM and helm are not needed.
 check: $(VENV)/.check  ## lint, types and the fast tests
-	@$(MAKE) --no-print-directory --jobs=2 check-types check-tests
-
-check-types: $(VENV)/.check
-	$(BIN)/mypy
+	@$(MAKE) --no-print-directory --jobs=2 check-tests lint
 
 check-tests: $(VENV)/.check
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=10 tests/unit
 

@@ -83,7 +83,9 @@ class Cluster:
     async def pods(self) -> list[client.V1Pod]:
         """Its engine pods."""
         selector = f"{LABEL_DEPLOYMENT}={self.name}"
-        return (await self._core.list_namespaced_pod(self._namespace, label_selector=selector)).items
+        found: Any = await self._core.list_namespaced_pod(self._namespace, label_selector=selector)
+        pods: list[client.V1Pod] = found.items
+        return pods
 
     async def loading(self) -> list[str]:
         """The startup phase of each pod that is not ready yet; empty where pods cannot be reached."""
