@@ -36,7 +36,7 @@ def test_an_edit_holds_without_a_restart_and_a_broken_one_does_not(
     pod.wait_for_metric("dragoman_glossary_stale", 1)
     assert pod.metric("dragoman_glossary_terms") == 2
     assert warnings(pod) == ["glossary"]
-    assert "reload failed, the previous content stays in use: 0.terms: Field required" in pod.log.read_text()
+    pod.wait_for_log("reload failed, the previous content stays in use: 0.terms: Field required")
     put(path, "- {source: en, target: de, terms: {invoice: Rechnung}}")
     pod.wait_for_metric("dragoman_glossary_stale", 0)
     assert warnings(pod) == []

@@ -33,7 +33,7 @@ def _lives_on(pod: Any) -> Iterator[None]:
     yield
     answer = pod.translate("still here")
     assert (answer.status_code, answer.json()) == (200, {"translation": "ereh llits"})
-    assert pod.metric("dragoman_requests_in_flight") == 0
+    pod.wait_for_metric("dragoman_requests_in_flight", 0)
 
 
 def refusal(answer: httpx.Response) -> tuple[int, str, str]:

@@ -60,7 +60,7 @@ def test_of_a_thousand_at_once_each_ends_in_a_translation_or_a_refusal(start_scr
                for reason in ("requests", "tokens", "deadline")}  # fmt: skip
     assert sum(refused.values()) == found[503]
     for name in ("dragoman_requests_in_flight", "dragoman_admitted_tokens", "vllm:num_requests_running"):
-        assert pod.metric(name) == 0
+        pod.wait_for_metric(name, 0)
 
 
 def test_bounds_may_be_wide_enough_for_all(start_scripted: Any) -> None:

@@ -57,7 +57,7 @@ def test_a_turn_that_a_text_ends_is_not_ended(demo_pod: DemoPod) -> None:
 
 
 def test_the_engine_s_metrics_and_ours_are_shown_together(demo_pod: DemoPod) -> None:
-    assert demo_pod.metric("vllm:num_requests_running") == 0
+    demo_pod.wait_for_metric("vllm:num_requests_running", 0)
     assert demo_pod.metric("vllm:kv_cache_usage_perc") >= 0
     assert demo_pod.metric("dragoman_requests_total") >= 1
 

@@ -99,8 +99,12 @@ async def test_a_better_size_goes_from_one_replica_to_all_across_a_restart(world
     assert "minReadySeconds" not in (await world.get(DEPLOYMENT))["spec"] or (
         (await world.get(DEPLOYMENT))["spec"]["minReadySeconds"] == 0
     )
-    reasons = {reason for _, reason, _ in await world.events()}
-    assert {"TrialStarting", "TrialComparing", "TrialApplied"} <= reasons
+    await world.until(
+        world.events,
+        lambda found: (
+            {"TrialStarting", "TrialComparing", "TrialApplied"} <= {reason for _, reason, _ in found}
+        ),
+    )
     # The spec is its author's: Off goes back to it.
     await world.edit(tuning={"mode": "Off"})
     await world.until(lambda: sizes(world), lambda found: found == [2, 2], timeout_s=60)
