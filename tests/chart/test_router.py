@@ -98,6 +98,22 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
     )
 
 
+def test_tokens(router: Any) -> None:
+    values = {
+        "issuer": "https://login.example.org/realms/main",
+        "audience": ["translations", "mail"],
+        "nameClaim": "email",
+        "limitsClaim": "groups",
+        "limits": {"*": {"characterLimit": 5_000_000}, "staff": {"requestsPerS": 0.5}},
+    }
+    found = settings(router({"oidc": values}))
+    assert (found.oidc_issuer, found.oidc_audience) == (values["issuer"], ("translations", "mail"))
+    assert (found.oidc_name_claim, found.oidc_limits_claim) == ("email", "groups")
+    assert found.oidc_limits["*"].character_limit == 5_000_000
+    assert found.oidc_limits["staff"].requests_per_s == 0.5
+    assert found.keys_dir is None
+
+
 def test_values_of_earlier_versions_are_accepted(router: Any) -> None:
     bounds = {"held": 0, "heldBytes": 1, "heldSeconds": 2, "requestSeconds": 3}
     objects = router({"bounds": bounds, "drain": {"noticeSeconds": 50}})
@@ -234,6 +250,9 @@ def test_one_router_has_no_budget_that_would_block_a_drain(router: Any) -> None:
         {"replica": 1},
         {"keysSecret": "No_Name"},
         {"usage": {"firstDay": 31}},
+        {"oidc": {"issuer": "login.example.org", "audience": ["a"]}},
+        {"enabled": True, "oidc": {"issuer": "https://login.example.org"}},
+        {"oidc": {"limits": {"a": {"requestPerS": 1}}}},
         {"state": {"url": "redis://user:password@redis"}},
         {"state": {"url": "http://redis"}},
         {"bounds": {"held": -1}},

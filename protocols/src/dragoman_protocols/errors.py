@@ -158,6 +158,12 @@ class KeyRefusedError(CallerError):
     code = "key_refused"
 
 
+class TokenRefusedError(CallerError):
+    """The bearer token, or what stands in its place, is not valid here."""
+
+    code = "token_refused"
+
+
 class QuotaError(CallerError):
     """A quota is used up."""
 
@@ -188,6 +194,12 @@ class RateLimitedError(CapacityError):
 
 class UnavailableError(CapacityError):
     """Another replica, or this one later, can answer."""
+
+
+class IssuerUnavailableError(UnavailableError):
+    """The signing keys of the tokens' issuer are not known yet."""
+
+    code = "issuer_unavailable"
 
 
 class OverloadedError(CapacityError):
@@ -341,6 +353,7 @@ STATUSES: dict[type[RequestError], int] = {
     CallerError: 400,
     KeyMissingError: 401,
     KeyRefusedError: 403,
+    TokenRefusedError: 401,
     UnknownPathError: 404,
     UnknownDeploymentError: 404,
     UnknownDocumentError: 404,
@@ -358,11 +371,13 @@ STATUSES: dict[type[RequestError], int] = {
 
 
 def headers_of(error: RequestError) -> tuple[tuple[str, str], ...]:
-    """`Retry-After` where sending the request again can help; `Allow` for a wrong method."""
+    """`Retry-After` where sending the request again can help; `Allow` for a wrong method; RFC 6750's for a token."""
     if isinstance(error, CapacityError):
         return (("Retry-After", str(error.retry_after_s)),)
     if isinstance(error, MethodNotAllowedError):
         return (("Allow", ", ".join(error.allowed)),)
+    if isinstance(error, TokenRefusedError):
+        return (("WWW-Authenticate", 'Bearer error="invalid_token"'),)
     return ()
 
 

@@ -21,7 +21,8 @@ from dragoman_protocols.routes import ENDPOINTS
 
 MAX_KEY_BYTES = 4096
 
-_SCHEMES = (b"bearer ", b"deepl-auth-key ")
+_BEARER = b"bearer "
+_SCHEMES = (_BEARER, b"deepl-auth-key ")
 _APIS = dict.fromkeys(endpoint.api for endpoint in ENDPOINTS)
 _HEADERS = frozenset(name for api in _APIS for name in api.key_headers)
 _PARAMETERS = tuple(dict.fromkeys(name for api in _APIS for name in api.key_parameters))
@@ -57,6 +58,19 @@ def key_in_head(request: Request) -> bytes | None:
             if key := first(fields, parameter):
                 return key.encode()
     return None
+
+
+def bearer_of(request: Request) -> bytes | None:
+    """What `Authorization: Bearer` has: a token, or a key."""
+    value = request.header(b"authorization")
+    if value is None or value[: len(_BEARER)].lower() != _BEARER:
+        return None
+    return value[len(_BEARER) :].strip()
+
+
+def looks_like_token(value: bytes) -> bool:
+    """Whether it is built like a JSON Web Token: three parts, the first an object in base64url."""
+    return value.startswith(b"eyJ") and value.count(b".") == 2
 
 
 def key_in_body(request: Request, field: str) -> bytes | None:

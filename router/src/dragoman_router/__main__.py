@@ -30,6 +30,8 @@ from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
 
 if TYPE_CHECKING:
+    from dragoman_router.oidc.issuer import Issuer
+    from dragoman_router.oidc.tokens import Tokens
     from dragoman_router.state.opening import SharedState
 
 log = logging.getLogger("dragoman_router")
@@ -77,7 +79,8 @@ async def _run(settings: Settings) -> None:
     certificates = None if settings.tls_cert is None else Certificates(settings)
     async with AsyncExitStack() as stack:
         shared = await _shared_state(settings, stack)
-        app, state = assemble(settings, ring, shared)
+        issuer, tokens = _tokens(settings)
+        app, state = assemble(settings, ring, shared, tokens)
         fleet, metrics = state.fleet, state.metrics
         at = stack.enter_context(_bound(settings))
         background = BackgroundTasks(fleet, settings.router_id)
@@ -86,6 +89,8 @@ async def _run(settings: Settings) -> None:
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [group.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
+        if issuer is not None:
+            tasks.append(group.create_task(issuer.watch(metrics.reloads("oidc"))))
         if shared is not None:
             tasks += [group.create_task(work) for work in shared.work()]
         _log_start(settings, ring, certificates, at.getsockname()[1], admin_port)
@@ -110,6 +115,16 @@ async def _shared_state(settings: Settings, stack: AsyncExitStack) -> SharedStat
     from dragoman_router.state.opening import open_state
 
     return await open_state(settings, stack)
+
+
+def _tokens(settings: Settings) -> tuple[Issuer | None, Tokens | None]:
+    """The issuer of tokens and the tokens; None where none are accepted."""
+    if settings.oidc_issuer is None:
+        return None, None
+    # Imported only if it is used: cryptography takes several MB.
+    from dragoman_router.oidc.opening import open_tokens
+
+    return open_tokens(settings)
 
 
 def _sources(
@@ -147,15 +162,20 @@ def _log_start(
     """Log what is served, and which protections are off."""
     scheme = "http" if certificates is None else "https"
     log.info("serving %s on %s port %d, admin on port %d", scheme, settings.host, port, admin_port)
-    if ring is None:
+    if settings.oidc_issuer is not None:
+        log.info("tokens of %s for %s", settings.oidc_issuer, ", ".join(settings.oidc_audience))
+        if settings.oidc_issuer.startswith("http:"):
+            log.warning("the issuer's keys are fetched without encryption (--oidc-issuer)")
+    if ring is None and settings.oidc_issuer is None:
         log.warning(
             "no API keys are required: every client that reaches this port may translate (--keys-dir)"
         )
     else:
-        log.info("API keys: %d known", len(ring))
+        if ring is not None:
+            log.info("API keys: %d known", len(ring))
         if settings.state_url is None:
             log.warning(
-                "usage, quotas and rates of keys are this router's own, since its start (--state-url)"
+                "usage, quotas and rates of callers are this router's own, since its start (--state-url)"
             )
     if settings.state_url is None and settings.keep_glossaries and settings.glossary_dir is None:
         log.warning(

@@ -23,6 +23,8 @@ from dragoman_router.fleet.fleet import Fleet
 MAX_PAIRS = 256
 """Language pairs with labels of their own; later ones are counted as `other`. A deployment may serve any pair, and a
 client could fill the monitoring system with a series for each."""
+MAX_CALLERS = 1000
+"""Callers with tokens that have a label of their own: an issuer may have any number. Keys have each."""
 OTHER = "other"
 AUTO = "auto"
 """The source language of a request that leaves it open."""
@@ -154,6 +156,7 @@ class CharacterCounts(Collector):
     def __init__(self) -> None:
         self._counts: dict[tuple[str, str, str, str], int] = {}
         self._pairs: set[tuple[str, str]] = set()
+        self._callers: set[str] = set()
 
     def add(self, deployment: str, needs: Sequence[Need], key_name: str | None, characters: int) -> None:
         """Count a request.
@@ -161,14 +164,15 @@ class CharacterCounts(Collector):
         Args:
             deployment: That answered.
             needs: What was requested; each source and target gets its share.
-            key_name: None where no key is required.
+            key_name: Of the key, or of the token's caller, with a slash; None where none is required.
             characters: That are charged. Less than one is not counted: a counter cannot take back what a document that
                 failed later was charged for.
         """
         if characters <= 0:
             return
+        key_name = self._bounded_caller(key_name or "")
         for pair, count in shares(needs, characters):
-            labels = (deployment, *self._bounded(pair), key_name or "")
+            labels = (deployment, *self._bounded(pair), key_name)
             self._counts[labels] = self._counts.get(labels, 0) + count
 
     def forget(self, deployment: str) -> None:
@@ -192,6 +196,14 @@ class CharacterCounts(Collector):
                 return OTHER, OTHER
             self._pairs.add(pair)
         return pair
+
+    def _bounded_caller(self, name: str) -> str:
+        if "/" not in name or name in self._callers:
+            return name
+        if len(self._callers) >= MAX_CALLERS:
+            return OTHER
+        self._callers.add(name)
+        return name
 
 
 def shares(needs: Sequence[Need], characters: int) -> Iterator[tuple[tuple[str, str], int]]:

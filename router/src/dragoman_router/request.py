@@ -15,7 +15,8 @@ class Request(api.Request):
         client: Address of the caller.
         raw_path: The path as it came, without the prefix that names a deployment.
         deployment: `NAMESPACE/NAME` where the request names one.
-        key_name: Name of the API key, once it was found.
+        key_name: Name of the API key, or of the token's caller, once it was found.
+        account: Of the token's caller; None without a token.
         candidates: Keys of the deployments that may answer it, once they are determined.
         reserved_bytes: Memory that its body takes.
     """
@@ -24,5 +25,6 @@ class Request(api.Request):
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None
+    account: object = None
     candidates: tuple[str, ...] = ()
     reserved_bytes: int = 0

@@ -8,7 +8,8 @@ import socket
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, read_command_line
@@ -31,6 +32,15 @@ REMOVED = dict.fromkeys(
 )
 """Fields of earlier versions, and what replaces them."""
 STATE_SCHEMES = ("redis", "rediss", "valkey", "valkeys")
+
+
+class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=True):
+    """What one caller with a token may use; see `access.accounts.Limits`."""
+
+    requests_per_s: float | None = Field(None, gt=0)
+    characters_per_s: float | None = Field(None, gt=0)
+    character_limit: int | None = Field(None, gt=0)
+    burst_s: float = Field(10.0, gt=0)
 
 
 class Settings(BaseSettings):
@@ -144,12 +154,31 @@ class Settings(BaseSettings):
     anonymous_requests_per_s: float | None = Field(
         None, gt=0, description="requests per second and client address, without API keys"
     )
+    oidc_issuer: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s?#]+$",
+        description="issuer of bearer tokens (OpenID Connect), as in their iss; accepted beside API keys",
+    )
+    oidc_audience: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="values of which the aud of a token has one, separated by commas; required with an issuer",
+    )
+    oidc_name_claim: str = Field("sub", min_length=1, description="claim of tokens with the caller's name")
+    oidc_limits_claim: str | None = Field(
+        None,
+        description="claim, a string or a list, whose first value in oidc-limits has the caller's limits",
+    )
+    oidc_limits: dict[str, TokenLimits] = Field(
+        {},
+        description="limits as of keys by value of that claim, * for other callers, as JSON: "
+        '{"team-a": {"requestsPerS": 10}}',
+    )
     tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")
     tls_key: Path | None = Field(None, description="its private key")
 
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
-    @field_validator("namespaces", mode="before")
+    @field_validator("namespaces", "oidc_audience", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         parts = [value] if isinstance(value, str) else value
@@ -166,6 +195,10 @@ class Settings(BaseSettings):
     def _together(self) -> Settings:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("tls-cert and tls-key go together: set both or neither")
+        if (self.oidc_issuer is None) != (not self.oidc_audience):
+            raise ValueError("oidc-issuer and oidc-audience go together: set both or neither")
+        if self.oidc_limits_claim is not None and not self.oidc_limits:
+            raise ValueError("oidc-limits-claim needs oidc-limits")
         if self.glossary_dir is not None and self.state_url is not None:
             raise ValueError("glossary-dir and state-url: set one of them")
         return self

@@ -27,7 +27,13 @@ EXPOSURES: list[dict[str, Any]] = [
     {"ingress": {"enabled": True}, "tlsSecret": "tls"},
     {"httpRoute": {"enabled": True, "parentRefs": [{"name": "g"}], "hostnames": ["a.example"]}},
 ]
-KEYS: list[dict[str, Any]] = [{}, {"keysSecret": "keys"}, {"allowAnonymous": True}]
+OIDC = {
+    "issuer": "https://login.example.org",
+    "audience": ["translations"],
+    "limitsClaim": "groups",
+    "limits": {"*": {"characterLimit": 5_000_000}},
+}
+KEYS: list[dict[str, Any]] = [{}, {"keysSecret": "keys", "oidc": OIDC}, {"allowAnonymous": True}]
 NETWORKS: list[dict[str, Any]] = [
     {},
     {"networkPolicy": {"ingress": False}},

@@ -13,7 +13,7 @@ from dragoman_protocols.api import Need
 from dragoman_router.fleet.backend import Backend
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
-from dragoman_router.metrics import MAX_PAIRS, CharacterCounts, Metrics, shares
+from dragoman_router.metrics import MAX_CALLERS, MAX_PAIRS, CharacterCounts, Metrics, shares
 from dragoman_router.routing.deployments import Deployment
 
 NEEDS = (Need("en", ("de",), ("Hello",)),)
@@ -97,3 +97,14 @@ async def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     shown = {family.name + "_total" * (family.type == "counter") for family in metrics.registry.collect()}
     page = (Path(__file__).parents[3] / "docs/router.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| `(dragoman_\w+)` \|", page, re.MULTILINE)) == sorted(shown)
+
+
+def test_callers_with_tokens_have_a_bounded_number_of_series() -> None:
+    counts = CharacterCounts()
+    for number in range(MAX_CALLERS + 5):
+        counts.add("default/demo", NEEDS, f"oidc/{number}", 2)
+        counts.add("default/demo", NEEDS, f"key-{number}", 2)
+    (family,) = counts.collect()
+    found = {sample.labels["key"]: sample.value for sample in family.samples}
+    assert len(found) == MAX_CALLERS + MAX_CALLERS + 5 + 1
+    assert found["other"] == 2 * 5

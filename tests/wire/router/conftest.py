@@ -19,6 +19,9 @@ from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.http.assembly import assemble
 from dragoman_router.http.server import http_server
 from dragoman_router.http.state import State
+from dragoman_router.oidc.issuer import Issuer
+from dragoman_router.oidc.opening import open_tokens
+from dragoman_router.oidc.tokens import Tokens
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.settings import Settings
 from dragoman_router.state.opening import open_state
@@ -118,6 +121,8 @@ class Router:
     def __init__(self, state: State, port: int, http: aiohttp.ClientSession, scheme: str = "http") -> None:
         self.state, self.port, self.http = state, port, http
         self.url = f"{scheme}://127.0.0.1:{port}"
+        self.issuer: Issuer | None = None
+        self.tokens: Tokens | None = None
 
     def serve(self, name: str, *replicas: Replica, **fields: Any) -> None:
         """A deployment with these replicas."""
@@ -172,7 +177,8 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     stack = AsyncExitStack()
     shared = None if settings.state_url is None else await open_state(settings, stack)
     work = [] if shared is None else [asyncio.create_task(each) for each in shared.work()]
-    app, state = assemble(settings, ring, shared)
+    issuer, tokens = (None, None) if settings.oidc_issuer is None else open_tokens(settings)
+    app, state = assemble(settings, ring, shared, tokens)
     tender = BackgroundTasks(state.fleet, settings.router_id)
     listening = bound_socket("127.0.0.1", 0, settings.write_timeout_s)
     listening.listen()  # A test may connect before the server has had its turn.
@@ -182,7 +188,9 @@ async def running(send_buffer_bytes: int | None = None, **options: Any) -> Async
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     async with aiohttp.ClientSession() as http:
         try:
-            yield Router(state, listening.getsockname()[1], http)
+            router = Router(state, listening.getsockname()[1], http)
+            router.issuer, router.tokens = issuer, tokens
+            yield router
         finally:
             await tender.aclose()
             server.should_exit = True

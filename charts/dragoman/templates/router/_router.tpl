@@ -33,15 +33,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-Secret with the API keys: the one that is named; else, where the router is exposed, one of this release. An upgrade does
-not begin to require keys: clients that are there have none.
+Secret with the API keys: the one that is named; else, where the router is exposed and accepts no tokens, one of this
+release. An upgrade does not begin to require keys: clients that are there have none.
 */}}
 {{- define "dragoman.router.keysSecret" -}}
 {{- $own := printf "%s-keys" (include "dragoman.router.fullname" .) -}}
 {{- if .Values.router.keysSecret -}}
 {{- .Values.router.keysSecret -}}
 {{- else if and (include "dragoman.router.exposed" .) (not .Values.router.allowAnonymous) -}}
-{{- if or (not .Release.IsUpgrade) (lookup "v1" "Secret" .Release.Namespace $own) -}}
+{{- if or (not (or .Release.IsUpgrade .Values.router.oidc.issuer)) (lookup "v1" "Secret" .Release.Namespace $own) -}}
 {{- $own -}}
 {{- end -}}
 {{- end -}}

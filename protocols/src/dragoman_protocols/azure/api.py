@@ -32,6 +32,7 @@ ERRORS: ErrorTable[int] = ErrorTable(
         errors.UnsupportedPairError: 400023,
         errors.KeyMissingError: 401000,
         errors.KeyRefusedError: 401000,
+        errors.TokenRefusedError: 401000,
         errors.QuotaError: 403001,
         errors.MethodNotAllowedError: 405000,
         errors.UnknownPathError: 404000,

@@ -56,6 +56,7 @@ ERRORS: ErrorTable[tuple[int, str, str]] = ErrorTable(
         errors.UnknownDeploymentError: (404, "NOT_FOUND", "notFound"),
         errors.KeyMissingError: (401, "UNAUTHENTICATED", "required"),
         errors.KeyRefusedError: (403, "PERMISSION_DENIED", "forbidden"),
+        errors.TokenRefusedError: (401, "UNAUTHENTICATED", "authError"),
         errors.QuotaError: (429, "RESOURCE_EXHAUSTED", "quotaExceeded"),
         errors.CallerError: (400, "INVALID_ARGUMENT", "invalid"),
         errors.RateLimitedError: (429, "RESOURCE_EXHAUSTED", "rateLimitExceeded"),

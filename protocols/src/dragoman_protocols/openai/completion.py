@@ -29,6 +29,7 @@ ERRORS: ErrorTable[tuple[int, str, str | None, str | None]] = ErrorTable(
         errors.UnknownDeploymentError: (404, INVALID, NO_MODEL, None),
         errors.KeyMissingError: (401, INVALID, None, None),
         errors.KeyRefusedError: (401, INVALID, None, None),
+        errors.TokenRefusedError: (401, INVALID, None, None),
         errors.QuotaError: (429, INVALID, None, None),
         errors.CallerError: (400, INVALID, None, None),
         errors.RateLimitedError: (429, "rate_limit_error", None, None),

@@ -1,15 +1,18 @@
-"""Authentication by API key, and rate limits; off unless configured."""
+"""Authentication by API key or token, and rate limits; off unless configured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from cachetools import LRUCache
 
-from dragoman_protocols.errors import KeyRefusedError
-from dragoman_protocols.keys import key_in_head
+from dragoman_protocols.api import Endpoint
+from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, TokenRefusedError
+from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
+from dragoman_protocols.routes import may_have_key_in_body
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
-from dragoman_router.access.keys import Key, KeyRing
+from dragoman_router.access.keys import KEY_NEEDED, KEY_UNKNOWN, KeyRing
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
 
@@ -20,43 +23,99 @@ ADDRESSES = "address"
 """Before a slash in the name of an address; names of keys are names of files and have no slash."""
 
 
+class Tokens(Protocol):
+    """Bearer tokens of an issuer."""
+
+    @property
+    def issuer(self) -> str:
+        """Where tokens come from."""
+        ...
+
+    def known(self, token: bytes) -> Account | None:
+        """The account of a token that was verified before and has not expired."""
+        ...
+
+    async def verify(self, token: bytes) -> Account:
+        """The account of a token.
+
+        Raises:
+            TokenRefusedError: It is not valid here.
+            IssuerUnavailableError: It cannot be verified now.
+        """
+        ...
+
+
 class Gate:
-    """Keys and rates.
+    """Keys, tokens and rates.
 
     Args:
-        ring: The keys; None requires none.
-        anonymous_requests_per_s: Rate of one client's address if there are no keys; None is without limit.
+        ring: The keys; None: keys are not accepted.
+        tokens: Tokens; None: they are not accepted. Without keys and tokens neither is required.
+        anonymous_requests_per_s: Rate of one client's address if neither is required; None is without limit.
     """
 
     def __init__(
         self,
         ring: KeyRing | None,
+        tokens: Tokens | None,
         anonymous_requests_per_s: float | None,
         usage: Usage,
         clock: Callable[[], float],
     ) -> None:
-        self._ring = ring
+        self._ring, self._tokens = ring, tokens
         self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
         self._clients: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
         self._usage, self._clock = usage, clock
+        self.requires_keys = ring is not None or tokens is not None
+        """Whether requests need a key or a token."""
+        self.needed = KEY_NEEDED
+        """What a request without a key or a token is answered."""
+        if tokens is not None:
+            self.needed = (
+                f"a token of {tokens.issuer} is required in the header `Authorization: Bearer TOKEN`"
+            )
+            if ring is not None:
+                self.needed += ", or an API key in the way of your client's API"
 
-    @property
-    def requires_keys(self) -> bool:
-        """Whether requests need a key."""
-        return self._ring is not None
+    async def authenticate(self, request: Request, endpoint: Endpoint) -> bool:
+        """Check the key or the token in the head of a request.
 
-    def early(self, request: Request) -> None:
-        """Check the key in the head of a request; a body may still have one.
+        Returns:
+            Whether the body has to have a key.
 
         Raises:
+            KeyMissingError: There is none, and the body cannot have one.
             KeyRefusedError: A key was sent, and it is not known.
+            TokenRefusedError: The token is not valid here, or came in another place than its own; or a key was sent
+                where keys are not accepted.
+            IssuerUnavailableError: The token cannot be verified now.
         """
-        if self._ring is not None and (key := key_in_head(request)):
-            request.key_name = self._ring.find(key).name
+        if not self.requires_keys:
+            return False
+        has_token = self._tokens is not None and await self._found_token(self._tokens, request)
+        if not has_token and (key := key_in_head(request)):
+            self.check(request, key)
+        if request.key_name is not None or not endpoint.needs_key:
+            return False
+        if self._ring is None or not may_have_key_in_body(endpoint):
+            raise KeyMissingError(self.needed)
+        return True
+
+    async def _found_token(self, tokens: Tokens, request: Request) -> bool:
+        token = bearer_of(request)
+        if not token:
+            return False
+        account = tokens.known(token)
+        if account is None:
+            if self._ring is not None and self._ring.known(token) is not None:
+                return False
+            account = await tokens.verify(token)
+        request.account, request.key_name = account, account.name
+        return True
 
     def lacks_key(self, request: Request) -> bool:
-        """Whether a key is required and was not found yet."""
-        return self._ring is not None and request.key_name is None
+        """Whether a key or a token is required and was not found yet."""
+        return self.requires_keys and request.key_name is None
 
     def check(self, request: Request, key: bytes | None) -> None:
         """Check a key that was found.
@@ -64,44 +123,59 @@ class Gate:
         Raises:
             KeyMissingError: There is none.
             KeyRefusedError: It is not known.
+            TokenRefusedError: It is a token, or keys are not accepted.
         """
-        if self._ring is not None:
-            request.key_name = self._ring.find(key).name
+        if not self.requires_keys:
+            return
+        if not key:
+            raise KeyMissingError(self.needed)
+        found = None if self._ring is None else self._ring.known(key)
+        if found is not None:
+            request.key_name = found.name
+        elif self._tokens is None:
+            raise KeyRefusedError(KEY_UNKNOWN)
+        elif self._ring is None or looks_like_token(key):
+            raise TokenRefusedError(self.needed)
+        else:
+            raise KeyRefusedError(KEY_UNKNOWN)
 
-    def known(self, request: Request) -> Key | None:
-        """The key of a request whose key was checked; None where none is required.
+    def known(self, request: Request) -> Account | None:
+        """The account of a request whose key or token was checked; None where none is required.
 
         Raises:
-            KeyRefusedError: It was removed meanwhile.
+            KeyRefusedError: The key was removed meanwhile.
         """
+        if isinstance(request.account, Account):
+            return request.account
         if self._ring is None:
             return None
         key = self._ring.named(request.key_name)
         if key is None:
-            raise KeyRefusedError("this API key is not known here")
-        return key
+            raise KeyRefusedError(KEY_UNKNOWN)
+        return key.account
 
     async def admit(self, request: Request, characters: int) -> tuple[str, Charge]:
         """Admit one request, and reserve what it will use of its key's quota.
 
         Returns:
-            The key's name, or an address, by which callers take turns; and the charge, which has to be settled.
+            The name of the key or of the token's caller, or an address, by which callers take turns; and the charge,
+            which has to be settled.
 
         Raises:
             KeyRefusedError: The key was removed meanwhile.
             RateLimitedError: The rate is exceeded.
             QuotaError: The quota is used up.
         """
-        key = self.known(request)
-        if key is None:
+        account = self.known(request)
+        if account is None:
             if self._anonymous.requests_per_s is not None:
                 await self._usage.reserve(self._client(request.client), 0)
             return request.client, NO_CHARGE
-        return key.name, await self._usage.reserve(key.account, characters)
+        return account.name, await self._usage.reserve(account, characters)
 
-    async def used(self, key: Key) -> tuple[int, int | None]:
-        """Characters that a key has used in this period, and its limit."""
-        return await self._usage.used(key.account), key.account.limits.character_limit
+    async def used(self, account: Account) -> tuple[int, int | None]:
+        """Characters that a caller has used in this period, and the limit."""
+        return await self._usage.used(account), account.limits.character_limit
 
     def _client(self, address: str) -> Account:
         account = self._clients.get(address)

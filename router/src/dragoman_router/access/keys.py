@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from dragoman_protocols.errors import KeyMissingError, KeyRefusedError
 from dragoman_protocols.keys import MAX_KEY_BYTES
 from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.errors import SettingsError
 
 MIN_KEY_CHARS = 8
 KEY_NEEDED = "an API key is required; send it in the way of your client's API"
+KEY_UNKNOWN = "this API key is not known here"
 
 
 class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -77,22 +77,14 @@ class KeyRing:
         """The key of a name; None where there is none, or no longer."""
         return None if name is None else self._by_name.get(name)
 
-    def find(self, presented: bytes | None) -> Key:
-        """The key that was sent.
+    def known(self, presented: bytes) -> Key | None:
+        """The key that was sent; None where it is not known.
 
         Keys are found by a salted hash and compared in constant time, so that the time reveals nothing of a key.
-
-        Raises:
-            KeyMissingError: None was.
-            KeyRefusedError: It is not known.
         """
-        if not presented:
-            raise KeyMissingError(KEY_NEEDED)
         digest = self._digest(presented[:MAX_KEY_BYTES])
         key = self._keys.get(digest)
-        if key is None or not hmac.compare_digest(key.digest, digest):
-            raise KeyRefusedError("this API key is not known here")
-        return key
+        return key if key is not None and hmac.compare_digest(key.digest, digest) else None
 
     def _account(self, name: str, limits: Limits) -> Account:
         account = self.accounts.get(name)

@@ -27,16 +27,14 @@ from dragoman_protocols.errors import (
     BodyTooLargeError,
     DefectError,
     DrainingError,
-    KeyMissingError,
     OverloadedError,
     RequestError,
     UnknownPathError,
 )
 from dragoman_protocols.keys import body_without_key, key_in_body
-from dragoman_protocols.routes import api_of, may_have_key_in_body, recognise, with_body
+from dragoman_protocols.routes import api_of, recognise, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
-from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
@@ -121,12 +119,8 @@ class App:
             kind = endpoint.kind
             gate = self._state.gate
             keyless: Gate | None = None
-            if gate is not None:
-                gate.early(request)
-                if gate.lacks_key(request) and endpoint.needs_key:
-                    keyless = gate
-                    if not may_have_key_in_body(endpoint):
-                        raise KeyMissingError(KEY_NEEDED)
+            if gate is not None and await gate.authenticate(request, endpoint):
+                keyless = gate
             if kind is Kind.FILE:
                 upload = UploadReader(request, endpoint, keyless, self._settings.max_body_bytes)
                 await self._read_body(request, receive, self._settings.max_file_bytes, upload.feed)
@@ -290,11 +284,11 @@ class App:
         """What the router answers itself."""
         state = self._state
         gate = state.gate
-        key = gate.known(request) if gate is not None and endpoint.needs_key else None
-        if gate is None or key is None:
+        account = gate.known(request) if gate is not None and endpoint.needs_key else None
+        if gate is None or account is None:
             usage = Usage(state.characters[endpoint.api.name])
         else:
-            usage = Usage(*await gate.used(key))
+            usage = Usage(*await gate.used(account))
         site = Site(
             state.fleet.catalogue.offer(),
             state.fleet.catalogue.pairs(),

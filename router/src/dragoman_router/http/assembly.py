@@ -6,7 +6,7 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from dragoman_router.access.gate import Gate
+from dragoman_router.access.gate import Gate, Tokens
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def assemble(
-    settings: Settings, ring: KeyRing | None, shared: SharedState | None = None
+    settings: Settings,
+    ring: KeyRing | None,
+    shared: SharedState | None = None,
+    tokens: Tokens | None = None,
 ) -> tuple[App, State]:
     """The application and what it is made of; the fleet is empty until a source fills it.
 
@@ -41,9 +44,9 @@ def assemble(
     fleet = Fleet(limits, chance)
     metrics = Metrics(fleet)
     gate: Gate | None = None
-    if ring is not None or settings.anonymous_requests_per_s is not None:
+    if ring is not None or tokens is not None or settings.anonymous_requests_per_s is not None:
         usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
-        gate = Gate(ring, settings.anonymous_requests_per_s, usage, clock)
+        gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock)
     state = State(
         fleet=fleet,
         proxy=Proxy(fleet, metrics, chance),

@@ -9,7 +9,6 @@ from dragoman_protocols.errors import KeyMissingError
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader, Upload
 from dragoman_router.access.gate import Gate
-from dragoman_router.access.keys import KEY_NEEDED
 from dragoman_router.request import Request
 
 CHUNK_BYTES = 64 * 1024
@@ -49,7 +48,7 @@ class UploadReader:
                 if key := first(self._form.fields, self._field):
                     self._keyless.check(self._request, key.encode())
                 elif self._form.spoiled or self._size > self._max_bytes_before_key:
-                    raise KeyMissingError(KEY_NEEDED)
+                    raise KeyMissingError(self._keyless.needed)
 
     def finish(self) -> Upload | None:
         """The whole form; None: the body is none, and is left to the API.
@@ -59,5 +58,5 @@ class UploadReader:
             MalformedRequestError: It cannot be read.
         """
         if self._keyless is not None and self._keyless.lacks_key(self._request):
-            raise KeyMissingError(KEY_NEEDED)
+            raise KeyMissingError(self._keyless.needed)
         return self._form.finish() if self._request.is_multipart else None

@@ -1,0 +1,1 @@
+"""Bearer tokens of an OpenID Connect issuer, beside API keys."""

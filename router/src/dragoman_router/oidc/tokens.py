@@ -1,0 +1,101 @@
+"""Callers by their tokens: verified tokens are kept until they expire, and each caller has an account."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+
+from cachetools import LRUCache
+
+from dragoman_protocols.errors import IssuerUnavailableError, TokenRefusedError
+from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.oidc.claims import Caller, Expected, UnknownSigningKeyError, verified
+from dragoman_router.oidc.issuer import MIN_INTERVAL_S, Issuer
+
+MAX_TOKENS = 10_000
+"""Verified tokens that are kept, about 3 MB."""
+MAX_CALLERS = 10_000
+CACHED_S = 300
+"""A token is verified again after this time, so that a signing key that was withdrawn no longer counts."""
+PREFIX = "oidc/"
+"""Before the name of a caller in usage and metrics; names of keys are names of files and have no slash."""
+OTHERS = "*"
+"""In the limits: of callers whom no other entry is for."""
+
+
+class Tokens:
+    """The tokens of one issuer; see `access.gate.Tokens`.
+
+    Args:
+        issuer: Has the signing keys.
+        expected: What a token has to have.
+        limits: By value of the limits claim: of a caller the first that is here, else `OTHERS`.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        issuer: Issuer,
+        expected: Expected,
+        limits: Mapping[str, Limits],
+        clock: Callable[[], float],
+        seconds: Callable[[], float] = time.time,
+    ) -> None:
+        self._issuer, self._expected, self._limits = issuer, expected, limits
+        self._clock, self._seconds = clock, seconds
+        self._verified: LRUCache[bytes, tuple[Account, float]] = LRUCache(MAX_TOKENS)
+        self._accounts: LRUCache[str, Account] = LRUCache(MAX_CALLERS)
+
+    @property
+    def issuer(self) -> str:
+        """Where tokens come from."""
+        return self._expected.issuer
+
+    def known(self, token: bytes) -> Account | None:
+        """The account of a token that was verified and has not expired."""
+        found = self._verified.get(_digest(token))
+        return found[0] if found is not None and self._seconds() < found[1] else None
+
+    async def verify(self, token: bytes) -> Account:
+        """The account of a token; the issuer is asked for its keys where the token's is not known.
+
+        Raises:
+            TokenRefusedError: It is not valid here.
+            IssuerUnavailableError: The issuer's keys are not known yet.
+        """
+        caller = self._verified_by_known_keys(token)
+        if caller is None:
+            await self._issuer.refresh()
+            caller = self._verified_by_known_keys(token)
+        if caller is None:
+            if not self._issuer.keys:
+                raise IssuerUnavailableError(
+                    "the keys of the tokens' issuer are not known yet; retry later", MIN_INTERVAL_S
+                )
+            raise TokenRefusedError(f"the token is signed with a key that {self.issuer} does not list")
+        account = self._account(caller)
+        until_s = min(caller.expires_s, self._seconds() + CACHED_S)
+        self._verified[_digest(token)] = account, until_s
+        return account
+
+    def _verified_by_known_keys(self, token: bytes) -> Caller | None:
+        try:
+            return verified(token, self._issuer.keys, self._expected)
+        except UnknownSigningKeyError:
+            return None
+
+    def _account(self, caller: Caller) -> Account:
+        others = self._limits.get(OTHERS, Limits())
+        limits = next((self._limits[group] for group in caller.groups if group in self._limits), others)
+        name = PREFIX + caller.name
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = Account(name, limits, self._clock())
+        elif account.limits != limits:
+            account.change(limits, self._clock())
+        return account
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.blake2b(token, digest_size=32).digest()
