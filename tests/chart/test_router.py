@@ -106,7 +106,8 @@ def test_tokens(router: Any) -> None:
         "limitsClaim": "groups",
         "limits": {"*": {"characterLimit": 5_000_000}, "staff": {"requestsPerS": 0.5}},
     }
-    found = settings(router({"oidc": values}))
+    found = settings(router({"oidc": values, "auditLog": True}))
+    assert found.audit_log
     assert (found.oidc_issuer, found.oidc_audience) == (values["issuer"], ("translations", "mail"))
     assert (found.oidc_name_claim, found.oidc_limits_claim) == ("email", "groups")
     assert found.oidc_limits["*"].character_limit == 5_000_000

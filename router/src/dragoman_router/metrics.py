@@ -69,6 +69,11 @@ class Metrics:
             "Clients disconnected because they did not read their response.",
             registry=self.registry,
         )
+        self.audit_lines_dropped = Counter(
+            "dragoman_router_audit_lines_dropped",
+            "Lines of the audit log that were not written, because standard output is not read.",
+            registry=self.registry,
+        )
         self.watch_errors = Counter(
             "dragoman_router_watch_errors", "Watches that failed.", ("kind",), registry=self.registry
         )

@@ -5,6 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dragoman_protocols import api
+from dragoman_protocols.api import Need
+
+
+@dataclass(slots=True)
+class AuditEntry:
+    """What the audit log has of a request.
+
+    Args:
+        api: In whose format it was answered.
+        deployment: That answered.
+        needs: Language pairs.
+        characters: That are charged.
+        status: Of the answer; None where the client disconnected before it.
+        error: Code of the router's own error.
+    """
+
+    api: str = ""
+    deployment: str | None = None
+    needs: tuple[Need, ...] = ()
+    characters: int = 0
+    status: int | None = None
+    error: str | None = None
 
 
 @dataclass(slots=True)
@@ -19,6 +41,7 @@ class Request(api.Request):
         account: Of the token's caller; None without a token.
         candidates: Keys of the deployments that may answer it, once they are determined.
         reserved_bytes: Memory that its body takes.
+        audit: For the audit log; None: it is off.
     """
 
     client: str = ""
@@ -28,3 +51,4 @@ class Request(api.Request):
     account: object = None
     candidates: tuple[str, ...] = ()
     reserved_bytes: int = 0
+    audit: AuditEntry | None = None

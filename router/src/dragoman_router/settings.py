@@ -176,6 +176,10 @@ class Settings(BaseSettings):
     tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")
     tls_key: Path | None = Field(None, description="its private key")
 
+    audit_log: CliImplicitFlag[bool] = Field(
+        False,
+        description="write a line of JSON to standard output for each request: who, what, how much; no text",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
     @field_validator("namespaces", "oidc_audience", mode="before")

@@ -33,7 +33,11 @@ OIDC = {
     "limitsClaim": "groups",
     "limits": {"*": {"characterLimit": 5_000_000}},
 }
-KEYS: list[dict[str, Any]] = [{}, {"keysSecret": "keys", "oidc": OIDC}, {"allowAnonymous": True}]
+KEYS: list[dict[str, Any]] = [
+    {},
+    {"keysSecret": "keys", "oidc": OIDC, "auditLog": True},
+    {"allowAnonymous": True},
+]
 NETWORKS: list[dict[str, Any]] = [
     {},
     {"networkPolicy": {"ingress": False}},

@@ -42,7 +42,7 @@ from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
-from dragoman_router.request import Request
+from dragoman_router.request import AuditEntry, Request
 from dragoman_router.routing.placement import DOCUMENT, Placement, Undetected, place
 from dragoman_router.settings import Settings
 
@@ -90,6 +90,10 @@ class App:
         connection: BoundedProtocol = scope["extensions"][EXTENSION]
         exchange = connection.exchange
         request = read_head(scope)
+        audit = self._state.audit
+        if audit is not None:
+            request.audit = AuditEntry()
+            began_s = self._loop.time()
         self._state.active += 1
         if self._polling is not None:
             self._polling.extend()
@@ -110,6 +114,8 @@ class App:
         finally:
             self._state.active -= 1
             self._state.body_bytes -= request.reserved_bytes
+            if audit is not None and request.audit is not None:
+                audit.add(request, request.audit, self._loop.time() - began_s)
 
     async def _answer(self, request: Request, receive: Receive, exchange: Exchange) -> None:
         began_s = self._loop.time()
@@ -159,12 +165,17 @@ class App:
                 raise
             self._report()
             answer = self._error(DefectError("a defect; the router's log has more"), request, endpoint)
+        if request.audit is not None:
+            request.audit.status = answer.status
+            request.audit.api = request.audit.api or (endpoint.api.name if endpoint is not None else "")
         await self._send(answer, exchange)
 
     def _error(self, error: RequestError, request: Request, endpoint: Endpoint | None) -> Answer:
         """An error in the format of the request's API."""
         # Also where the body was not read: a form is for another API than JSON.
         api = api_of(request) if endpoint is None else with_body(endpoint, request).api
+        if request.audit is not None:
+            request.audit.api, request.audit.error = api.name, error.code
         return api.error(error, request)
 
     def _report(self) -> None:
@@ -224,6 +235,9 @@ class App:
         peek = NOTHING
         if kind in PEEKED and endpoint.peek is not None:
             peek = endpoint.peek(request, state.fleet.catalogue.offer())
+        entry = request.audit
+        if entry is not None:
+            entry.api, entry.needs = endpoint.api.name, peek.needs
         if endpoint.api.key_field is not None and request.body:
             request.body = body_without_key(request, endpoint.api.key_field)
         caller, charge = request.client, None
@@ -236,6 +250,9 @@ class App:
         finally:
             if charge is not None:
                 charge.settle(characters)
+        if entry is not None:
+            entry.deployment, entry.characters = answered.backend.deployment.key, characters
+            entry.status = answered.reply.status
         state.characters[endpoint.api.name] += characters
         state.metrics.translated(answered.backend.deployment.key, peek.needs, request.key_name, characters)
         try:

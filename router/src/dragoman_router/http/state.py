@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.http.audit import AuditLog
 from dragoman_router.http.proxy import HeadWriter, Proxy
 from dragoman_router.metrics import Metrics
 from dragoman_router.state.kept_glossaries import KeptGlossaries
@@ -31,6 +32,7 @@ class State:
         draining: Whether this router terminates.
         drained: Whether the drain timed out; requests that are cancelled from then on get 503.
         active: Requests that are not answered.
+        audit: The audit log; None: it is off.
         characters: What was translated since the start, by API; keys' quotas are the gate's.
     """
 
@@ -41,6 +43,7 @@ class State:
     detect: Detector
     heads: HeadWriter
     glossaries: KeptGlossaries
+    audit: AuditLog | None = None
     body_bytes: int = 0
     draining: bool = False
     drained: bool = False

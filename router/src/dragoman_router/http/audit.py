@@ -1,0 +1,117 @@
+"""The audit log: one line of JSON for each request, never a text or a key.
+
+Lines are collected and written by a thread of their own twice a second: a reader of standard output that stops
+reading stops no request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+import msgspec
+
+from dragoman_router.request import AuditEntry, Request
+
+log = logging.getLogger(__name__)
+
+FLUSH_S = 0.5
+MAX_LINES = 20_000
+"""Lines that wait to be written, about 6 MB; more are dropped, and counted."""
+MAX_PAIRS = 16
+"""Language pairs of one line; Azure's clients may name hundreds."""
+MAX_TAG_CHARS = 35
+"""The longest tag that RFC 5646 (section 4.4.1) asks programs to support."""
+
+
+class _Line(msgspec.Struct):
+    time: str
+    caller: str | None
+    client: str
+    api: str
+    deployment: str | None
+    pairs: list[tuple[str, str]]
+    characters: int
+    status: int | None
+    error: str | None
+    duration_s: float
+
+
+class AuditLog:
+    """Writes a line for each request.
+
+    Args:
+        stream: Where to.
+        on_dropped: Called with the number of lines that were dropped.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        on_dropped: Callable[[int], object] = lambda _: None,
+        seconds: Callable[[], float] = time.time,
+    ) -> None:
+        self._stream, self._on_dropped, self._seconds = stream, on_dropped, seconds
+        self._encode = msgspec.json.Encoder().encode
+        self._lines: list[bytes] = []
+        self._dropped = 0
+        self._writer = ThreadPoolExecutor(1, "audit-log")
+
+    def add(self, request: Request, entry: AuditEntry, duration_s: float) -> None:
+        """Write a line for a request that has ended, later; never waits."""
+        if len(self._lines) >= MAX_LINES:
+            self._dropped += 1
+            return
+        pairs = dict.fromkeys(
+            ((need.source or "auto")[:MAX_TAG_CHARS], target[:MAX_TAG_CHARS])
+            for need in entry.needs[:MAX_PAIRS]
+            for target in need.targets[:MAX_PAIRS]
+        )
+        line = _Line(
+            datetime.fromtimestamp(self._seconds(), UTC).isoformat(timespec="milliseconds"),
+            request.key_name,
+            request.client,
+            entry.api,
+            entry.deployment,
+            list(pairs)[:MAX_PAIRS],
+            entry.characters,
+            entry.status,
+            entry.error,
+            round(duration_s, 4),
+        )
+        self._lines.append(self._encode(line) + b"\n")
+
+    async def run(self) -> None:
+        """Write until cancelled, and then what is left."""
+        try:
+            while True:
+                await asyncio.sleep(FLUSH_S)
+                await self.flush()
+        finally:
+            self._writer.submit(self._write, self._taken())
+            self._writer.shutdown()
+
+    async def flush(self) -> None:
+        """Write what is there."""
+        if self._dropped:
+            log.warning("audit log: %d lines were dropped, because they are not read", self._dropped)
+            self._on_dropped(self._dropped)
+            self._dropped = 0
+        if self._lines:
+            await asyncio.get_running_loop().run_in_executor(self._writer, self._write, self._taken())
+
+    def _taken(self) -> bytes:
+        lines, self._lines = self._lines, []
+        return b"".join(lines)
+
+    def _write(self, lines: bytes) -> None:
+        try:
+            self._stream.write(lines)
+            self._stream.flush()
+        except OSError as error:
+            log.warning("audit log: %s", error)
