@@ -380,6 +380,8 @@ class Api(ABC):
     """The same for parameters of the query."""
     key_field: ClassVar[str | None] = None
     """Field of the body that may have the API key."""
+    key_place: ClassVar[str] = "in the header `Authorization: Bearer KEY`"
+    """Where its clients send the key, for errors."""
     cors: ClassVar[bool] = False
     """Whether web pages of any origin may call it: preflight requests are answered for it."""
 

@@ -103,6 +103,7 @@ class BrowserExtensions(Api):
 
     name = "browser-extensions"
     key_parameters = ("token",)
+    key_place = "in the parameter `token`"
     cors = True
 
     def error(self, error: RequestError, _: Request) -> Answer:

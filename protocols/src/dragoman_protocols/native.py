@@ -162,6 +162,7 @@ class Native(Api):
     name = "native"
     error_type = ErrorResponse
     key_headers = (b"x-api-key",)
+    key_place = "in the header `X-API-Key: KEY` or `Authorization: Bearer KEY`"
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code", "message"}}`."""

@@ -62,6 +62,38 @@ async def test_a_body_without_a_key_is_refused_for_that_alone(
 
 
 @pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/translate", "in the header `X-API-Key: KEY` or `Authorization: Bearer KEY`"),
+        ("/detect", "in the field `api_key`"),
+        ("/v2/translate", "in the header `Authorization: DeepL-Auth-Key KEY`"),
+        ("/language/translate/v2", "in the header `X-Goog-Api-Key: KEY` or the parameter `key`"),
+        ("/translate?api-version=3.0&to=de", "in the header `Ocp-Apim-Subscription-Key: KEY`"),
+        ("/v1/chat/completions", "in the header `Authorization: Bearer KEY`"),
+        ("/imme", "in the parameter `token`"),
+    ],
+)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": KEY},
+        {"Authorization": f"Basic {KEY}"},
+        {"Authorization": f"ApiKey {KEY}"},
+        {"X-Auth-Token": KEY},
+    ],
+)
+async def test_a_key_in_a_header_that_has_none_is_refused_with_the_place_where_the_api_has_it(
+    keyed: Any, path: str, place: str, headers: dict[str, str]
+) -> None:
+    async with keyed.http.post(keyed.url + path, json={"text": "x"}, headers=headers) as got:
+        words = await got.text()
+        assert got.status in (401, 403), words
+    assert f"an API key is required; send it {place}" in words
+    assert ("the header Authorization has neither" in words) == ("Authorization" in headers)
+    assert KEY not in words
+
+
+@pytest.mark.parametrize(
     ("path", "body", "kind"),
     [
         ("/translate", b'{"q": "x", "source": "en", "target": "de", "api_key": "%s"}', "application/json"),

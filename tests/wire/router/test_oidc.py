@@ -207,7 +207,7 @@ async def test_keys_are_accepted_beside_tokens(
     status, document, _ = await router.translate()
     assert (status, document["error"]["message"].partition("TOKEN`, ")[2]) == (
         401,
-        "or an API key in the way of your client's API",
+        "or an API key in the header `X-API-Key: KEY` or `Authorization: Bearer KEY`",
     )
     used = [
         (await router.get("/v2/usage", headers=headers))[1]["character_count"]

@@ -58,6 +58,7 @@ class Azure(Api):
     name = "azure"
     key_headers = (KEY_HEADER,)
     key_parameters = ("subscription-key",)
+    key_place = "in the header `Ocp-Apim-Subscription-Key: KEY`"
 
     def claims(self, request: Request) -> bool:
         """Whether it has the version or the key of Azure's clients."""

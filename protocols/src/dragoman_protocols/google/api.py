@@ -91,6 +91,7 @@ class Google(Api):
     name = "google"
     key_headers = (b"x-goog-api-key",)
     key_parameters = ("key",)
+    key_place = "in the header `X-Goog-Api-Key: KEY` or the parameter `key`"
 
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"error": {"code", "message", "errors", "status"}}`."""

@@ -86,6 +86,7 @@ class LibreTranslate(Api):
     name = "libretranslate"
     key_parameters = ("api_key",)
     key_field = "api_key"
+    key_place = "in the field `api_key`"
     cors = True
 
     def error(self, error: RequestError, _: Request) -> Answer:

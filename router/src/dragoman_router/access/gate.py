@@ -7,12 +7,12 @@ from typing import Protocol
 
 from cachetools import LRUCache
 
-from dragoman_protocols.api import Endpoint
+from dragoman_protocols.api import Api, Endpoint
 from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, TokenRefusedError
 from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
 from dragoman_protocols.routes import may_have_key_in_body
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
-from dragoman_router.access.keys import KEY_NEEDED, KEY_UNKNOWN, KeyRing
+from dragoman_router.access.keys import KEY_UNKNOWN, KeyRing
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
 
@@ -68,14 +68,21 @@ class Gate:
         self._usage, self._clock = usage, clock
         self.requires_keys = ring is not None or tokens is not None
         """Whether requests need a key or a token."""
-        self.needed = KEY_NEEDED
-        """What a request without a key or a token is answered."""
-        if tokens is not None:
-            self.needed = (
-                f"a token of {tokens.issuer} is required in the header `Authorization: Bearer TOKEN`"
-            )
-            if ring is not None:
-                self.needed += ", or an API key in the way of your client's API"
+
+    def missing(self, request: Request, api: Api) -> KeyMissingError:
+        """The error of a request without a key or a token, in which its API has the way to send it."""
+        if self._tokens is None:
+            needed = f"an API key is required; send it {api.key_place}"
+        else:
+            needed = self._token_needed(self._tokens)
+            needed += "" if self._ring is None else f", or an API key {api.key_place}"
+        if request.header(b"authorization") is not None:
+            needed += "; the header Authorization has neither `Bearer KEY` nor `DeepL-Auth-Key KEY`"
+        return KeyMissingError(needed)
+
+    @staticmethod
+    def _token_needed(tokens: Tokens) -> str:
+        return f"a token of {tokens.issuer} is required in the header `Authorization: Bearer TOKEN`"
 
     async def authenticate(self, request: Request, endpoint: Endpoint) -> bool:
         """Check the key or the token in the head of a request.
@@ -94,11 +101,11 @@ class Gate:
             return False
         has_token = self._tokens is not None and await self._found_token(self._tokens, request)
         if not has_token and (key := key_in_head(request)):
-            self.check(request, key)
+            self.check(request, endpoint.api, key)
         if request.key_name is not None or not endpoint.needs_key:
             return False
         if self._ring is None or not may_have_key_in_body(endpoint):
-            raise KeyMissingError(self.needed)
+            raise self.missing(request, endpoint.api)
         return True
 
     async def _found_token(self, tokens: Tokens, request: Request) -> bool:
@@ -117,7 +124,7 @@ class Gate:
         """Whether a key or a token is required and was not found yet."""
         return self.requires_keys and request.key_name is None
 
-    def check(self, request: Request, key: bytes | None) -> None:
+    def check(self, request: Request, api: Api, key: bytes | None) -> None:
         """Check a key that was found.
 
         Raises:
@@ -128,14 +135,14 @@ class Gate:
         if not self.requires_keys:
             return
         if not key:
-            raise KeyMissingError(self.needed)
+            raise self.missing(request, api)
         found = None if self._ring is None else self._ring.known(key)
         if found is not None:
             request.key_name = found.name
         elif self._tokens is None:
             raise KeyRefusedError(KEY_UNKNOWN)
         elif self._ring is None or looks_like_token(key):
-            raise TokenRefusedError(self.needed)
+            raise TokenRefusedError(self._token_needed(self._tokens))
         else:
             raise KeyRefusedError(KEY_UNKNOWN)
 

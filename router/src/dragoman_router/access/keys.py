@@ -19,7 +19,6 @@ from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.errors import SettingsError
 
 MIN_KEY_CHARS = 8
-KEY_NEEDED = "an API key is required; send it in the way of your client's API"
 KEY_UNKNOWN = "this API key is not known here"
 
 

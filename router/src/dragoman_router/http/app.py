@@ -137,7 +137,8 @@ class App:
                 endpoint = with_body(endpoint, request)
                 if keyless is not None:
                     field = endpoint.api.key_field
-                    keyless.check(request, None if field is None else key_in_body(request, field))
+                    key = None if field is None else key_in_body(request, field)
+                    keyless.check(request, endpoint.api, key)
             if kind is Kind.GLOSSARIES:
                 if gate is not None:
                     await gate.admit(request, 0)  # Nothing is reserved, nothing is charged.

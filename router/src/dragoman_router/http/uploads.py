@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from dragoman_protocols.api import Endpoint
-from dragoman_protocols.errors import KeyMissingError
 from dragoman_protocols.forms import first
 from dragoman_protocols.multipart import MultipartReader, Upload
 from dragoman_router.access.gate import Gate
@@ -27,7 +26,7 @@ class UploadReader:
         self, request: Request, endpoint: Endpoint, keyless: Gate | None, max_bytes_before_key: int
     ) -> None:
         self._request, self._keyless = request, keyless
-        self._field = endpoint.api.key_field or ""
+        self._api, self._field = endpoint.api, endpoint.api.key_field or ""
         self._max_bytes_before_key = max_bytes_before_key
         self._form = MultipartReader(request.header(b"content-type"))
         self._size = 0
@@ -46,9 +45,9 @@ class UploadReader:
             self._form.feed(chunk)
             if self._keyless is not None and self._keyless.lacks_key(self._request):
                 if key := first(self._form.fields, self._field):
-                    self._keyless.check(self._request, key.encode())
+                    self._keyless.check(self._request, self._api, key.encode())
                 elif self._form.spoiled or self._size > self._max_bytes_before_key:
-                    raise KeyMissingError(self._keyless.needed)
+                    raise self._keyless.missing(self._request, self._api)
 
     def finish(self) -> Upload | None:
         """The whole form; None: the body is none, and is left to the API.
@@ -58,5 +57,5 @@ class UploadReader:
             MalformedRequestError: It cannot be read.
         """
         if self._keyless is not None and self._keyless.lacks_key(self._request):
-            raise KeyMissingError(self._keyless.needed)
+            raise self._keyless.missing(self._request, self._api)
         return self._form.finish() if self._request.is_multipart else None
