@@ -21,7 +21,7 @@ from typing import Any
 from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import annotations_of, condition_of, created_at, is_deleting
 from dragoman_kube.times import parse_time
-from dragoman_operator.api.labels import ENGINE_CONTAINER
+from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER
 from dragoman_operator.api.pods import Rollout
 from dragoman_operator.api.status import RolloutStatus
 from dragoman_operator.observed.diagnosis import Finding, diagnose
@@ -29,14 +29,14 @@ from dragoman_operator.observed.drift import is_superset
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Manifest, Observed, is_live, template_hash
 
 MAX_FAILURES = 2
-"""Failures of an engine that count as permanent."""
+"""Failures of an engine, or of its download, that count as permanent."""
 STUCK_AFTER_S = 60.0
 """Time after which an image that cannot be pulled, or a missing Secret or ConfigMap, counts as permanent."""
 
 REVISION = "deployment.kubernetes.io/revision"
 """Annotation of a Deployment, and of its ReplicaSet with the same template."""
 
-_AT_ONCE = frozenset({"EngineFailed", "OOMKilled"})
+_AT_ONCE = frozenset({"DownloadFailed", "EngineFailed", "OOMKilled"})
 _LATER = frozenset({"ImagePullFailed", "CreateContainerError", "FailedMount"})
 
 
@@ -150,7 +150,8 @@ def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding |
     """A permanent failure of one of the pods; None without one."""
     for pod in pods:
         created = created_at(pod)
-        containers = pod.get("status", {}).get("containerStatuses") or ()
+        status = pod.get("status", {})
+        containers = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
         failures = max(map(_failures, containers), default=0)
         for finding in diagnose(None, [pod], observed.mount_failures):
             failed = finding.reason in _AT_ONCE and failures >= MAX_FAILURES
@@ -161,9 +162,13 @@ def permanent_failure(pods: Iterable[Manifest], observed: Observed) -> Finding |
 
 
 def _failures(container: Mapping[str, Any]) -> int:
-    """Number of times that the engine ended; a running attempt does not count."""
-    ended = "running" not in (container.get("state") or {})
-    return int(container.get("restartCount", 0)) + ended if container.get("name") == ENGINE_CONTAINER else 0
+    """Number of times that the engine, or its download, ended; a running attempt does not count."""
+    if container.get("name") not in (ENGINE_CONTAINER, FETCH_CONTAINER):
+        return 0
+    state = container.get("state") or {}
+    if container.get("name") == FETCH_CONTAINER and (state.get("terminated") or {}).get("exitCode") == 0:
+        return 0
+    return int(container.get("restartCount", 0)) + ("running" not in state)
 
 
 UNSCHEDULABLE_TIMEOUT_S = 10.0

@@ -50,9 +50,13 @@ def available(found: Progress) -> ConditionValue:
 
 
 def progressing(
-    found: Progress, plan: Plan, findings: list[Finding], trial_size: int | None = None
+    found: Progress, plan: Plan, findings: list[Finding], trial_size: int | None = None, download: str = ""
 ) -> ConditionValue:
-    """Progressing: pods are being started, replaced or removed."""
+    """Progressing: pods are being started, replaced or removed.
+
+    `download` is the progress of a pod that downloads the model; empty without one.
+    """
+    detail = f"; {download}" if download else ""
     if any(finding.reason == "ProgressDeadlineExceeded" for finding in findings):
         return _progressing(
             False, "ProgressDeadlineExceeded", f"the rollout stopped with {found.ready} replicas ready"
@@ -73,13 +77,13 @@ def progressing(
         reason, surplus = "Replacing", found.pods - found.desired
         if found.updated == found.pods:
             reason = "ScalingDown"
-        return _progressing(True, reason, f"{surplus} surplus replicas are terminating")
+        return _progressing(True, reason, f"{surplus} surplus replicas are terminating{detail}")
     if found.updated < found.pods:
         return _progressing(
-            True, "Replacing", f"{found.updated} of {found.desired} replicas run the current spec"
+            True, "Replacing", f"{found.updated} of {found.desired} replicas run the current spec{detail}"
         )
     return _progressing(
-        True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start"
+        True, "Starting", f"{found.ready} of {found.desired} replicas are ready, others start{detail}"
     )
 
 
@@ -139,6 +143,11 @@ def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
     )
 
 
+def _download(observed: Observed) -> str:
+    uids = (pod["metadata"].get("uid", "") for pod in observed.pods if is_live(pod))
+    return next((observed.downloads[uid] for uid in uids if uid in observed.downloads), "")
+
+
 MESSAGE_LIMIT = 200
 """Maximum length of the Message column: a line and a half of a terminal."""
 LANGUAGES_LIMIT = 60
@@ -177,7 +186,7 @@ def status_of(
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     values = [
         available(found),
-        progressing(found, plan, findings, tuned.trial_size if tuned else None),
+        progressing(found, plan, findings, tuned.trial_size if tuned else None, _download(observed)),
         degraded(td, plan, findings, refusals),
         *scaling_active(td.spec, observed, scaled),
         *([scaled.metrics] if scaled and scaled.metrics else []),

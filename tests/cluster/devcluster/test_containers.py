@@ -119,7 +119,7 @@ async def test_an_image_volume_is_refused(workloads):
 
 @pytest.mark.parametrize(
     ("spec", "named"),
-    [({"initContainers": [script("pass", name="first")]}, "initContainers"), ({}, "envFrom")],
+    [({"readinessGates": [{"conditionType": "example.org/gate"}]}, "readinessGates"), ({}, "envFrom")],
 )
 async def test_what_the_node_does_not_know_is_refused(workloads, spec, named):
     container = script("pass", envFrom=[{"configMapRef": {"name": "settings"}}])
@@ -127,6 +127,41 @@ async def test_what_the_node_does_not_know_is_refused(workloads, spec, named):
     status = await until_status(workloads, "refused", lambda s: s.state.waiting and s.state.waiting.message)
     assert status.state.waiting.reason == "CreateContainerConfigError"
     assert named in status.state.waiting.message
+
+
+async def test_init_containers_run_one_after_another_until_each_succeeds(workloads, cluster):
+    fields = {"args": ["/data/file"], "volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    first = (
+        "import pathlib, sys; file = pathlib.Path(sys.argv[1]); tried = file.exists(); file.write_text('first ');"
+        "sys.exit(0 if tried else 3)"
+    )
+    second = "import sys; open(sys.argv[1], 'a').write('second')"
+    main = "import sys, time; print(open(sys.argv[1]).read(), flush=True); time.sleep(60)"
+    init = [script(first, **fields, name="first"), script(second, **fields, name="second")]
+    volumes = [{"name": "data", "emptyDir": {}}]
+    await workloads.run("init", script(main, **fields), initContainers=init, volumes=volumes)
+    assert await until_log(cluster, workloads, "init", "second") == "first second\n"
+    pod = await workloads.pod("init")
+    first, second = pod.status.init_container_statuses
+    assert (first.restart_count, first.ready, first.last_state.terminated.exit_code) == (1, True, 3)
+    assert (second.restart_count, second.state.terminated.reason) == (0, "Completed")
+    assert {condition.type: condition.status for condition in pod.status.conditions}["Initialized"] == "True"
+
+
+async def test_a_pod_waits_for_an_init_container_that_fails(workloads):
+    failing = script("import sys; sys.exit('no model')", terminationMessagePolicy="FallbackToLogsOnError")
+    await workloads.run("failing", script("pass"), initContainers=[{**failing, "name": "first"}])
+    pod = await workloads.until(
+        lambda: workloads.pod("failing"),
+        lambda pod: (
+            pod.status.init_container_statuses and pod.status.init_container_statuses[0].restart_count
+        ),
+    )
+    (first,) = pod.status.init_container_statuses
+    assert first.last_state.terminated.message == "no model\n"
+    assert not first.ready
+    assert status_of(pod).state.waiting.reason == "PodInitializing"
+    assert pod.status.phase == "Pending"
 
 
 async def test_waits_for_a_secret(workloads, cluster):

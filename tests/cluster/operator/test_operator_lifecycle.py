@@ -25,6 +25,11 @@ def arguments(deployment: dict[str, Any]) -> list[str]:
     return found
 
 
+def fetch_arguments(deployment: dict[str, Any]) -> list[str]:
+    init = deployment["spec"]["template"]["spec"].get("initContainers") or ()
+    return [argument for container in init for argument in container["args"]]
+
+
 async def translated(url: str) -> Any:
     request = {"text": "Good morning.", "source_lang": "en", "target_lang": "de"}
     async with aiohttp.ClientSession() as http, http.post(f"{url}/translate", json=request) as answer:
@@ -81,7 +86,7 @@ GROUPS: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "model": (
         {"model": {"uri": "hf://org/model", "revision": "abc"}},
         DEPLOYMENT,
-        lambda found: "org/model" in arguments(found) and "abc" in arguments(found),
+        lambda found: {"hf://org/model", "abc"} <= set(fetch_arguments(found)),
     ),
     "languages": (
         {"languages": [{"source": "fr", "targets": ["en"]}]},

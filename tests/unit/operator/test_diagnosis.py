@@ -65,6 +65,22 @@ CONTAINERS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+def test_a_failed_download_has_a_reason_of_its_own(make_pod: MakePod) -> None:
+    pod = make_pod("demo-1")
+    state = {"waiting": {"reason": "CrashLoopBackOff"}}
+    fetch = {
+        "name": "fetch",
+        "ready": False,
+        "state": state,
+        "lastState": {"terminated": terminated(message=SENTENCE)},
+    }
+    waiting = {"name": "engine", "ready": False, "state": {"waiting": {"reason": "PodInitializing"}}}
+    pod["status"] |= {"initContainerStatuses": [fetch], "containerStatuses": [waiting]}
+    assert diagnose(None, [pod]) == [("DownloadFailed", SENTENCE)]
+    fetch |= {"ready": True, "state": {"terminated": terminated(exitCode=0)}}
+    assert diagnose(None, [pod]) == []
+
+
 @pytest.mark.parametrize(("container", "reason", "sentence"), CONTAINERS.values(), ids=CONTAINERS)
 def test_container(container: dict[str, Any], reason: str, sentence: str, make_pod: MakePod) -> None:
     (finding,) = diagnose(None, [make_pod(container=container)])

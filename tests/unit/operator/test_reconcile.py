@@ -158,6 +158,7 @@ def _reconciler(
         before_scale_down,
         _events(api),
         lambda: api.mount_events,
+        dict,
         RESYNC_S,
     )
 

@@ -21,6 +21,7 @@ from dragoman_operator.rollout import (
     STUCK_AFTER_S,
     SURGE,
     UNSCHEDULABLE_TIMEOUT_S,
+    permanent_failure,
     strategy,
     unschedulable_time_left_s,
     version_to_keep,
@@ -122,6 +123,27 @@ def test_a_spec_that_decides_is_followed(
     make_td: MakeTd, mixed: Callable[..., Observed], surge: str, update: object
 ) -> None:
     assert update_of(make_td(rollout={"surge": surge}), mixed(1000)) == update
+
+
+@pytest.mark.parametrize(
+    ("restarts", "state", "failed"),
+    [
+        (0, {"waiting": {"reason": "CrashLoopBackOff"}}, False),
+        (1, {"waiting": {"reason": "CrashLoopBackOff"}}, True),
+        (1, {"running": {}}, False),
+        (9, {"terminated": {"exitCode": 0}}, False),
+    ],
+)
+def test_a_download_that_failed_twice_is_a_permanent_failure(
+    make_observed: MakeObserved, make_pod: MakePod, restarts: int, state: dict[str, Any], failed: bool
+) -> None:
+    observed = make_observed()
+    pod = of_template(make_pod("new"), "new", observed.now)
+    ended = {"terminated": {"exitCode": 1, "message": "no such model"}}
+    fetch = {"name": "fetch", "image": "i", "ready": False, "restartCount": restarts, "lastState": ended}
+    pod["status"]["initContainerStatuses"] = [{**fetch, "state": state}]
+    found = permanent_failure([pod], observed)
+    assert (found is not None) is failed
 
 
 def former(name: str) -> dict[str, Any]:

@@ -57,6 +57,17 @@ def test_complete(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePo
     assert status["message"] == "2 of 2 replicas are ready; spec.replicas is 2"
 
 
+def test_the_progress_of_a_download(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> None:
+    td, pod = make_td(), make_pod("a")
+    pod["metadata"]["uid"] = "uid-a"
+    observed = make_observed(td, [pod], updatedReplicas=1)
+    progress = "downloading the model: 43% of 3.20 GB, 110 MB/s"
+    seen = replace(observed, downloads={"uid-a": progress, "another": "not this"})
+    status = status_of(td, seen, Plan(), {})
+    assert message(status, "Progressing") == f"0 of 2 replicas are ready, others start; {progress}"
+    assert status["message"] == message(status, "Progressing")
+
+
 @pytest.mark.parametrize(
     ("pods", "updated", "reason"),
     [

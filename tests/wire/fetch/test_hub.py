@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from tests.support.fetching import failure, fetch, start
 from tests.support.hub import COMMIT, Hub
 from tests.support.servers import free_port
@@ -121,8 +122,12 @@ def test_the_progress_is_served_meanwhile(hub: Hub, cache: Path) -> None:
     process = start(cache, "hf://org/open", "--port", str(port), env=of(hub))
     assert hub.stopped.wait(60)
     found = httpx.get(f"http://127.0.0.1:{port}/startupz")
+    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
     process.kill()
     process.communicate(timeout=10)
+    samples = {family.name: family.samples for family in text_string_to_metric_families(metrics)}
+    assert samples["dragoman_phase"][0].labels == {"phase": "downloading"}
+    assert samples["dragoman_start_seconds"][0].value > 0
     assert found.status_code == 503
     state = found.json()
     assert state["phase"] == "downloading"

@@ -44,7 +44,9 @@ class Pod:
         self._stopping = asyncio.Event()
         self._grace_s: float | None = None
         self._dirty = asyncio.Event()
-        self._main = self._containers()
+        self._init = self._containers("initContainers")
+        self._main = self._containers("containers")
+        self._initialized = not self._init
         if is_deleting(manifest):
             self._stopping.set()
 
@@ -66,10 +68,10 @@ class Pod:
         try:
             await self._until_end(living)
             grace_s = self._remaining_grace_s()
-            await asyncio.gather(*(container.shut_down(grace_s) for container in self._main))
+            await asyncio.gather(*(container.shut_down(grace_s) for container in self._all))
             await living
         finally:
-            for container in self._main:
+            for container in self._all:
                 await container.kill()
             for task in (living, reporting):
                 task.cancel()
@@ -99,6 +101,12 @@ class Pod:
             return
         refreshing = asyncio.create_task(self._keep_volumes_current())
         try:
+            for container in self._init:
+                await container.run(volumes)
+                if container.view.exit_code != 0:
+                    return
+            self._initialized = True
+            self._dirty.set()
             await asyncio.gather(*(container.run(volumes) for container in self._main))
         finally:
             refreshing.cancel()
@@ -146,17 +154,19 @@ class Pod:
         addresses = {"podIP": self._address, "hostIP": self._context.address}
         return {**self._manifest, "status": {**(self._manifest.get("status") or {}), **addresses}}
 
-    def _containers(self) -> list[Container]:
+    @property
+    def _all(self) -> list[Container]:
+        return [*self._init, *self._main]
+
+    def _containers(self, field: str) -> list[Container]:
         spec = self._manifest["spec"]
+        policy = str(spec.get("restartPolicy") or "Always")
+        if field == "initContainers" and policy == "Always":
+            # Source: https://kubernetes.io/docs/concepts/workloads/pods/init-containers/
+            policy = "OnFailure"
         return [
-            Container(
-                container,
-                self._current,
-                self._context,
-                self._dirty.set,
-                restart_policy=str(spec.get("restartPolicy") or "Always"),
-            )
-            for container in spec["containers"]
+            Container(container, self._current, self._context, self._dirty.set, restart_policy=policy)
+            for container in spec.get(field) or ()
         ]
 
     def _remaining_grace_s(self) -> float:
@@ -169,10 +179,15 @@ class Pod:
 
     def _status(self) -> Manifest:
         views = [container.view for container in self._main]
+        init = [container.view for container in self._init]
+        if not self._initialized:
+            views = [replace(view, state=waiting("PodInitializing")) for view in views]
         if self._waiting is not None:
             views = [replace(view, state=self._waiting) for view in views]
+            init = [replace(view, state=self._waiting) for view in init]
         view = PodView(
             pod=self._manifest,
+            init=tuple(init),
             containers=tuple(views),
             address=self._address,
             host=self._context.address,
@@ -223,8 +238,9 @@ class Pod:
 
 
 def _refuse_unsupported(spec: Manifest) -> None:
-    for field in ("initContainers", "readinessGates"):
-        if spec.get(field):
-            raise PodRefusedError(f"the local node does not know {field}")
+    if spec.get("readinessGates"):
+        raise PodRefusedError("the local node does not know readinessGates")
+    if any(container.get("restartPolicy") for container in spec.get("initContainers") or ()):
+        raise PodRefusedError("the local node does not know init containers that are restarted (sidecars)")
     if any("postStart" in (container.get("lifecycle") or {}) for container in spec["containers"]):
         raise PodRefusedError("the local node does not know lifecycle.postStart")

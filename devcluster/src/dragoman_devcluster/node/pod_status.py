@@ -5,7 +5,7 @@ Source: https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -111,11 +111,19 @@ class PodView:
     host: str
     started_at: datetime
     mounted: bool
+    init: tuple[ContainerView, ...] = ()
+    """Init containers; one is ready once it has succeeded."""
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all init containers have succeeded."""
+        return all(container.exit_code == 0 for container in self.init)
 
 
 def pod_status(view: PodView, now: datetime) -> Manifest:
     """The status that the node writes."""
     addresses = {"podIP": view.address, "podIPs": [{"ip": view.address}]} if view.address else {}
+    init = [replace(container, ready=container.exit_code == 0).status() for container in view.init]
     return {
         "phase": pod_phase(view),
         "conditions": _conditions(view, now),
@@ -123,13 +131,19 @@ def pod_status(view: PodView, now: datetime) -> Manifest:
         "hostIPs": [{"ip": view.host}],
         **addresses,
         "startTime": timestamp(view.started_at),
+        **({"initContainerStatuses": init} if init else {}),
         "containerStatuses": [container.status() for container in view.containers],
     }
 
 
 def pod_phase(view: PodView) -> str:
-    """Pending until every container has run, then Running until all have ended for good."""
+    """Pending until every container has run, then Running until all have ended for good.
+
+    Failed if an init container has failed and is not restarted.
+    """
     policy = view.pod["spec"].get("restartPolicy") or "Always"
+    if policy == "Never" and any(container.exit_code for container in view.init):
+        return "Failed"
     if any(_never_ran(container) for container in view.containers):
         return "Pending"
     codes = [container.exit_code for container in view.containers]
@@ -148,11 +162,13 @@ def _conditions(view: PodView, now: datetime) -> list[Manifest]:
     policy = view.pod["spec"].get("restartPolicy") or "Always"
     unready = [container.name for container in view.containers if not container.ready]
     completed = policy != "Always" and not any(container.exit_code is None for container in view.containers)
+    running_init = [container.name for container in view.init if container.exit_code != 0]
+    incomplete = f"containers with incomplete status: [{' '.join(running_init)}]"
     unready_message = f"containers with unready status: [{' '.join(unready)}]"
     why = ("PodCompleted", "") if completed else ("ContainersNotReady", unready_message)
     found = [
         _condition("PodReadyToStartContainers", view.mounted),
-        _condition("Initialized", True),
+        _condition("Initialized", view.initialized, "ContainersNotInitialized", incomplete),
         _condition("Ready", not unready, *why),
         _condition("ContainersReady", not unready, *why),
         _condition("PodScheduled", True),

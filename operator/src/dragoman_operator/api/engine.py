@@ -253,5 +253,5 @@ class Model(SpecModel):
 
     @property
     def is_remote(self) -> bool:
-        """Whether the engine pod itself downloads the model."""
+        """Whether the pod downloads the model."""
         return self.uri.startswith(("hf://", "s3://"))

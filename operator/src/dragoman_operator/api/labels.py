@@ -22,6 +22,8 @@ MANAGED_BY = "dragoman-operator"
 
 ENGINE_CONTAINER = "engine"
 """Name of the container in an engine pod."""
+FETCH_CONTAINER = "fetch"
+"""Name of the init container that downloads the model."""
 
 
 def selector(name: str) -> dict[str, str]:

@@ -55,7 +55,9 @@ class Rollout(SpecModel):
         "and no direct client remains. Default: 5s if there were requests in the last minute, else 0s.",
     )
     start_timeout: Duration = Field(
-        "30m", description="Maximum time to download, load and compile the model before the pod is restarted."
+        "30m",
+        description="Maximum time to download the model, and again to load and compile it, before the container is "
+        "restarted. A download continues where it was.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (

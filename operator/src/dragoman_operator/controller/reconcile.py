@@ -60,6 +60,7 @@ class Reconciler:
         before_scale_down: Called with all pods of an object, so that the least busy are deleted first; None: the order
             is that of Kubernetes.
         mount_events: The kubelets' Events about volumes that cannot be mounted.
+        downloads: Progress of pods that download the model, by the pod's uid.
         resync_s: Seconds to the next reconciliation without a change.
     """
 
@@ -74,6 +75,7 @@ class Reconciler:
         before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]] | None,
         events: EventRecorder,
         mount_events: Callable[[], Iterable[Manifest]],
+        downloads: Callable[[], Mapping[str, str]],
         resync_s: float,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -86,6 +88,7 @@ class Reconciler:
         self._before_scale_down = before_scale_down
         self._events = events
         self._mount_events = mount_events
+        self._downloads = downloads
         self._resync_s = resync_s
         self._now = now
         self._applied: dict[Key, dict[Kind, Applied]] = {}
@@ -180,7 +183,7 @@ class Reconciler:
             applied=dict(self._applied.get(key, {})),
         )
         pods = own_pods(self._cache.pods(key), seen.replica_set_uids)
-        seen = replace(seen, pods=tuple(pods))
+        seen = replace(seen, pods=tuple(pods), downloads=self._downloads())
         if any(map(is_waiting_for_volumes, pods)):
             seen = replace(seen, mount_failures=mount_failures(pods, self._mount_events()))
         return seen

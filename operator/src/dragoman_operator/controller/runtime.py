@@ -32,6 +32,7 @@ from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
 from dragoman_operator.autoscaling.sources.routers import Routers
 from dragoman_operator.autoscaling.writes import DeletionCosts, SpecReplicas
 from dragoman_operator.controller.cache import Cache, CacheCheck
+from dragoman_operator.controller.downloads import Downloads
 from dragoman_operator.controller.handlers import readable
 from dragoman_operator.controller.leadership import Leadership
 from dragoman_operator.controller.reconcile import Reconciler
@@ -174,6 +175,7 @@ class Runtime:
             lambda part: metrics.failures.labels(part).inc(),
         )
         events = EventWriter(kube)
+        downloads = Downloads(http, lambda: self.cache.entries(POD), self.queue.add, MAX_SCRAPE_S)
         reconciler = Reconciler(
             kube,
             self.cache,
@@ -184,6 +186,7 @@ class Runtime:
             DeletionCosts(kube, http, MAX_SCRAPE_S, COSTS_OBSERVED_S) if settings.deletion_costs else None,
             EventRecorder(events, MANAGED_BY, settings.identity),
             self._mount_events(kube),
+            lambda: downloads.progress,
             settings.resync_s,
         )
         await self._watch_children(kube)
@@ -210,6 +213,7 @@ class Runtime:
         self._background(routers.run())
         self._background(self.check.run())
         self._background(ticker.run())
+        self._background(downloads.run())
 
     async def _watch_children(self, kube: KubeClient) -> None:
         """Watch what belongs to TranslationDeployments; all of it is listed once this returns."""

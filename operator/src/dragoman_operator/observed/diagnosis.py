@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dragoman_kube.objects import condition_of, is_deleting, is_true
+from dragoman_operator.api.labels import FETCH_CONTAINER
 from dragoman_operator.observed.snapshot import Manifest
 
 MESSAGE_LIMIT = 600
@@ -31,6 +32,7 @@ _IMAGE_REASONS = {
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 _ORDER = (
+    "DownloadFailed",
     "EngineFailed",
     "OOMKilled",
     "ImagePullFailed",
@@ -106,17 +108,19 @@ def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
     terminated = state.get("terminated") or (status.get("lastState") or {}).get("terminated") or {}
     if status.get("ready") or not terminated:
         return
+    is_fetch = status.get("name") == FETCH_CONTAINER
+    who = "the download of the model" if is_fetch else "the engine"
     if terminated.get("reason") == "OOMKilled":
         yield Finding(
             "OOMKilled",
-            f"the engine in pod {pod} was killed for using more memory than resources.limits.memory allows",
+            f"{who} in pod {pod} was killed for using more memory than resources.limits.memory allows",
         )
     elif terminated.get("exitCode", 0) != 0:
         message = last_log_line(terminated.get("message") or "")
         code = terminated.get("exitCode")
         yield Finding(
-            "EngineFailed",
-            message or f"the engine in pod {pod} exited with status {code} and left no message",
+            "DownloadFailed" if is_fetch else "EngineFailed",
+            message or f"{who} in pod {pod} exited with status {code} and left no message",
         )
 
 

@@ -62,6 +62,8 @@ class Observed:
     """Those of the operator's Deployment."""
     mount_failures: Mapping[str, str] = field(default_factory=dict)
     """Why pods wait for their volumes, by the pod's uid."""
+    downloads: Mapping[str, str] = field(default_factory=dict)
+    """Progress of pods that download the model, by the pod's uid."""
     keda: bool = False
     """Whether the cluster has KEDA's kinds and they were read."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)

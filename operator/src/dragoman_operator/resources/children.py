@@ -37,7 +37,7 @@ from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
-from dragoman_operator.resources.pod import START_PERIOD_S, start_attempts
+from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts
 
 PAUSE_S = 86_400
 """minReadySeconds of a rollout that pauses after its first pod, which serves but does not count as available. Longer
@@ -71,6 +71,7 @@ def deployment(
 ) -> dict[str, Any]:
     """The Deployment."""
     hold_s = PAUSE_S if paused_after_first_pod else 0
+    start_s = start_attempts(td) * START_PERIOD_S * (2 if is_fetched(td) else 1)
     return child(
         DEPLOYMENT,
         td,
@@ -79,7 +80,7 @@ def deployment(
             "selector": {"matchLabels": selector(td.name)},
             "strategy": dict(strategy),
             **({"minReadySeconds": hold_s} if hold_s else {}),
-            "progressDeadlineSeconds": start_attempts(td) * START_PERIOD_S + PROGRESS_MARGIN_S + hold_s,
+            "progressDeadlineSeconds": start_s + PROGRESS_MARGIN_S + hold_s,
             "revisionHistoryLimit": 3,
             "template": dict(template),
         },

@@ -1,9 +1,10 @@
-"""The engine pod: one container, with the strictest security context that vLLM supports."""
+"""The engine pod: an init container that downloads the model, and one that serves it, strictly confined."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from dragoman_contract.http import ENGINE_PORT, ENGINE_PORT_NAME, LIVE_PATH, READY_PATH, STARTUP_PATH
 from dragoman_contract.routing import LAME_DUCK_S
 from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.labels import ENGINE_CONTAINER, labels
+from dragoman_operator.api.labels import ENGINE_CONTAINER, FETCH_CONTAINER, labels
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.drift import digest
@@ -85,6 +86,7 @@ def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
             "fsGroupChangePolicy": "OnRootMismatch",
             "seccompProfile": {"type": "RuntimeDefault"},
         },
+        **({"initContainers": [_fetch_container(td, image)]} if is_fetched(td) else {}),
         "containers": [_container(td, image)],
         "volumes": _volumes(td),
         **{key: value for key, value in optional.items() if value},
@@ -104,7 +106,8 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "imagePullPolicy": td.spec.image_pull_policy,
         "command": ["dragoman"],
         "args": command_line(td),
-        "env": _environment(td),
+        # The model is there already, and an engine needs no token.
+        "env": _environment(td, has_token=not is_fetched(td)),
         "ports": [{"name": ENGINE_PORT_NAME, "containerPort": ENGINE_PORT, "protocol": "TCP"}],
         "startupProbe": _probe(
             STARTUP_PATH, periodSeconds=START_PERIOD_S, timeoutSeconds=2, failureThreshold=start_attempts(td)
@@ -113,28 +116,75 @@ def _container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         # A minute: a long prefill must not fail the probe.
         "livenessProbe": _probe(LIVE_PATH, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
         "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(PRE_STOP_S)]}}},
-        "terminationMessagePath": TERMINATION_LOG,
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        **_CONFINED,
         "volumeMounts": _mounts(td),
     }
+    written["resources"] = _resources(td)
+    return written
+
+
+def _resources(td: TranslationDeployment) -> dict[str, dict[str, str]]:
     amounts = {"limits": td.spec.resources.limits, "requests": requests(td.spec)}
-    written["resources"] = {
+    return {
         kind: {name: str(quantity) for name, quantity in listed.items()}
         for kind, listed in amounts.items()
         if listed
     }
-    return written
 
 
-def _environment(td: TranslationDeployment) -> list[dict[str, Any]]:
+def _fetch_container(td: TranslationDeployment, image: str) -> dict[str, Any]:
+    """The init container: `dragoman fetch`.
+
+    Its requests and limits are the engine's without devices: they add nothing to the pod's, and change neither its
+    class of service nor what a quota requires.
+    """
+    resources = {
+        kind: {name: amount for name, amount in listed.items() if "/" not in name}
+        for kind, listed in _resources(td).items()
+    }
+    model = td.spec.model
+    options: dict[str, Option] = {
+        "model": model.uri,
+        "revision": model.revision,
+        "trust-remote-code": "true" if model.trust_remote_code else None,
+        "cache-dir": CACHE_MOUNT,
+        "to": fetched_model(td),
+        "timeout-s": seconds(td.spec.rollout.start_timeout),
+        "port": ENGINE_PORT,
+        "termination-log": TERMINATION_LOG,
+    }
+    return {
+        "name": FETCH_CONTAINER,
+        "image": image,
+        "imagePullPolicy": td.spec.image_pull_policy,
+        "command": ["dragoman"],
+        "args": ["fetch", *_flags(options)],
+        "env": _environment(td, has_token=True),
+        **_CONFINED,
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, {"name": "cache", "mountPath": CACHE_MOUNT}],
+        "resources": {kind: listed for kind, listed in resources.items() if listed},
+    }
+
+
+def is_fetched(td: TranslationDeployment) -> bool:
+    """Whether the init container downloads the model; with a `load_format` of its own vLLM does, in its own way."""
+    return td.spec.model.is_remote and "load_format" not in (
+        name.replace("-", "_") for name in td.spec.engine.extra_args
+    )
+
+
+def fetched_model(td: TranslationDeployment) -> str:
+    """Where the init container makes a link to the model: one for each uri and revision, in a volume of many models."""
+    model = td.spec.model
+    name = re.sub(r"[^A-Za-z0-9.]+", "-", model.uri.partition("://")[2])[:80]
+    return f"{CACHE_MOUNT}/models/{name}-{digest({'uri': model.uri, 'revision': model.revision})[:12]}"
+
+
+def _environment(td: TranslationDeployment, *, has_token: bool) -> list[dict[str, Any]]:
     # The root file system is read-only, and libraries write below HOME.
     entries: dict[str, dict[str, Any]] = {"HOME": {"name": "HOME", "value": "/tmp"}}
-    if token := td.spec.model.token_secret_ref:
+    token = td.spec.model.token_secret_ref
+    if has_token and token:
         entries["HF_TOKEN"] = {
             "name": "HF_TOKEN",
             "valueFrom": {"secretKeyRef": {"name": token.name, "key": token.key}},
@@ -187,6 +237,16 @@ CACHE_MOUNT = "/var/cache/dragoman"
 GLOSSARY_MOUNT = "/etc/dragoman/glossary"
 TERMINATION_LOG = "/dev/termination-log"
 
+_CONFINED: Mapping[str, Any] = {
+    "terminationMessagePath": TERMINATION_LOG,
+    "terminationMessagePolicy": "FallbackToLogsOnError",
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    },
+}
+
 Option = str | int | float | None
 
 _POLICIES = {"FirstComeFirstServed": "fcfs", "ShortestFirst": "shortest"}
@@ -201,9 +261,10 @@ def command_line(td: TranslationDeployment) -> list[str]:
         Strings such as ``["serve", "--model", "org/name", …]``, in a fixed order.
     """
     model, engine = td.spec.model, td.spec.engine
+    fetched = is_fetched(td)
     options: dict[str, Option] = {
-        "model": model_source(model.uri).argument,
-        "revision": model.revision,
+        "model": fetched_model(td) if fetched else model_source(model.uri).argument,
+        "revision": None if fetched else model.revision,
         "trust-remote-code": "true" if model.trust_remote_code else None,
         "served-name": td.name,
         "prompt-family": model.prompt_family,
@@ -225,8 +286,12 @@ def command_line(td: TranslationDeployment) -> list[str]:
         "termination-log": TERMINATION_LOG,
         "cache-dir": CACHE_MOUNT,
     }
+    return ["serve", *_flags(options)]
+
+
+def _flags(options: Mapping[str, Option]) -> list[str]:
     pairs = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
-    return ["serve", *(part for pair in pairs for part in pair)]
+    return [part for pair in pairs for part in pair]
 
 
 def _serving(td: TranslationDeployment) -> Mapping[str, Option]:

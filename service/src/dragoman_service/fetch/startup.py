@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from dragoman_contract.http import STARTUP_PATH
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from dragoman_contract import http
 from dragoman_service.download.transfer import Progress
 from dragoman_service.engine.protocol import Phase
 
 
 @contextmanager
 def served(host: str, port: int, read: Callable[[], Progress]) -> Iterator[int]:
-    """Answer `STARTUP_PATH` within the context, in threads; the port.
+    """Answer `STARTUP_PATH` and `METRICS_PATH` within the context, in threads; the port.
 
     Raises:
         OSError: The address is not available.
@@ -27,13 +29,22 @@ def served(host: str, port: int, read: Callable[[], Progress]) -> Iterator[int]:
         timeout = 5
 
         def do_GET(self) -> None:
-            """503 with the phase, as an engine pod answers until its model is loaded."""
-            if self.path != STARTUP_PATH:
-                self.send_error(404)
-                return
-            body = json.dumps(state(read(), time.monotonic() - began)).encode()
-            self.send_response(503)
-            self.send_header("Content-Type", "application/json")
+            """The phase, as an engine pod answers until its model is loaded: with 503, and among its metrics."""
+            elapsed_s = time.monotonic() - began
+            match self.path:
+                case http.STARTUP_PATH:
+                    status, kind, body = (
+                        503,
+                        "application/json",
+                        json.dumps(state(read(), elapsed_s)).encode(),
+                    )
+                case http.METRICS_PATH:
+                    status, kind, body = 200, CONTENT_TYPE_PLAIN_0_0_4, metrics(elapsed_s).encode()
+                case _:
+                    self.send_error(404)
+                    return
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -62,6 +73,14 @@ def state(progress: Progress, elapsed_s: float) -> dict[str, object]:
         "total_bytes": progress.total_bytes,
         "bytes_per_s": round(progress.bytes_per_s),
     }
+
+
+def metrics(elapsed_s: float) -> str:
+    """Those of an engine pod's that tell how far its start is, for the alert on slow starts."""
+    return (
+        f'# TYPE dragoman_phase gauge\ndragoman_phase{{phase="{Phase.DOWNLOADING}"}} 1\n'
+        f"# TYPE dragoman_start_seconds gauge\ndragoman_start_seconds {elapsed_s:.1f}\n"
+    )
 
 
 def describe(progress: Progress) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -94,3 +95,28 @@ def test_a_condition_keeps_its_time_while_its_status_stays():
     )
     changed = conditions(make_container(ready=False), conditions=before)["Ready"]
     assert changed["lastTransitionTime"] == timestamp(NOW)
+
+
+def initialising(*init, policy="Always"):
+    view = replace(make_view(make_container(CREATING, ready=False), policy=policy), init=init)
+    return pod_status(view, NOW)
+
+
+def test_init_containers_are_reported_and_a_pod_is_initialized_after_all_of_them():
+    first, second = (
+        make_container(ended(0), ready=False, name="first"),
+        make_container(RUNS, ready=False, name="second"),
+    )
+    status = initialising(first, second)
+    assert status["phase"] == "Pending"
+    assert [found["ready"] for found in status["initContainerStatuses"]] == [True, False]
+    (initialized,) = (found for found in status["conditions"] if found["type"] == "Initialized")
+    assert (initialized["status"], initialized["reason"]) == ("False", "ContainersNotInitialized")
+    assert initialized["message"] == "containers with incomplete status: [second]"
+    (initialized,) = (found for found in initialising(first)["conditions"] if found["type"] == "Initialized")
+    assert initialized["status"] == "True"
+
+
+def test_an_init_container_that_is_not_restarted_fails_the_pod():
+    assert initialising(make_container(ended(1), name="first"), policy="Never")["phase"] == "Failed"
+    assert initialising(make_container(ended(1), name="first"))["phase"] == "Pending"
