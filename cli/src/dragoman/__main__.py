@@ -29,6 +29,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "operator": Command("dragoman-operator", "run the Kubernetes operator"),
     "crd": Command("dragoman-operator", "print the CustomResourceDefinition"),
+    "images": Command("dragoman-operator", "list every image and model of an installation"),
     "serve": Command("dragoman-service", "run one engine pod by hand"),
     "fetch": Command("dragoman-service", "download a model into a cache, and verify it"),
     "router": Command("dragoman-router", "run a router: one address for all deployments"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -14,7 +15,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.support.fetching import failure, fetch, start
-from tests.support.hub import COMMIT, Hub
+from tests.support.hub import COMMIT, Hub, git_id
 from tests.support.servers import free_port
 
 pytest.importorskip("huggingface_hub", reason="comes with vLLM")
@@ -211,6 +212,17 @@ def test_weights_that_are_pickled_alone(cache: Path) -> None:
         assert "pickled weights (pytorch_model.bin) may run code: convert them, or set" in sentence
         assert hub.sent["pytorch_model.bin"] == 0
         assert fetch(cache, "hf://org/open", "--trust-remote-code=true", env=of(hub))[0] == 0
+
+
+def test_the_files_are_listed(hub: Hub, cache: Path) -> None:
+    process = start(cache, "hf://org/open", "--list-files=true", env=of(hub))
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert sorted(line.split()[2] for line in printed.splitlines()) == NEEDED
+    checksum = f"sha256:{hashlib.sha256(OTHER).hexdigest()}"
+    assert f"{len(OTHER)} {checksum} model-2.safetensors" in printed.splitlines()
+    assert f"2 git-sha1:{git_id(b'{}')} config.json" in printed.splitlines()
+    assert not hub.sent
 
 
 def test_the_time_is_limited(hub: Hub, cache: Path) -> None:

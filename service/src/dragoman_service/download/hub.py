@@ -68,7 +68,7 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
                 raise
             log.warning("the hub is not used, %s is taken from the cache: %s", model, unreachable)
         else:
-            files = remote_files(model, info, trusted)
+            files = _remote_files(model, info, trusted)
             directory = _downloaded(model, revision, info.sha, files, folder, record, meter)
         check_complete(directory)
         _verify(directory, folder, record)
@@ -76,10 +76,17 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
     return directory
 
 
-def remote_files(model: str, info: Any, trusted: bool) -> list[RemoteFile]:
-    """The files of a model that are needed; `info` is the hub's, with the metadata of files."""
-    listed = {file.rfilename: file for file in info.siblings or ()}
-    return [_remote(listed[name]) for name in needed(listed, model, trusted)]
+def listed(model: str, revision: str | None, trusted: bool) -> list[RemoteFile]:
+    """The files of a model that are needed; arguments and errors are those of `fetch`."""
+    from huggingface_hub import HfApi
+
+    info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
+    return _remote_files(model, info, trusted)
+
+
+def _remote_files(model: str, info: Any, trusted: bool) -> list[RemoteFile]:
+    found = {file.rfilename: file for file in info.siblings or ()}
+    return [_remote(found[name]) for name in needed(found, model, trusted)]
 
 
 def _remote(listed: Any) -> RemoteFile:

@@ -71,7 +71,7 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
     return directory
 
 
-def remote_files(uri: str, trusted: bool) -> list[RemoteFile]:
+def listed(uri: str, trusted: bool) -> list[RemoteFile]:
     """The files of a model that are needed, with what the store says about them."""
     bucket, prefix = location(uri)
     client = _client()

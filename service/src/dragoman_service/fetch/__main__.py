@@ -17,7 +17,7 @@ from dragoman_contract.command_line import CommandLineError, configure_logging, 
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_service.download import hub, s3
 from dragoman_service.download.errors import reason
-from dragoman_service.download.transfer import Meter
+from dragoman_service.download.transfer import Meter, RemoteFile
 from dragoman_service.fetch.startup import describe, served
 from dragoman_service.settings import termination_log
 
@@ -44,7 +44,12 @@ class Settings(BaseSettings):
     trust_remote_code: bool = Field(
         False, description="whether the model may run code: modules of its repository, pickled weights"
     )
-    cache_dir: Path = Field(description="directory for downloads (huggingface/, s3/), shared by pods")
+    list_files: bool = Field(
+        False, description="print size, checksum and name of the files, and download nothing"
+    )
+    cache_dir: Path = Field(
+        Path("~/.cache/dragoman"), description="directory for downloads (huggingface/, s3/), shared by pods"
+    )
     to: Path | None = Field(
         None, description="symbolic link that is made to the model once it is complete and verified"
     )
@@ -71,12 +76,15 @@ def main(argv: list[str]) -> int:
     except CommandLineError as error:
         _report(str(error), termination_log(argv))
         return 2
-    configure_logging("info")
+    configure_logging("warning" if settings.list_files else "info")
     for name in ("httpx", "httpx2", "botocore"):
         logging.getLogger(name).setLevel("WARNING")
     # The first process of a container has no default for SIGTERM. What was received is kept.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
     try:
+        if settings.list_files:
+            sys.stdout.writelines(map(_line, _files(settings)))
+            return 0
         path = _fetched(settings)
         if settings.to is not None:
             link(settings.to, path)
@@ -89,10 +97,27 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _fetched(settings: Settings) -> Path:
+def _files(settings: Settings) -> list[RemoteFile]:
+    _prepare_environment(settings)
+    scheme, _, name = settings.model.partition("://")
+    if scheme == "hf":
+        return hub.listed(name, settings.revision, settings.trust_remote_code)
+    return s3.listed(settings.model, settings.trust_remote_code)
+
+
+def _line(file: RemoteFile) -> str:
+    checksum = f"{file.checksum.algorithm}:{file.checksum.value}" if file.checksum else "-"
+    return f"{file.size} {checksum} {file.name}\n"
+
+
+def _prepare_environment(settings: Settings) -> None:
     # huggingface_hub reads them on import.
-    os.environ.setdefault("HF_HOME", str(settings.cache_dir / "huggingface"))
+    os.environ.setdefault("HF_HOME", str(settings.cache_dir.expanduser() / "huggingface"))
     os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+
+
+def _fetched(settings: Settings) -> Path:
+    _prepare_environment(settings)
     meter, done = Meter(), threading.Event()
     results: list[Path] = []
     errors: list[Exception] = []
@@ -122,7 +147,7 @@ def _into_cache(settings: Settings, meter: Meter) -> Path:
     scheme, _, name = settings.model.partition("://")
     if scheme == "hf":
         return hub.fetch(name, settings.revision, settings.trust_remote_code, meter)
-    return s3.fetch(settings.model, settings.cache_dir, settings.trust_remote_code, meter)
+    return s3.fetch(settings.model, settings.cache_dir.expanduser(), settings.trust_remote_code, meter)
 
 
 def link(at: Path, target: Path) -> None:
