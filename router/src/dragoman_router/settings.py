@@ -41,6 +41,7 @@ class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=Tr
     characters_per_s: float | None = Field(None, gt=0)
     character_limit: int | None = Field(None, gt=0)
     burst_s: float = Field(10.0, gt=0)
+    deployments: tuple[Annotated[str, Field(pattern=r"^[^/*]+/(\*|[^/*]+)$")], ...] | None = None
 
 
 class Settings(BaseSettings):

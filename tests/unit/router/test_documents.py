@@ -34,11 +34,11 @@ async def test_a_replica_has_its_documents_whatever_its_state(state: Any) -> Non
     has = replica("b", **state)
     document_id = new_document_id(has.tag)
     known = fleet(a=replica("a"), b=has)
-    backend, endpoint = owner(known, document_id.hex.upper(), None)
+    backend, endpoint = owner(known, document_id.hex.upper(), None, None)
     assert (backend.deployment.key, endpoint.replica) == ("default/b", has)
     backend.refused(endpoint)
     assert endpoint.health.ejected
-    assert owner(known, str(document_id), "default/b") == (backend, endpoint)
+    assert owner(known, str(document_id), "default/b", ("default/*",)) == (backend, endpoint)
 
 
 async def test_a_replica_that_is_gone_has_none() -> None:
@@ -46,11 +46,13 @@ async def test_a_replica_that_is_gone_has_none() -> None:
     known = fleet(a=replica("a"), b=replica("b"))
     for wanted, deployment in ((document_id, "default/b"), (str(new_document_id(None)), None), (None, None)):
         with pytest.raises(UnknownDocumentError):
-            owner(known, wanted, deployment)
-    assert owner(known, document_id, None)
+            owner(known, wanted, deployment, None)
+    assert owner(known, document_id, None, None)
+    with pytest.raises(UnknownDocumentError):
+        owner(known, document_id, None, ("other/*",))
     known.set_replicas("default/a", [replica("its successor at the same address")])
     with pytest.raises(UnknownDocumentError):
-        owner(known, document_id, None)
+        owner(known, document_id, None, None)
 
 
 def test_every_router_calls_a_replica_the_same_as_long_as_it_lives() -> None:

@@ -234,6 +234,22 @@ async def test_limits_by_claim(start_router: Any, start_upstream: Any, issuer: T
     assert RateLimitedError.code == (await router.translate(headers=other))[1]["error"]["code"]
 
 
+async def test_deployments_by_claim(start_router: Any, start_upstream: Any, issuer: TestIssuer) -> None:
+    router = await start_router(
+        oidc_issuer=issuer.url,
+        oidc_audience=(AUDIENCE,),
+        oidc_limits_claim="groups",
+        oidc_limits={"staff": {"deployments": ["default/a"]}, "*": {"deployments": []}},
+    )
+    router.serve("a", (await start_upstream()).replica())
+    router.serve("b", (await start_upstream()).replica(), pairs={"en": ("fr",)})
+    staff = bearer(issuer.token(groups=["staff"]))
+    for _ in range(2):
+        assert (await router.translate(headers=staff))[0] == 200
+        assert (await router.translate(target="fr", headers=staff))[0] == 422
+        assert (await router.translate(headers=bearer(issuer.token(sub="bob"))))[0] == 422
+
+
 async def test_a_new_signing_key_is_found_and_clients_cannot_make_the_router_ask_on(
     router: Any, issuer: TestIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

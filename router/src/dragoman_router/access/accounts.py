@@ -20,12 +20,14 @@ class Limits:
         characters_per_s: Average characters a second, likewise.
         character_limit: Characters in a period, usually a month.
         burst_s: Seconds of the rate that a pause saves up.
+        deployments: That it may use, as `NAMESPACE/NAME` or `NAMESPACE/*`; None: all.
     """
 
     requests_per_s: float | None = None
     characters_per_s: float | None = None
     character_limit: int | None = None
     burst_s: float = 10.0
+    deployments: tuple[str, ...] | None = None
 
     @property
     def limited(self) -> bool:

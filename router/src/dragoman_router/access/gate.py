@@ -118,6 +118,7 @@ class Gate:
                 return False
             account = await tokens.verify(token)
         request.account, request.key_name = account, account.name
+        request.scope = account.limits.deployments
         return True
 
     def lacks_key(self, request: Request) -> bool:
@@ -138,7 +139,7 @@ class Gate:
             raise self.missing(request, api)
         found = None if self._ring is None else self._ring.known(key)
         if found is not None:
-            request.key_name = found.name
+            request.key_name, request.scope = found.name, found.account.limits.deployments
         elif self._tokens is None:
             raise KeyRefusedError(KEY_UNKNOWN)
         elif self._ring is None or looks_like_token(key):

@@ -1,7 +1,8 @@
 """API keys: from files, as a Secret is mounted; in memory only as hashes.
 
 Each file of the directory is one key; metrics and usage have its name. It contains the key
-alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000}`.
+alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000,
+"deployments": ["team-a/*"]}`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from dragoman_protocols.keys import MAX_KEY_BYTES
 from dragoman_router.access.accounts import Account, Limits
 from dragoman_router.errors import SettingsError
+from dragoman_router.routing.placement import is_scope
 
 MIN_KEY_CHARS = 8
 KEY_UNKNOWN = "this API key is not known here"
@@ -28,6 +30,7 @@ class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     characters_per_s: float | None = None
     character_limit: int | None = None
     burst_s: float = 10.0
+    deployments: tuple[str, ...] | None = None
 
 
 class Key:
@@ -130,6 +133,12 @@ def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
     for rate in (entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s):
         if rate is not None and rate <= 0:
             raise SettingsError(f"keys: {name} has a limit that is not positive")
+    if entry.deployments is not None and not all(map(is_scope, entry.deployments)):
+        raise SettingsError(f"keys: {name}: deployments has to have NAMESPACE/NAME or NAMESPACE/*")
     return entry.key, Limits(
-        entry.requests_per_s, entry.characters_per_s, entry.character_limit, entry.burst_s
+        entry.requests_per_s,
+        entry.characters_per_s,
+        entry.character_limit,
+        entry.burst_s,
+        entry.deployments,
     )

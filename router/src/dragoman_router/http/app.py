@@ -43,7 +43,7 @@ from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import AuditEntry, Request
-from dragoman_router.routing.placement import DOCUMENT, Placement, Undetected, place
+from dragoman_router.routing.placement import DOCUMENT, Catalogue, Placement, Undetected, place
 from dragoman_router.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -233,9 +233,10 @@ class App:
         self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
     ) -> None:
         state, kind = self._state, endpoint.kind
+        catalogue = state.fleet.catalogue.within(request.scope)
         peek = NOTHING
         if kind in PEEKED and endpoint.peek is not None:
-            peek = endpoint.peek(request, state.fleet.catalogue.offer())
+            peek = endpoint.peek(request, catalogue.offer())
         entry = request.audit
         if entry is not None:
             entry.api, entry.needs = endpoint.api.name, peek.needs
@@ -246,7 +247,7 @@ class App:
             caller, charge = await state.gate.admit(request, peek.characters)
         characters = 0
         try:
-            placement, job, answered = await self._answered(request, peek, kind, caller, charge)
+            placement, job, answered = await self._answered(request, peek, catalogue, kind, caller, charge)
             characters = charged(answered.reply, peek)
         finally:
             if charge is not None:
@@ -264,7 +265,13 @@ class App:
             answered.backend.responses.add(endpoint.api.name, answered.reply.status, seconds)
 
     async def _answered(
-        self, request: Request, peek: Peek, kind: Kind, caller: str, charge: Charge | None
+        self,
+        request: Request,
+        peek: Peek,
+        catalogue: Catalogue,
+        kind: Kind,
+        caller: str,
+        charge: Charge | None,
     ) -> tuple[Placement, Job, Answered]:
         """A replica's answer, and where the request went."""
         state, settings = self._state, self._settings
@@ -276,17 +283,17 @@ class App:
         budget_s = min(own_s, timeout_s)
         deadline_s = self._loop.time() + budget_s
         if kind is Kind.DOCUMENT:
-            backend, endpoint = owner(state.fleet, document_of(request), request.deployment)
+            backend, endpoint = owner(state.fleet, document_of(request), request.deployment, request.scope)
             placement = Placement((backend.deployment.key,), DOCUMENT)
             request.candidates = placement.keys
             head = state.heads.write(request, placement)
             job = Job(head, request.body, placement.keys, caller, deadline_s)
             return placement, job, await fetch(job, backend, endpoint)
-        found = place(request.deployment, peek, state.fleet.catalogue)
+        found = place(request.deployment, peek, catalogue)
         if isinstance(found, Undetected):
             # In a thread: the model takes a millisecond, and up to a second when it is first used.
             tags = [await asyncio.to_thread(state.detect, *sample) for sample in found.samples]
-            found = place(request.deployment, peek, state.fleet.catalogue, tags)
+            found = place(request.deployment, peek, catalogue, tags)
         assert isinstance(found, Placement)
         placement = found
         request.candidates = placement.keys
@@ -307,10 +314,11 @@ class App:
             usage = Usage(state.characters[endpoint.api.name])
         else:
             usage = Usage(*await gate.used(account))
+        catalogue = state.fleet.catalogue.within(request.scope)
         site = Site(
-            state.fleet.catalogue.offer(),
-            state.fleet.catalogue.pairs(),
-            state.fleet.catalogue.models(),
+            catalogue.offer(),
+            catalogue.pairs(),
+            catalogue.models(),
             Limits(MAX_TEXTS, self._settings.max_body_bytes),
             gate is not None and gate.requires_keys,
             usage=usage,

@@ -11,6 +11,7 @@ from dragoman_router.fleet.connections import ExchangeError
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.request import Request
+from dragoman_router.routing.placement import in_scope
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _DOCUMENTS = (
@@ -32,19 +33,24 @@ def document_of(request: Request) -> str | None:
     return None
 
 
-def owner(fleet: Fleet, document_id: str | None, deployment: str | None) -> tuple[Backend, Endpoint]:
+def owner(
+    fleet: Fleet, document_id: str | None, deployment: str | None, scope: tuple[str, ...] | None
+) -> tuple[Backend, Endpoint]:
     """The replica that has a document.
 
     Args:
         fleet: All deployments.
         document_id: As a pod gave it out; None where it does not have the form of an id.
         deployment: `NAMESPACE/NAME` where the request names one.
+        scope: Deployments that the client may use; None: all.
 
     Raises:
         UnknownDocumentError: There is none.
     """
     found = None if document_id is None else fleet.owner(tag_of(document_id))
     if found is None or deployment not in (None, found[0].deployment.key):
+        raise UnknownDocumentError(NOT_FOUND)
+    if scope is not None and not in_scope(found[0].deployment.key, scope):
         raise UnknownDocumentError(NOT_FOUND)
     return found
 

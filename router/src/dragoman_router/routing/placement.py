@@ -22,6 +22,8 @@ from dragoman_router.routing.deployments import Deployment
 Rank = tuple[int, int, int]
 """Wildcards, subtags fallen back over, those of the target: smaller is closer."""
 
+MAX_SCOPES = 256
+"""Scopes of keys and tokens whose parts of the catalogue are kept."""
 CACHED_MATCHES = 4096
 """Requests use few pairs, and hostile ones must not fill memory."""
 CACHED_TARGETS = 4
@@ -86,6 +88,21 @@ class Undetected(NamedTuple):
     samples: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+def is_scope(entry: str) -> bool:
+    """Whether an entry of a scope is `NAMESPACE/NAME` or `NAMESPACE/*`."""
+    namespace, slash, name = entry.partition("/")
+    return (
+        bool(namespace and slash and name)
+        and (name == ANY or not {"/", ANY} & set(name))
+        and ANY not in namespace
+    )
+
+
+def in_scope(key: str, scope: tuple[str, ...]) -> bool:
+    """Whether a deployment is one of a scope."""
+    return key in scope or f"{key.partition('/')[0]}/{ANY}" in scope
+
+
 class Catalogue:
     """What all deployments serve; a change costs the pairs of one deployment, finding some a few dictionary reads."""
 
@@ -97,12 +114,16 @@ class Catalogue:
         self._matches: dict[tuple[str, tuple[str, ...]], Match] = {}
         self._offer: Offer | None = None
         self._names: dict[str, list[str]] = {}
+        self._scoped: dict[tuple[str, ...], Catalogue] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._deployments
 
     def put(self, deployment: Deployment) -> None:
         """Add or update a deployment; without weight it gets requests only by its name."""
+        for scope, part in self._scoped.items():
+            if in_scope(deployment.key, scope):
+                part.put(deployment)
         self._deployments[deployment.key] = deployment
         self._forget_derived()
         pairs = list(dict.fromkeys(listed(deployment))) if deployment.weight else []
@@ -118,9 +139,25 @@ class Catalogue:
 
     def remove(self, key: str) -> None:
         """Remove a deployment."""
+        for part in self._scoped.values():
+            part.remove(key)
         self._deployments.pop(key, None)
         self._forget_derived()
         self._unlist(key)
+
+    def within(self, scope: tuple[str, ...] | None) -> Catalogue:
+        """What the deployments of a scope serve; all of them for None."""
+        if scope is None:
+            return self
+        part = self._scoped.get(scope)
+        if part is None:
+            if len(self._scoped) >= MAX_SCOPES:
+                self._scoped.clear()
+            part = self._scoped[scope] = Catalogue()
+            for key in self.keys():
+                if in_scope(key, scope):
+                    part.put(self._deployments[key])
+        return part
 
     def offer(self) -> Offer:
         """The languages of the deployments that have a weight; a wildcard stands for common languages."""
