@@ -243,6 +243,41 @@ async def test_source_that_fails_for_long_is_named_even_without_replicas(
     assert scaled.metrics.status
 
 
+async def test_object_with_nothing_to_measure_is_evaluated_every_30_s(world: World, make_td: MakeTd) -> None:
+    world.view(internal(make_td), {}, None)
+    world.ready = 0
+    first = await world.ticks()
+    assert await world.ticks(5) is first
+    assert (await world.ticks()).at == first.at + 30
+
+
+@pytest.mark.parametrize("changed", ["a pod", "load", "a router without reports", "failure", "minimum"])
+async def test_object_with_something_to_measure_is_evaluated_at_each_tick(
+    world: World, make_td: MakeTd, changed: str
+) -> None:
+    world.view(internal(make_td), {}, None)
+    world.ready = 0
+    quiet = await world.ticks()
+    match changed:
+        case "a pod":
+            world.ready = 1
+        case "load":
+            world.load_ = TotalLoad(in_flight=1)
+        case "a router without reports":
+            world.load_ = TotalLoad(not_reporting=1)
+        case "failure":
+            world.failure = "no answer"
+        case "minimum":
+            world.view(internal(make_td, minReplicas=2), {}, None)
+    assert (await world.ticks()).at == quiet.at + TICK_S
+    if changed != "minimum":
+        assert (await world.ticks()).at == quiet.at + 2 * TICK_S
+    # The end of it is evaluated, too.
+    world.ready, world.load_, world.failure = 0, TotalLoad(), None
+    now = world.now
+    assert (await world.ticks()).at == now + TICK_S or changed == "minimum"
+
+
 async def test_queued_request_scales_at_once_and_only_from_zero(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td, minReplicas=0), {}, {"spec": {"replicas": 0}})
     world.ready = 0

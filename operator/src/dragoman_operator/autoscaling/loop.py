@@ -41,6 +41,9 @@ log = logging.getLogger(__name__)
 
 PODS = "the pods' own /metrics"
 
+QUIET_EVERY_S = 30.0
+"""Between two evaluations of an object that has nothing to measure; many objects are at zero replicas."""
+
 
 @dataclass
 class Scaled:
@@ -146,11 +149,26 @@ class Autoscaler:
         self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult
     ) -> None:
         """Decide for one object, by the metrics of its pods or of its Prometheus."""
+        if self._is_quiet(key, deployment, pods, scraped):
+            return
         deployment.starts = deployment.starts.seen(pods, max_start_s(deployment.td.spec))
         if (chosen := prometheus_of(deployment.td)) is not None:
             scraped = await self._prometheus.read(key.namespace, chosen, pods)
         if self._deployments.get(key) is deployment:
             self._decide(key, deployment, pods, scraped)
+
+    def _is_quiet(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> bool:
+        """Whether another decision would be the last one: at the minimum, without pods, load and failures."""
+        latest, scaling = deployment.latest, deployment.td.spec.autoscaling
+        return (
+            not (pods or latest.ready or scraped.failure or deployment.failure)
+            and latest.metrics is not None
+            and scaling is not None
+            and scaling.prometheus is None
+            and latest.replicas == scaling.min_replicas
+            and latest.load == self._routers.load(key) == TotalLoad()
+            and abs(self._clock() - latest.at) < QUIET_EVERY_S
+        )
 
     def _decide(self, key: Key, deployment: Scaled, pods: list[EnginePod], scraped: SamplesResult) -> None:
         before = deployment.latest
