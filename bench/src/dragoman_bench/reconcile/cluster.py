@@ -24,6 +24,8 @@ USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
 CHART = Path("charts/dragoman")
 TOKEN_S = 24 * 3600
 COMMAND_S = 180.0
+SERVICES = "10.96.0.0/18"
+"""The network of Services: the 1,000 addresses that the local cluster would take are too few."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ async def installed(directory: Path, controllers: bool) -> AsyncIterator[Install
     """
     state, log, rules = directory / "cluster", directory / "setup.log", _prepared(directory)
     devcluster = [sys.executable, "-m", "dragoman", "devcluster"]
+    (state / "api").mkdir(parents=True, exist_ok=True)
+    (state / "api" / "service-range").write_text(SERVICES)
     up = [*devcluster, "up", "--api=kube-apiserver", "--gpus=0", f"--audit-policy={rules}", f"--dir={state}"]
     await _run(log, *up, *([] if controllers else ["--api-only"]))
     try:
