@@ -16,10 +16,11 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo check check-tests test test-vllm test-devcluster test-images search soak up down lint format lock crd kind clean
+.PHONY: help demo check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock crd \
+    kind kind-cluster clean
 
 help:  ## say what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.run  ## one command from nothing to translated sentences (KUBECONFIG=FILE uses that cluster)
 	$(BIN)/dragoman demo --api $(API) $(if $(filter command line,$(origin KUBECONFIG)),--kubeconfig $(KUBECONFIG))
@@ -39,7 +40,7 @@ check-tests: $(VENV)/.check
 	    --cpu-limit-s=10 tests/unit
 
 test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=3 run at a time
-	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images $(DEVCLUSTER:%=--ignore=%)
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not vllm_start and not soak' --ignore=tests/images --ignore=tests/real_cluster $(DEVCLUSTER:%=--ignore=%)
 
 test-vllm: $(VENV)/.test  ## starts of vLLM that make test leaves out: those that fail or are ended, the ladder, a second demo
 	$(BIN)/python -m pytest -m vllm_start --ignore=tests/images
@@ -49,6 +50,12 @@ test-devcluster: $(VENV)/.test  ## the tests of the local cluster alone
 
 test-images: $(VENV)/.test  ## build the images and run them (needs root, buildah and debootstrap; ONLY='not vllm' leaves the engine's out)
 	$(BIN)/python -m pytest tests/images $(if $(ONLY),-m '$(ONLY)')
+
+# The cluster is changed: it is never that of the environment.
+test-cluster: $(VENV)/.check  ## the chart on a real cluster: KUBECONFIG=FILE IMAGES=PREFIX (default: on the nodes) ENGINE=vllm PROMETHEUS=URL
+	@$(if $(filter command line,$(origin KUBECONFIG)),,$(error name the cluster: make test-cluster KUBECONFIG=FILE))
+	$(BIN)/python -m pytest -v --exitfirst tests/real_cluster --kubeconfig=$(KUBECONFIG) --images=$(IMAGES) \
+	    --engine=$(or $(ENGINE),vllm) --prometheus=$(PROMETHEUS)
 
 search: $(VENV)/.test  ## property tests on new, random examples; the other targets repeat theirs
 	$(BIN)/python -m pytest -m hypothesis --hypothesis-profile=search --timeout=1800 tests/unit
@@ -71,7 +78,7 @@ format: $(VENV)/.check
 crd: $(VENV)/.check  ## write the CRD from the models, in both places that hold it
 	$(BIN)/dragoman crd | tee charts/dragoman/files/$(CRD) > crds/$(CRD)
 
-kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm; TORCH_INDEX as docs/install.md says)
+kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind; TORCH_INDEX as docs/install.md says)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
 	docker build --file router/Dockerfile --tag dragoman-router:$(VERSION) .
 	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
@@ -79,6 +86,8 @@ kind:  ## the demo in a cluster of kind's (needs Docker, kind, kubectl and helm;
 	kind get clusters | grep -qx dragoman || kind create cluster --config kind-config.yaml --wait 2m
 	kind load docker-image --name dragoman \
 	    dragoman-operator:$(VERSION) dragoman-router:$(VERSION) dragoman-engine:$(VERSION)-cpu
+
+kind: kind-cluster  ## the demo in that cluster (needs kubectl and helm, too)
 	$(HELM) upgrade --install dragoman charts/dragoman --kube-context kind-dragoman \
 	    --namespace dragoman-system --create-namespace --set router.enabled=true --wait --timeout 5m
 	kubectl --context kind-dragoman apply -f examples/demo.yaml

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -61,6 +61,16 @@ class Load:
                 yield
             finally:
                 stop.set()
+
+    def run(self, in_flight: int, is_stopped: Callable[[], bool]) -> None:
+        """The same in a thread of its own, until it is stopped."""
+
+        async def keep() -> None:
+            async with self.kept_up(in_flight):
+                while not is_stopped():  # noqa: ASYNC110 - another thread sets it
+                    await asyncio.sleep(0.05)
+
+        asyncio.run(keep())
 
     @staticmethod
     def connections() -> aiohttp.ClientSession:
