@@ -1,4 +1,4 @@
-"""Starts of vLLM that fail or are ended, on a checkpoint made here; `make test-vllm` runs them."""
+"""Starts of vLLM that fail, end, or load a fetched model, on a checkpoint made here; `make test-vllm` runs them."""
 
 import json
 import time
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.fetching import fetch
+from tests.support.hub import Hub
 from tests.support.servers import VLLM_START_S, wait_until_gone
 
 pytestmark = [pytest.mark.vllm, pytest.mark.vllm_start, pytest.mark.timeout(VLLM_START_S + 120)]
@@ -81,6 +83,18 @@ def test_a_model_that_is_not_there(start_pod: Any, on_cpu: tuple[str, ...]) -> N
     pod = start_pod("--model", "/mnt/model/none", *on_cpu)
     assert pod.process.wait(30) == 1
     assert pod.last_words.read_text() == "the model directory /mnt/model/none does not exist in this pod\n"
+
+
+def test_a_fetched_model_translates(
+    start_pod: Any, checkpoint: Path, tmp_path: Path, on_cpu: tuple[str, ...]
+) -> None:
+    cache = tmp_path / "cache"
+    with Hub({file.name: file.read_bytes() for file in checkpoint.iterdir()}) as hub:
+        status, errors = fetch(cache, "hf://org/open", env={"HF_ENDPOINT": hub.url})
+    assert status == 0, errors
+    pod = start_pod("--model", str(cache / "models" / "it"), *on_cpu)
+    pod.wait_for("/readyz", deadline_s=VLLM_START_S)
+    assert pod.translate("Hello").json() == {"translation": "ok"}
 
 
 def test_pickled_weights_are_not_loaded(
