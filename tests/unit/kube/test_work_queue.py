@@ -133,7 +133,7 @@ async def test_delays_grow_from_failure_to_failure_and_later_delays_are_kept(unt
         seen.append(asyncio.get_running_loop().time())
         if len(seen) < 3:
             raise ConflictError("apply x", "another writer was first", 409)
-        return 0.01
+        return 0.01 if len(seen) == 3 else None
 
     async with running(work, backoff=Backoff(0.1, 10)) as queue:
         queue.add("a")
