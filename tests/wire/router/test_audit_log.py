@@ -79,9 +79,9 @@ async def test_a_client_that_leaves_before_the_answer(router: Any, stream: io.By
         await asyncio.Event().wait()
 
     router.upstream.script = never
-    asked = asyncio.create_task(router.translate(headers=SENT))
+    sent = asyncio.create_task(router.translate(headers=SENT))
     await asyncio.wait_for(arrived.wait(), 30)
-    asked.cancel()
+    sent.cancel()
     await until(lambda: router.state.active == 0)
     (line,) = await lines(router, stream)
     assert (line["caller"], line["pairs"], line["status"]) == ("alice", [["en", "de"]], None)

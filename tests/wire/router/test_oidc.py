@@ -35,14 +35,14 @@ def jwk(key: Any, kid: str) -> dict[str, Any]:
 
 
 class TestIssuer:
-    """An issuer; `keys` are what it lists, `asked` how often it was asked for them, `down` whether it fails."""
+    """An issuer; `keys` are what it lists, `fetched` how often they were fetched, `down` whether it fails."""
 
     __test__ = False
 
     def __init__(self) -> None:
         self.url = ""
         self.keys = [jwk(RSA, "rsa"), jwk(EC, "ec"), {"kty": "oct", "k": "c2VjcmV0", "kid": "oct"}]
-        self.asked = 0
+        self.fetched = 0
         self.down = False
 
     async def discovery(self, _: web.Request) -> web.Response:
@@ -51,7 +51,7 @@ class TestIssuer:
         return web.json_response({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
 
     async def listed(self, _: web.Request) -> web.Response:
-        self.asked += 1
+        self.fetched += 1
         return web.json_response({"keys": self.keys})
 
     def token(self, key: Any = RSA, kid: str | None = "rsa", algorithm: str = "RS256", **claims: Any) -> str:
@@ -92,7 +92,7 @@ async def test_a_token_translates_and_its_caller_is_charged(router: Any, issuer:
     for token in (issuer.token(), issuer.token(EC, "ec", "ES256"), issuer.token(algorithm="PS256")):
         assert (await router.translate(headers=bearer(token)))[0] == 200
         assert (await router.translate(headers=bearer(token)))[0] == 200
-    assert issuer.asked == 1
+    assert issuer.fetched == 1
     usage = await router.get("/v2/usage", headers=bearer(issuer.token()))
     assert usage[1]["character_count"] == 6 * len("Hello")
     other = await router.get("/v2/usage", headers=bearer(issuer.token(sub="bob")))
@@ -257,7 +257,7 @@ async def test_a_new_signing_key_is_found_and_clients_cannot_make_the_router_ask
     issuer.keys = [jwk(OTHER, "new")]
     unknown = [router.translate(headers=bearer(issuer.token(OTHER, f"x{each}"))) for each in range(20)]
     assert {found[0] for found in await asyncio.gather(*unknown)} == {401}
-    assert issuer.asked == 1, "the interval has not passed"
+    assert issuer.fetched == 1, "the interval has not passed"
     monkeypatch.setattr(issuing, "MIN_INTERVAL_S", 0.0)
     assert (await router.translate(headers=bearer(issuer.token(OTHER, "new"))))[0] == 200
     assert (await router.translate(headers=bearer(issuer.token(sub="bob"))))[0] == 401, "withdrawn"
@@ -303,7 +303,7 @@ async def test_the_command_reads_the_keys_at_its_start(
         await process.until("/readyz", 200)
         async with asyncio.timeout(30), aiohttp.ClientSession() as http:
             metrics = f"http://127.0.0.1:{process.admin_port}/metrics"
-            while not issuer.asked:  # noqa: ASYNC110 - what is waited for sets no event
+            while not issuer.fetched:  # noqa: ASYNC110 - what is waited for sets no event
                 await asyncio.sleep(0.02)
             url = f"http://127.0.0.1:{process.port}/translate"
             body = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
@@ -317,7 +317,7 @@ async def test_the_command_reads_the_keys_at_its_start(
         assert 'dragoman_router_config_last_reload_successful{file="oidc"} 1.0' in page
         assert 'key="oidc/alice"' in page
         assert "the issuer's keys are fetched without encryption" in process.log.read_text()
-        assert issuer.asked == 1
+        assert issuer.fetched == 1
     finally:
         process.process.kill()
         process.process.wait()

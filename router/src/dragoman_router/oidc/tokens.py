@@ -58,7 +58,7 @@ class Tokens:
         return found[0] if found is not None and self._seconds() < found[1] else None
 
     async def verify(self, token: bytes) -> Account:
-        """The account of a token; the issuer is asked for its keys where the token's is not known.
+        """The account of a token; the issuer's keys are fetched again where the token's is not among them.
 
         Raises:
             TokenRefusedError: It is not valid here.
