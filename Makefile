@@ -31,12 +31,12 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
-# Two jobs side by side: the tests, and the rest. vLLM and helm are not needed.
+# Two jobs side by side: the tests, some of which wait, in two processes, and the rest. vLLM and helm are not needed.
 check: $(VENV)/.check  ## lint, types and the fast tests
 	@$(MAKE) --no-print-directory --jobs=2 check-tests lint
 
 check-tests: $(VENV)/.check
-	$(BIN)/python -m pytest -q -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
+	$(BIN)/python -m pytest -q -n 2 -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
 	    --cpu-limit-s=10 tests/unit
 
 test: $(VENV)/.test  ## all tests that have no target of their own below; most of them wait, so WORKERS=3 run at a time
