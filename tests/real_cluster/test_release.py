@@ -135,7 +135,7 @@ def test_drain_of_a_node_loses_nothing(world: World, note: Any) -> None:
 
 
 def has_taint(node: Any) -> bool:
-    """Whether a node takes no pods of ours."""
+    """Whether a node takes no pods without tolerations."""
     return any(taint.effect in ("NoSchedule", "NoExecute") for taint in node.spec.taints or ())
 
 

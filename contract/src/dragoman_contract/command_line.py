@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_settings import BaseSettings
+from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 
 Read = TypeVar("Read", bound=BaseSettings)
@@ -20,6 +20,21 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 class CommandLineError(Exception):
     """Invalid flags or variables; the message names each."""
+
+
+class CommandSettings(BaseSettings):
+    """Options of a command: immutable, from flags in kebab case and from variables; other names are refused.
+
+    A command's class adds a `model_config` with the `cli_prog_name` and the `env_prefix`.
+    """
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        cli_kebab_case=True,
+        cli_hide_none_type=True,
+        cli_avoid_json=True,
+    )
 
 
 def read_command_line(

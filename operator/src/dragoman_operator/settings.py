@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode, SettingsConfigDict
 
+from dragoman_contract.command_line import CommandSettings
 from dragoman_contract.http import OPERATOR_HEALTH_PORT, OPERATOR_METRICS_PORT
 
 ENV_PREFIX = "DRAGOMAN_OPERATOR_"
@@ -24,19 +25,10 @@ _SERVICE_LINK = re.compile(r"_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCT
 """Variables that Kubernetes puts into every pod for a Service of a like name (enableServiceLinks)."""
 
 
-class Settings(BaseSettings):
+class Settings(CommandSettings):
     """Options of `dragoman operator`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX,
-        extra="forbid",
-        frozen=True,
-        cli_prog_name="dragoman operator",
-        cli_kebab_case=True,
-        cli_avoid_json=True,
-        cli_hide_none_type=True,
-        nested_model_default_partial_update=False,
-    )
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, cli_prog_name="dragoman operator")
 
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="namespaces that are managed, separated by commas; default: all"

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import BaseSettings, CliImplicitFlag, NoDecode, SettingsConfigDict
+from pydantic_settings import CliImplicitFlag, NoDecode, SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, read_command_line
+from dragoman_contract.command_line import CommandLineError, CommandSettings, read_command_line
 from dragoman_contract.files import FILE_TIMEOUT_S, MAX_FILE_BYTES
 from dragoman_contract.http import ROUTER_ADMIN_PORT, ROUTER_PORT, WRITE_TIMEOUT_S
 from dragoman_contract.routing import REQUEST_TIMEOUT_S
@@ -44,18 +44,10 @@ class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=Tr
     deployments: tuple[Annotated[str, Field(pattern=r"^[^/*]+/(\*|[^/*]+)$")], ...] | None = None
 
 
-class Settings(BaseSettings):
+class Settings(CommandSettings):
     """Everything that can be set on `dragoman router`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="DRAGOMAN_ROUTER_",
-        frozen=True,
-        extra="forbid",
-        cli_prog_name="dragoman router",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_avoid_json=True,
-    )
+    model_config = SettingsConfigDict(env_prefix="DRAGOMAN_ROUTER_", cli_prog_name="dragoman router")
 
     static: Path | None = Field(
         None, description="YAML file of deployments and replicas, instead of Kubernetes; reloaded on change"

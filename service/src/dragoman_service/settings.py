@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, flag, read_command_line
+from dragoman_contract.command_line import CommandLineError, CommandSettings, flag, read_command_line
 from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
 from dragoman_contract.http import ENGINE_PORT, MAX_TEXTS, WRITE_TIMEOUT_S
 from dragoman_contract.languages import Languages
@@ -41,18 +41,10 @@ REMOVED = dict.fromkeys(
 """Settings of earlier versions, and what replaces them."""
 
 
-class Settings(BaseSettings):
+class Settings(CommandSettings):
     """The settings of one engine pod; immutable once read."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="DRAGOMAN_",
-        frozen=True,
-        extra="forbid",
-        cli_prog_name="dragoman serve",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_avoid_json=True,
-    )
+    model_config = SettingsConfigDict(env_prefix="DRAGOMAN_", cli_prog_name="dragoman serve")
 
     model: str = Field(
         min_length=1, description="model to serve: a directory, a Hugging Face id (org/name) or s3://…"

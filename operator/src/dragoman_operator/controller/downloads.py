@@ -35,7 +35,7 @@ class Downloads:
     """Reads the progress of all pods that download.
 
     Args:
-        pods: The pods with a label of ours, by object, regardless of their owner.
+        pods: Dragoman's engine pods, by object, regardless of their owner.
         enqueue: Called with the object whose progress has changed.
         timeout_s: Of one pod.
 

@@ -11,9 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
-from dragoman_contract.command_line import CommandLineError, configure_logging, read_command_line
+from dragoman_contract.command_line import (
+    CommandLineError,
+    CommandSettings,
+    configure_logging,
+    read_command_line,
+)
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_service.download import hub, s3
 from dragoman_service.download.errors import reason
@@ -26,18 +31,10 @@ log = logging.getLogger("dragoman_service.fetch")
 LOG_EVERY_S = 10.0
 
 
-class Settings(BaseSettings):
+class Settings(CommandSettings):
     """Options of `dragoman fetch`."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="DRAGOMAN_FETCH_",
-        frozen=True,
-        extra="forbid",
-        cli_prog_name="dragoman fetch",
-        cli_kebab_case=True,
-        cli_hide_none_type=True,
-        cli_avoid_json=True,
-    )
+    model_config = SettingsConfigDict(env_prefix="DRAGOMAN_FETCH_", cli_prog_name="dragoman fetch")
 
     model: str = Field(pattern=r"^(hf|s3)://.+/.+$", description="hf://ORG/NAME or s3://BUCKET/PREFIX")
     revision: str | None = Field(None, description="commit, tag or branch of a Hugging Face model")
