@@ -7,7 +7,8 @@ import json
 import os
 import resource
 import signal
-import subprocess
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.fetching import failure, fetch, start
 from tests.support.hub import COMMIT, Hub, git_id
 from tests.support.servers import free_port
+from tests.support.small_disk import small_disk
 
 pytest.importorskip("huggingface_hub", reason="comes with vLLM")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -159,18 +161,26 @@ def test_a_file_that_changed_in_the_cache_is_found(hub: Hub, cache: Path) -> Non
     assert (cache / "models" / "it" / "model-2.safetensors").read_bytes() == OTHER
 
 
-def test_a_volume_that_is_too_small(hub: Hub, cache: Path) -> None:
-    cache.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(cache)], capture_output=True, timeout=10
-    )
-    if mounted.returncode:
-        pytest.skip(f"may not mount: {mounted.stderr.decode()}")
-    try:
+def test_a_volume_that_is_too_small(hub: Hub, tmp_path: Path) -> None:
+    with small_disk(8) as disk:
+        cache = tmp_path / "cache"
+        cache.symlink_to(disk)
         sentence = failure(cache, "hf://org/open", env=of(hub))
-    finally:
-        subprocess.run(["umount", str(cache)], check=True, timeout=10)
     assert "no space is left for the model: 0.04 GB are missing and 0.01 GB are free" in sentence
+
+
+def test_a_volume_that_another_program_fills(hub: Hub, tmp_path: Path) -> None:
+    with small_disk(60) as disk:
+        cache = tmp_path / "cache"
+        cache.symlink_to(disk)
+        hub.stops_at = MIB
+        process = start(cache, "hf://org/open", env=of(hub))
+        assert hub.stopped.wait(60)
+        (disk / "other").write_bytes(bytes(40 * MIB))
+        hub.released.set()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.endswith("dragoman fetch: no space is left for org/open: give the cache volume more room\n")
 
 
 def test_a_write_that_fails(hub: Hub, cache: Path) -> None:
@@ -204,6 +214,31 @@ def test_a_denied_token(hub: Hub, cache: Path) -> None:
 def test_a_hub_that_is_gone(cache: Path) -> None:
     sentence = failure(cache, "hf://org/open", env={"HF_ENDPOINT": "http://127.0.0.1:9"})
     assert "Hugging Face cannot be reached" in sentence
+
+
+def test_a_hub_that_does_not_answer(cache: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        began_s = time.monotonic()
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        sentence = failure(cache, "hf://org/open", env={"HF_ENDPOINT": address})
+    assert "Hugging Face cannot be reached" in sentence
+    assert time.monotonic() - began_s < 25
+
+
+def test_a_hub_that_falls_silent_is_in_the_progress(hub: Hub, cache: Path) -> None:
+    """huggingface_hub retries for a minute before it fails."""
+    hub.stops_at = MIB
+    port = free_port()
+    process = start(cache, "hf://org/open", "--port", str(port), env=of(hub))
+    assert hub.stopped.wait(60)
+    deadline_s = time.monotonic() + 20
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        while "nothing received for 1" not in (found := client.get("/startupz").json()["reason"]):
+            assert time.monotonic() < deadline_s, found
+            time.sleep(0.2)
+    process.kill()
+    process.communicate(timeout=10)
+    assert "GB, 0 MB/s; nothing received for 1" in found
 
 
 def test_weights_that_are_pickled_alone(cache: Path) -> None:

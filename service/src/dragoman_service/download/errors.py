@@ -64,7 +64,8 @@ DOWNLOAD_REASONS: tuple[tuple[str, Reason], ...] = (
         lambda _, model: f"no space is left for {model}: give the cache volume more room",
     ),
     (
-        r"OfflineMode|LocalEntryNotFound|ConnectError|ConnectTimeout\b|ConnectionError|MaxRetryError"
+        r"OfflineMode|LocalEntryNotFound|ConnectError|(?:Connect|Read|Pool)Timeout\b|ReadError|RemoteProtocolError"
+        r"|ConnectionError|MaxRetryError"
         r"|Name or service not known|Temporary failure in name resolution|couldn't connect to",
         lambda _, model: (
             f"there is no directory {model} in this pod, its cache does not hold the model, and Hugging Face "

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import logging
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ MAX_HTTP_BYTES = 50 * 1000**3
 
 TIMEOUT_S = 10
 """A hub that is gone has to be reported within half a minute."""
+
+CHUNK = 1 << 20
 
 _ALGORITHMS: dict[int, Algorithm] = {64: "sha256", 40: "git-sha1"}
 """By the length of a blob's name."""
@@ -59,7 +62,8 @@ def fetch(model: str, revision: str | None, trusted: bool, meter: Meter) -> Path
     with exclusive(folder, meter):
         record = Record(folder)
         try:
-            info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
+            with meter.requesting():
+                info = HfApi().model_info(model, revision=revision, files_metadata=True, timeout=TIMEOUT_S)
         except (RepositoryNotFoundError, RevisionNotFoundError):
             raise
         except Exception as unreachable:
@@ -119,10 +123,12 @@ def _downloaded(
     record: Record,
     meter: Meter,
 ) -> Path:
-    from huggingface_hub import hf_hub_url, snapshot_download
+    from huggingface_hub import constants, hf_hub_url, snapshot_download
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers
 
+    # It passes on 10 MiB at a time: too much for a rate, and for what a killed process loses.
+    constants.DOWNLOAD_CHUNK_SIZE = CHUNK
     blobs = folder / "blobs"
     large = [
         (file, blobs / file.checksum.value)
@@ -141,9 +147,10 @@ def _downloaded(
     for _, path in large:
         if path not in before:
             record.add(path)
-    directory = Path(
-        snapshot_download(model, revision=revision, allow_patterns=[file.name for file in files])
-    )
+    names = [file.name for file in files]
+    # Nothing counts what Xet receives.
+    with nullcontext() if any(file.size > MAX_HTTP_BYTES for file in files) else meter.requesting():
+        directory = Path(snapshot_download(model, revision=revision, allow_patterns=names))
     meter.resume(sum(file.size for file in files) - sum(file.size for file, _ in large))
     if missing := [file.name for file in files if not (directory / file.name).is_file()]:
         raise IncompleteModelError(f"{model} changed during the download: {missing[0]} is missing; try again")

@@ -24,8 +24,11 @@ log = logging.getLogger(__name__)
 SUMS = "SHA256SUMS"
 """File with the checksums of the others, as sha256sum(1) writes it."""
 _CHUNK = 1 << 20
-_CONNECT_S, _READ_S, _ATTEMPTS = 5, 30, 3
-"""A store that is gone has to be reported within half a minute."""
+_CONNECT_S = 5
+_READ_S, _ATTEMPTS = 30, 3
+"""Of content, which a store may have to bring from a slow tier; meanwhile the progress has the silence."""
+_LIST_READ_S, _LIST_ATTEMPTS = 8, 2
+"""Of the rest: a store that is gone has to be reported within half a minute."""
 
 
 def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
@@ -54,8 +57,9 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
     with exclusive(folder, meter):
         record = Record(folder)
         try:
-            client = _client()
-            listed = _listed(client, bucket, prefix)
+            client = _client(_LIST_READ_S, _LIST_ATTEMPTS)
+            with meter.requesting():
+                listed = _listed(client, bucket, prefix)
         except (UnreachableError, HTTPClientError) as error:
             if record.directory is None:
                 raise
@@ -63,8 +67,10 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
             directory = folder / record.directory
         else:
             directory = folder / _version(listed)
-            files = _remote_files(client, bucket, prefix, listed, uri, trusted)
+            with meter.requesting():
+                files = _remote_files(client, bucket, prefix, listed, uri, trusted, meter)
             meter.total_bytes = sum(file.size for file in files)
+            client = _client(_READ_S, _ATTEMPTS)
             _download(client, bucket, prefix, files, listed, directory, record, meter)
         check_complete(directory)
         record.write(directory.name)
@@ -74,8 +80,8 @@ def fetch(uri: str, cache: Path, trusted: bool, meter: Meter) -> Path:
 def listed(uri: str, trusted: bool) -> list[RemoteFile]:
     """The files of a model that are needed, with what the store says about them."""
     bucket, prefix = location(uri)
-    client = _client()
-    return _remote_files(client, bucket, prefix, _listed(client, bucket, prefix), uri, trusted)
+    client = _client(_LIST_READ_S, _LIST_ATTEMPTS)
+    return _remote_files(client, bucket, prefix, _listed(client, bucket, prefix), uri, trusted, Meter())
 
 
 def location(uri: str) -> tuple[str, str]:
@@ -91,7 +97,7 @@ def location(uri: str) -> tuple[str, str]:
     return parts.netloc, prefix
 
 
-def _client() -> Any:
+def _client(read_s: int, attempts: int) -> Any:
     import boto3
     from botocore.config import Config
 
@@ -99,8 +105,8 @@ def _client() -> Any:
         "s3",
         config=Config(
             connect_timeout=_CONNECT_S,
-            read_timeout=_READ_S,
-            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            read_timeout=read_s,
+            retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=PARALLEL_FILES,
         ),
     )
@@ -131,7 +137,13 @@ def _version(listed: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _remote_files(
-    client: Any, bucket: str, prefix: str, listed: Mapping[str, Mapping[str, Any]], uri: str, trusted: bool
+    client: Any,
+    bucket: str,
+    prefix: str,
+    listed: Mapping[str, Mapping[str, Any]],
+    uri: str,
+    trusted: bool,
+    meter: Meter,
 ) -> list[RemoteFile]:
     if not listed:
         raise IncompleteModelError(f"there are no files below {uri}: check the prefix")
@@ -144,6 +156,7 @@ def _remote_files(
         checksum = sums.get(name)
         if checksum is None:
             head = client.head_object(Bucket=bucket, Key=f"{prefix}/{name}", ChecksumMode="ENABLED")
+            meter.receive(0)
             checksum = checksum_of_head(head)
         files.append(RemoteFile(name, int(listed[name]["Size"]), checksum))
     return files

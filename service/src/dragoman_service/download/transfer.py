@@ -8,8 +8,9 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,8 @@ class Progress:
     bytes_per_s: float = 0.0
     waiting: bool = False
     """For another process that downloads the same model into the same volume."""
+    silent_s: float = 0.0
+    """Seconds since the store last sent anything; 0 while nothing is requested from it."""
 
     @property
     def ratio(self) -> float | None:
@@ -64,6 +67,8 @@ class Meter:
         self._received = 0
         self._resumed = 0
         self._recent: deque[tuple[float, int]] = deque()
+        self._requests = 0
+        self._heard_s = clock()
         self.total_bytes = 0
         self.waiting = False
 
@@ -78,9 +83,22 @@ class Meter:
             self._resumed += count
 
     def receive(self, count: int) -> None:
-        """`count` bytes were written."""
+        """`count` bytes were written; 0 for an answer without content."""
         with self._lock:
             self._received += count
+            self._heard_s = self._clock()
+
+    @contextmanager
+    def requesting(self) -> Iterator[None]:
+        """Within the context the store owes an answer: libraries retry for minutes and report nothing meanwhile."""
+        with self._lock:
+            self._requests += 1
+            self._heard_s = self._clock()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._requests -= 1
 
     def read(self) -> Progress:
         """The progress, with the rate since the reads of the last `RATE_S`."""
@@ -91,7 +109,10 @@ class Meter:
                 self._recent.popleft()
             since, before = self._recent[0]
             rate = (self._received - before) / (now - since) if now > since else 0.0
-            return Progress(self._resumed + self._received, self.total_bytes, rate, self.waiting)
+            silent_s = now - self._heard_s if self._requests else 0.0
+            return Progress(
+                self._resumed + self._received, self.total_bytes, rate, self.waiting, max(0.0, silent_s)
+            )
 
 
 Receive = Callable[[RemoteFile, io.RawIOBase, int], None]
@@ -189,7 +210,8 @@ def _complete(
     part = path.with_name(path.name + PARTIAL)
     with _Output(part, offset, meter, stop) as output:
         if offset < file.size:
-            receive(file, output, offset)
+            with meter.requesting():
+                receive(file, output, offset)
         os.fsync(output.fileno())
     try:
         verify(file, part)

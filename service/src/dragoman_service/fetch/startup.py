@@ -15,6 +15,9 @@ from dragoman_contract import http
 from dragoman_service.download.transfer import Progress
 from dragoman_service.engine.protocol import Phase
 
+SILENT_S = 10.0
+"""Shorter pauses are usual. The operator reads this every 10 s, and promises a reason within 30."""
+
 
 @contextmanager
 def served(host: str, port: int, read: Callable[[], Progress]) -> Iterator[int]:
@@ -87,9 +90,10 @@ def describe(progress: Progress) -> str:
     """The progress for people."""
     if progress.waiting:
         return "another pod downloads the model into the same volume"
-    if progress.ratio is None:
-        return "downloading the model"
-    return (
-        f"downloading the model: {progress.ratio:.0%} of {progress.total_bytes / 1e9:.2f} GB, "
-        f"{progress.bytes_per_s / 1e6:.0f} MB/s"
-    )
+    sentence = "downloading the model"
+    if progress.ratio is not None:
+        total_gb, rate_mb = progress.total_bytes / 1e9, progress.bytes_per_s / 1e6
+        sentence += f": {progress.ratio:.0%} of {total_gb:.2f} GB, {rate_mb:.0f} MB/s"
+    if progress.silent_s >= SILENT_S:
+        sentence += f"; nothing received for {progress.silent_s:.0f} s: check the store and the network"
+    return sentence

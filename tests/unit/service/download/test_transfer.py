@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from dragoman_operator.controller.downloads import MAX_CHARS
 from dragoman_service.download.checksums import Checksum
 from dragoman_service.download.errors import NoSpaceError
-from dragoman_service.download.transfer import Meter, RemoteFile, download
+from dragoman_service.download.transfer import Meter, Progress, RemoteFile, download
 from dragoman_service.fetch.startup import describe
 
 
@@ -28,6 +29,28 @@ def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
     assert progress.ratio == 0.4
     meter.total_bytes = 0
     assert meter.read().ratio is None
+
+
+def test_a_store_that_sends_nothing_is_reported_while_something_is_requested() -> None:
+    now = [0.0]
+    meter = Meter(lambda: now[0])
+    now[0] = 60.0
+    assert meter.read().silent_s == 0
+    with meter.requesting():
+        now[0] = 69.0
+        assert describe(meter.read()) == "downloading the model"
+        now[0] = 72.0
+        assert describe(meter.read()) == (
+            "downloading the model; nothing received for 12 s: check the store and the network"
+        )
+        meter.receive(0)
+        assert describe(meter.read()) == "downloading the model"
+    now[0] = 99.0
+    assert meter.read().silent_s == 0
+
+
+def test_the_sentence_fits_into_what_the_operator_shows() -> None:
+    assert len(describe(Progress(10**12, 10**12, 9.9e9, silent_s=99_999.0))) <= MAX_CHARS
 
 
 def test_the_first_failure_is_reported_and_ends_the_others(tmp_path: Path) -> None:
