@@ -33,7 +33,7 @@ class Hub:
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
-        self.token = ""
+        self.token, self.gone = "", False
         self.wrong: set[str] = set()
         self.stops_at: int | None = None
         self.stopped, self.released = threading.Event(), threading.Event()
@@ -63,6 +63,16 @@ class Hub:
 
     def __exit__(self, *_: object) -> None:
         self.released.set()
+        if not self.gone:
+            self._close()
+
+    def leave(self) -> None:
+        """Refuse connections from now on, and cut those that stand still."""
+        self.gone = True
+        self._close()
+        self.released.set()
+
+    def _close(self) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -132,6 +142,9 @@ class Hub:
                 if lfs and self.stops_at is not None and at >= self.stops_at:
                     self.stopped.set()
                     self.released.wait(60)
+                if self.gone:
+                    request.close_connection = True
+                    return
                 piece = content[at : at + PIECE]
                 request.wfile.write(piece)
                 self.sent[name] += len(piece)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
-
 import pytest
 from kubernetes.aio.client.exceptions import ApiException
-from tests.support.hub import Hub
 
 from dragoman_kube.kinds import DEPLOYMENT, SERVICE, Kind
 
@@ -60,67 +56,6 @@ async def test_spec_that_only_the_operator_can_validate(world):
     await world.edit(engine={"extraArgs": {"max_num_seqs": None}})
     await world.until_condition("Degraded", "False", "AsExpected")
     await world.until_complete()
-
-
-CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
-
-
-@pytest.mark.timeout(240)
-async def test_a_download_reports_its_progress_and_its_failures(world):
-    """From a hub of our own; each reason is in Degraded within 30 s of the change that causes it."""
-    pytest.importorskip("huggingface_hub", reason="comes with vLLM")
-    files = {"config.json": b"{}", "model.safetensors": os.urandom(1 << 20) * 30}
-    with Hub(files) as hub:
-        hub.token, hub.stops_at = "right", 20 << 20
-        env = [
-            {"name": "DRAGOMAN_ENGINE", "value": "scripted"},
-            {"name": "HF_ENDPOINT", "value": hub.url},
-            {"name": "HF_TOKEN", "value": "wrong"},
-        ]
-        claim = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
-        await world.kube.create(
-            CLAIM,
-            {
-                "apiVersion": "v1",
-                "kind": "PersistentVolumeClaim",
-                "metadata": {"name": "models", "namespace": world.namespace},
-                "spec": claim,
-            },
-        )
-        world.operator()
-        model = {
-            "uri": "hf://org/open",
-            "promptFamily": "chatml-generic",
-            "cache": {"persistentVolumeClaim": "models"},
-        }
-        await world.create(model=model, podTemplate={"env": env}, replicas=2)
-        message = await world.until_condition("Degraded", "True", "DownloadFailed", timeout_s=30)
-        assert "Hugging Face refuses access to org/open (401): set tokenSecretRef" in message
-
-        env[2]["value"] = "right"
-        hub.wrong = {"model.safetensors"}
-        hub.stops_at = None
-        await world.edit(podTemplate={"env": env})
-        message = await world.until(
-            lambda: condition(world, "Degraded"), lambda found: "has the sha256" in found, 30
-        )
-        assert "model.safetensors has the sha256" in message
-
-        hub.wrong, hub.stops_at = set(), 25 << 20
-        await world.edit(podTemplate={"labels": {"try": "again"}})
-        progress = re.compile(r"; downloading the model: [1-9]\d*% of 0\.03 GB, \d+ MB/s")
-        await world.until(lambda: condition(world, "Progressing"), progress.search, 40)
-        sent = hub.sent["model.safetensors"]
-        hub.stops_at = None
-        hub.released.set()
-        await world.until_complete()
-        await world.until_condition("Degraded", "False")
-        # Of two replicas one downloaded, the other waited for it.
-        assert hub.sent["model.safetensors"] - sent < 1.5 * len(files["model.safetensors"])
-
-
-async def condition(world, kind):
-    return (await world.conditions()).get(kind, {}).get("message", "")
 
 
 async def test_a_failed_engine_reports_its_reason(world):
