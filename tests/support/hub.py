@@ -25,6 +25,9 @@ class Hub:
 
     Attributes:
         token: Required, if it is set.
+        xet: Whether it offers files in LFS by Xet, too.
+        xet_tokens: Requests for access to Xet, which it does not have.
+        sizes: Bytes that it lists of a file, where they are not those of its content.
         wrong: Names of files whose content is not the one of their checksum.
         stops_at: Bytes of a large file after which the connection stands still until `released` is set.
         sent: Bytes of content sent, by file.
@@ -34,6 +37,8 @@ class Hub:
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
         self.token, self.gone = "", False
+        self.xet, self.xet_tokens = False, 0
+        self.sizes: dict[str, int] = {}
         self.wrong: set[str] = set()
         self.stops_at: int | None = None
         self.stopped, self.released = threading.Event(), threading.Event()
@@ -92,6 +97,9 @@ class Hub:
             _send(request, 403, {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"})
         elif "org/open" not in path:
             _send(request, 401, {"X-Error-Code": "RepoNotFound", "X-Error-Message": "Repository Not Found"})
+        elif path.startswith("/api/models/org/open/xet-read-token/"):
+            self.xet_tokens += 1
+            _send(request, 404, {})
         elif path.startswith("/api/models/org/open/tree/"):
             _send(request, 200, {}, json.dumps([self._entry(name) for name in self.files]).encode())
         elif path in (
@@ -107,16 +115,21 @@ class Hub:
     def _info(self) -> dict[str, object]:
         siblings = []
         for name, content in self.files.items():
-            lfs = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "pointerSize": 134}
-            entry = {"rfilename": name, "size": len(content), "blobId": git_id(content)}
+            size = self.sizes.get(name, len(content))
+            lfs = {"size": size, "sha256": hashlib.sha256(content).hexdigest(), "pointerSize": 134}
+            entry = {"rfilename": name, "size": size, "blobId": git_id(content)}
             siblings.append({**entry, **({"lfs": lfs} if self.is_lfs(name) else {})})
         return {"id": "org/open", "modelId": "org/open", "sha": COMMIT, "siblings": siblings}
 
     def _entry(self, name: str) -> dict[str, object]:
         content = self.files[name]
-        lfs = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 134}
-        entry = {"type": "file", "path": name, "size": len(content), "oid": git_id(content)}
-        return {**entry, **({"lfs": lfs} if self.is_lfs(name) else {})}
+        size = self.sizes.get(name, len(content))
+        digest = hashlib.sha256(content).hexdigest()
+        lfs: dict[str, object] = {"lfs": {"oid": digest, "size": size, "pointerSize": 134}}
+        if self.xet:
+            lfs["xetHash"] = digest
+        entry = {"type": "file", "path": name, "size": size, "oid": git_id(content)}
+        return {**entry, **(lfs if self.is_lfs(name) else {})}
 
     def _content(self, request: BaseHTTPRequestHandler, name: str) -> None:
         content = self.files[name]
@@ -125,6 +138,9 @@ class Hub:
         headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{etag}"', "Accept-Ranges": "bytes"}
         if lfs:
             headers |= {"X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(len(content))}
+            if self.xet:
+                route = f"{self.url}/api/models/org/open/xet-read-token/{COMMIT}"
+                headers |= {"X-Xet-Hash": etag, "X-Xet-Refresh-Route": route}
         if name in self.wrong:
             content = bytes(len(content))
         offset = int((request.headers.get("Range") or "bytes=0-")[6:].split("-")[0])

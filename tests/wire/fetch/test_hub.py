@@ -94,6 +94,33 @@ def test_a_download_that_is_killed_at_half_goes_on_there(hub: Hub, cache: Path) 
     assert hub.sent["model-2.safetensors"] == len(OTHER)
 
 
+def test_a_hub_with_xet_is_used_by_ranges(hub: Hub, cache: Path) -> None:
+    """Which are resumed, measured and sent by a mirror; hf_xet is installed with vLLM."""
+    pytest.importorskip("hf_xet")
+    hub.xet = True
+    hub.stops_at = len(WEIGHTS) // 2
+    process = start(cache, "hf://org/open", env=of(hub))
+    assert hub.stopped.wait(60)
+    process.kill()
+    process.communicate(timeout=60)
+    hub.stops_at = None
+    hub.released.set()
+    status, errors = fetch(cache, "hf://org/open", env=of(hub))
+    assert status == 0, errors
+    assert (cache / "models" / "it" / "model-1.safetensors").read_bytes() == WEIGHTS
+    assert max(hub.offsets) > 0
+    assert hub.xet_tokens == 0
+
+
+def test_a_file_that_the_hub_has_in_xet_alone_is_requested_there(hub: Hub, cache: Path) -> None:
+    pytest.importorskip("hf_xet")
+    hub.xet = True
+    hub.sizes["model-2.safetensors"] = 50_000_000_001
+    assert "cannot be downloaded" in failure(cache, "hf://org/open", env=of(hub))
+    assert hub.xet_tokens > 0
+    assert hub.sent["model-2.safetensors"] == 0
+
+
 def test_sigterm_ends_a_download_at_once(hub: Hub, cache: Path) -> None:
     hub.stops_at = MIB
     process = start(cache, "hf://org/open", env=of(hub))
@@ -159,6 +186,24 @@ def test_a_file_that_changed_in_the_cache_is_found(hub: Hub, cache: Path) -> Non
     status, errors = fetch(cache, "hf://org/open", env=of(hub))
     assert status == 0, errors
     assert (cache / "models" / "it" / "model-2.safetensors").read_bytes() == OTHER
+
+
+def test_a_wrong_file_that_models_of_the_cache_share_is_found(hub: Hub, cache: Path) -> None:
+    """huggingface_hub keeps what it has received by Xet once for all models, behind another link."""
+    assert fetch(cache, "hf://org/open", env=of(hub))[0] == 0
+    (cache / "models" / "it").unlink()
+    (folder,) = (cache / "huggingface" / "hub").glob("models--*")
+    blob = folder / "blobs" / hashlib.sha256(OTHER).hexdigest()
+    blob.unlink()
+    shared = cache / "huggingface" / "hub" / "shared" / "a-name-of-its-own"
+    shared.parent.mkdir()
+    shared.write_bytes(bytes(len(OTHER)))
+    blob.symlink_to(shared)
+    assert "model-2.safetensors has the sha256" in failure(cache, "hf://org/open", env=of(hub))
+    status, errors = fetch(cache, "hf://org/open", env=of(hub))
+    assert status == 0, errors
+    assert (cache / "models" / "it" / "model-2.safetensors").read_bytes() == OTHER
+    assert not shared.exists()
 
 
 def test_a_volume_that_is_too_small(hub: Hub, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Models of Hugging Face, or of a mirror that HF_ENDPOINT names, into the cache of huggingface_hub.
 
 huggingface_hub itself starts a file anew when its process was ended. Therefore large files, which the cache names by
-their SHA-256, are received here, with its own function for ranges and retries; the rest is left to it. Without Xet,
-which has no ranges: files over 50 GB, which Hugging Face has only there, are received by huggingface_hub and not
-resumed.
+their SHA-256, are received here, with its own function for ranges and retries, also where the hub offers Xet, which has
+no ranges and other hosts than a mirror's; the rest is left to huggingface_hub. So are files over 50 GB, which Hugging
+Face has in Xet alone: they are not resumed.
 
 Imports of huggingface_hub are inside functions: it reads HF_HOME once, on import.
 """
@@ -162,23 +162,25 @@ def _verify(directory: Path, folder: Path, record: Record) -> None:
     for pointer in sorted(directory.rglob("*")):
         if not pointer.is_file():
             continue
-        blob = pointer.resolve()
-        algorithm = _ALGORITHMS.get(len(blob.name))
+        # Not resolved: a blob may itself be a link, to a file that models share and that has another name.
+        target = pointer.parent / pointer.readlink() if pointer.is_symlink() else pointer
+        algorithm = _ALGORITHMS.get(len(target.name))
         if (
             not algorithm
-            or not re.fullmatch(r"[0-9a-f]+", blob.name)
-            or not blob.is_relative_to(folder.resolve())
+            or not re.fullmatch(r"[0-9a-f]+", target.name)
+            or target.parent.resolve() != (folder / "blobs").resolve()
         ):
             # A mirror with names of its own, or a volume without symbolic links.
             continue
-        blob = folder / blob.relative_to(folder.resolve())
+        blob = folder / "blobs" / target.name
         if record.has(blob):
             continue
         name = str(pointer.relative_to(directory))
         try:
             verify(RemoteFile(name, blob.stat().st_size, Checksum(algorithm, blob.name)), blob)
         except ChecksumError:
-            blob.unlink()
+            blob.resolve().unlink()
+            blob.unlink(missing_ok=True)
             pointer.unlink()
             raise
         record.add(blob)
