@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import socket
 import threading
@@ -103,13 +104,7 @@ def store() -> Iterator[Any]:
 def port(store: Any) -> Iterator[int]:
     _, number = store.get_host_and_port()
     address = f"http://127.0.0.1:{number}"
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="key",
-        aws_secret_access_key="secret",
-    )
+    client = client_of(number)
     client.create_bucket(Bucket="models")
     for name, content in FILES.items():
         client.put_object(Bucket="models", Key=f"team/it/{name}", Body=content)
@@ -134,15 +129,84 @@ def at(port: int, **more: str) -> dict[str, str]:
     return {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}", **more}
 
 
-def put(port: int, name: str, content: bytes) -> None:
-    client = boto3.client(
+def client_of(port: int) -> Any:
+    return boto3.client(
         "s3",
         endpoint_url=f"http://127.0.0.1:{port}",
         region_name="us-east-1",
         aws_access_key_id="key",
         aws_secret_access_key="secret",
     )
-    client.put_object(Bucket="models", Key=f"team/it/{name}", Body=content)
+
+
+def put(port: int, name: str, content: bytes) -> None:
+    client_of(port).put_object(Bucket="models", Key=f"team/it/{name}", Body=content)
+
+
+def put_in_parts(port: int, name: str, parts: list[bytes], **options: str) -> None:
+    """As clients upload large files."""
+    client = client_of(port)
+    at = {"Bucket": "models", "Key": f"team/it/{name}"}
+    upload = client.create_multipart_upload(**at, **options)["UploadId"]
+    done = [
+        {
+            "PartNumber": number,
+            "ETag": client.upload_part(**at, UploadId=upload, PartNumber=number, Body=part)["ETag"],
+        }
+        for number, part in enumerate(parts, 1)
+    ]
+    client.complete_multipart_upload(**at, UploadId=upload, MultipartUpload={"Parts": done})
+
+
+def corrupt(store: Any, name: str) -> None:
+    """Let moto send other bytes of the same size."""
+    backends = pytest.importorskip("moto.s3.models").s3_backends
+    key = backends["123456789012"]["aws"].get_object("models", f"team/it/{name}")
+    changed = bytes(key.contentsize)
+    with key.lock:
+        key._value_buffer.seek(0)
+        key._value_buffer.write(changed)
+
+
+def pieces(content: bytes, *sizes: int) -> list[bytes]:
+    source = io.BytesIO(content)
+    return [source.read(size * MIB) for size in sizes]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options", "kind"),
+    [
+        ((8, 8, 4), {}, "md5 of 3 parts"),
+        ((20,), {}, "md5 of 1 parts"),
+        ((6, 8, 6), {}, "md5 of 3 parts"),
+        # First and last are those of parts of 5 MiB.
+        ((5, 6, 5, 4), {}, "md5 of 4 parts"),
+        ((8, 8, 4), {"ChecksumAlgorithm": "SHA256", "ChecksumType": "COMPOSITE"}, "sha256 of 3 parts"),
+    ],
+)
+def test_an_object_in_parts_is_verified_by_its_parts(
+    store: Any, port: int, cache: Path, sizes: tuple[int, ...], options: dict[str, str], kind: str
+) -> None:
+    put_in_parts(port, "model.safetensors", pieces(WEIGHTS, *sizes), **options)
+    status, errors = fetch(cache, URI, env=at(port))
+    assert status == 0, errors
+    assert f"model.safetensors: its {kind} is the store's" in errors
+    assert "config.json: its crc32 is the store's" in errors
+    assert (cache / "models" / "it" / "model.safetensors").read_bytes() == WEIGHTS
+
+    (cache / "models" / "it" / "model.safetensors").unlink()
+    (cache / "models" / "it").unlink()
+    corrupt(store, "model.safetensors")
+    sentence = failure(cache, URI, env=at(port))
+    assert sentence.startswith(f"model.safetensors has the {kind} ")
+
+
+def test_an_object_in_parts_of_a_store_that_encrypts_is_compared_by_its_size(port: int, cache: Path) -> None:
+    encrypted = {"ServerSideEncryption": "aws:kms"}
+    put_in_parts(port, "model.safetensors", pieces(WEIGHTS, 8, 8, 4), **encrypted)
+    status, errors = fetch(cache, URI, env=at(port))
+    assert status == 0, errors
+    assert "model.safetensors: only its size is compared" in errors
 
 
 def test_what_vllm_needs_is_fetched_verified_and_linked(port: int, cache: Path) -> None:

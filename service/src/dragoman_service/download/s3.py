@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 import io
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
@@ -155,11 +159,39 @@ def _remote_files(
     for name in needed(listed, uri, trusted):
         checksum = sums.get(name)
         if checksum is None:
-            head = client.head_object(Bucket=bucket, Key=f"{prefix}/{name}", ChecksumMode="ENABLED")
+            key = f"{prefix}/{name}"
+            head = client.head_object(Bucket=bucket, Key=key, ChecksumMode="ENABLED")
             meter.receive(0)
-            checksum = checksum_of_head(head)
+            checksum = checksum_of_head(head, partial(_parts, client, bucket, key, int(listed[name]["Size"])))
         files.append(RemoteFile(name, int(listed[name]["Size"]), checksum))
     return files
+
+
+def _parts(client: Any, bucket: str, key: str, total: int, count: int) -> tuple[int, ...]:
+    if count == 1:
+        return (total,)
+    first, last = (_part_bytes(client, bucket, key, number) for number in (1, count))
+    if not 0 < first < total or not 0 < last < total:
+        # The store does not know parts, or ignores their number.
+        return ()
+    return uniform(total, first, last, count) or _every_part(client, bucket, key, total, count)
+
+
+def _every_part(client: Any, bucket: str, key: str, total: int, count: int) -> tuple[int, ...]:
+    """By a request for each."""
+    sizes = tuple(_part_bytes(client, bucket, key, number) for number in range(1, count + 1))
+    return sizes if sum(sizes) == total else ()
+
+
+def _part_bytes(client: Any, bucket: str, key: str, number: int) -> int:
+    """0 where the store does not tell."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return int(client.head_object(Bucket=bucket, Key=key, PartNumber=number)["ContentLength"])
+    except ClientError as error:
+        log.debug("no part %d of %s: %s", number, key, error)
+        return 0
 
 
 def sums_of(text: str) -> dict[str, Checksum]:
@@ -168,22 +200,52 @@ def sums_of(text: str) -> dict[str, Checksum]:
     return {name: Checksum("sha256", value.lower()) for value, name in lines}
 
 
-def checksum_of_head(head: Mapping[str, Any]) -> Checksum | None:
-    """The checksum of a whole object; None if the store has only those of its parts.
+Parts = Callable[[int], tuple[int, ...]]
+"""Bytes of each part of an object that was uploaded in so many; none if they are not known."""
 
-    An ETag is an MD5 unless the object was uploaded in parts or encrypted with a key of KMS or of the client.
-    Source: https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
+
+def checksum_of_head(head: Mapping[str, Any], parts: Parts = lambda _: ()) -> Checksum | None:
+    """What can be compared of an object, the best first; None if the store has nothing that is known here.
+
+    A checksum is that of the object, or of its parts' checksums, with their number behind a hyphen. CRC-32C and
+    CRC-64/NVME are not compared: nothing that is installed computes them fast. An ETag is an MD5 unless the object
+    is encrypted with a key of KMS or of the client.
+    Source: https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html,
+    https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
     """
-    if head.get("ChecksumType", "FULL_OBJECT") == "FULL_OBJECT":
-        known: tuple[tuple[str, Algorithm], ...] = (("ChecksumSHA256", "sha256"), ("ChecksumCRC32", "crc32"))
-        for field, algorithm in known:
-            if (value := head.get(field)) and "-" not in value:
-                return Checksum(algorithm, base64.b64decode(value).hex())
-    etag = str(head.get("ETag") or "").strip('"')
+    known: tuple[tuple[str, Algorithm], ...] = (
+        ("ChecksumSHA256", "sha256"),
+        ("ChecksumSHA1", "sha1"),
+        ("ChecksumCRC32", "crc32"),
+    )
+    etag = re.fullmatch(r'"?([0-9a-f]{32})(?:-(\d+))?"?', str(head.get("ETag") or ""))
+    is_of_parts = head.get("ChecksumType", "FULL_OBJECT") != "FULL_OBJECT"
+    listed: list[tuple[Algorithm, str, int]] = []
+    for field, algorithm in known:
+        found = re.fullmatch(r"([A-Za-z0-9+/]+=*)(?:-(\d+))?", str(head.get(field) or ""))
+        # Some stores leave out the number.
+        count = found and (found[2] or (is_of_parts and etag and etag[2]))
+        if found and (count or not is_of_parts):
+            with suppress(binascii.Error):
+                listed.append((algorithm, base64.b64decode(found[1]).hex(), int(count or 0)))
     is_encrypted = head.get("SSECustomerAlgorithm") or str(head.get("ServerSideEncryption") or "").startswith(
         "aws:kms"
     )
-    return Checksum("md5", etag) if re.fullmatch(r"[0-9a-f]{32}", etag) and not is_encrypted else None
+    if etag and not is_encrypted:
+        listed.append(("md5", etag[1], int(etag[2] or 0)))
+    for algorithm, value, count in sorted(listed, key=lambda each: each[2] > 0):
+        if not count:
+            return Checksum(algorithm, value)
+        if sizes := parts(count):
+            return Checksum(algorithm, value, sizes)
+    return None
+
+
+def uniform(total: int, first: int, last: int, count: int) -> tuple[int, ...]:
+    """Bytes of `count` parts of one size but the last, as clients upload them; none if these are not such parts."""
+    if first <= 0 or first * (count - 1) + last != total or not 0 < last <= first:
+        return ()
+    return (*[first] * (count - 1), last)
 
 
 def _download(
@@ -198,11 +260,26 @@ def _download(
 ) -> None:
     from botocore.exceptions import HTTPClientError, IncompleteReadError
 
+    def check(file: RemoteFile, path: Path) -> None:
+        try:
+            verify(file, path)
+        except ChecksumError:
+            # Sizes of parts were concluded from those of the first and the last.
+            if file.checksum is None or path.stat().st_size != file.size:
+                raise
+            count = len(file.checksum.parts)
+            sizes = (
+                _every_part(client, bucket, f"{prefix}/{file.name}", file.size, count) if count > 3 else ()
+            )
+            if sizes in ((), file.checksum.parts):
+                raise
+            verify(replace(file, checksum=replace(file.checksum, parts=sizes)), path)
+
     targets = [(file, directory / file.name) for file in files]
     for file, path in targets:
         if path.exists() and not record.has(path):
             try:
-                verify(file, path)
+                check(file, path)
             except ChecksumError as error:
                 log.warning("downloading again: %s", error)
                 path.unlink()
@@ -227,6 +304,6 @@ def _download(
             else:
                 return
 
-    download(targets, receive, meter)
+    download(targets, receive, meter, check)
     for _, path in targets:
         record.add(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import shutil
 import threading
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from dragoman_service.download.checksums import Checksum, checksum_of
 from dragoman_service.download.errors import ChecksumError, NoSpaceError, StoppedError
+
+log = logging.getLogger(__name__)
 
 PARALLEL_FILES = 8
 """Stores give one connection about 100 MB/s."""
@@ -118,6 +121,9 @@ class Meter:
 Receive = Callable[[RemoteFile, io.RawIOBase, int], None]
 """Append a file's bytes from an offset on; what is open is positioned there."""
 
+Check = Callable[[RemoteFile, Path], None]
+"""Compare a file with what the store lists, as `verify` does."""
+
 
 class _Output(io.FileIO):
     """A file that counts what is written, and refuses to go on once another file of the download has failed."""
@@ -139,10 +145,12 @@ class _Output(io.FileIO):
         return len(data)
 
 
-def download(files: Sequence[tuple[RemoteFile, Path]], receive: Receive, meter: Meter) -> None:
+def download(
+    files: Sequence[tuple[RemoteFile, Path]], receive: Receive, meter: Meter, check: Check | None = None
+) -> None:
     """Bring files to their paths; one that has its path already is left as it is.
 
-    A file exists at its path only once it is complete, verified and on disk.
+    A file exists at its path only once it is complete, verified (by `check`; default: `verify`) and on disk.
 
     Raises:
         ChecksumError: A file is not the one that the store lists; what was received of it is deleted.
@@ -161,7 +169,8 @@ def download(files: Sequence[tuple[RemoteFile, Path]], receive: Receive, meter: 
     pool = ThreadPoolExecutor(PARALLEL_FILES, thread_name_prefix="download")
     try:
         running = [
-            pool.submit(_complete, file, path, parts[path], receive, meter, stop) for file, path in missing
+            pool.submit(_complete, file, path, parts[path], receive, meter, stop, check or verify)
+            for file, path in missing
         ]
         done, _ = wait(running, return_when=FIRST_EXCEPTION)
         failed = [error for each in done if (error := each.exception())]
@@ -185,13 +194,19 @@ def verify(file: RemoteFile, path: Path) -> None:
             f"{file.name} has {size} bytes and the store lists {file.size}; it is downloaded again at the next start"
         )
     if file.checksum is None:
-        return
-    found = checksum_of(path, file.checksum.algorithm)
-    if found != file.checksum:
-        raise ChecksumError(
-            f"{file.name} has the {found.algorithm} {found.value} and the store lists {file.checksum.value}; it is "
-            "downloaded again at the next start: if this repeats, the store or a mirror has a wrong file"
+        log.info(
+            "%s: only its size is compared, the store lists no checksum of it that is known here", file.name
         )
+        return
+    found = checksum_of(path, file.checksum.algorithm, file.checksum.parts)
+    if found != file.checksum:
+        # Not every store has MD5s in the ETags of objects in parts.
+        instead = ", or set its sum in a file SHA256SUMS beside it" if found.parts else ""
+        raise ChecksumError(
+            f"{file.name} has the {found.kind} {found.value} and the store lists {file.checksum.value}; it is "
+            f"downloaded again at the next start: if this repeats, the store or a mirror has a wrong file{instead}"
+        )
+    log.info("%s: its %s is the store's", file.name, found.kind)
 
 
 def _partial(file: RemoteFile, path: Path) -> int:
@@ -205,7 +220,13 @@ def _partial(file: RemoteFile, path: Path) -> int:
 
 
 def _complete(
-    file: RemoteFile, path: Path, offset: int, receive: Receive, meter: Meter, stop: threading.Event
+    file: RemoteFile,
+    path: Path,
+    offset: int,
+    receive: Receive,
+    meter: Meter,
+    stop: threading.Event,
+    check: Check,
 ) -> None:
     part = path.with_name(path.name + PARTIAL)
     with _Output(part, offset, meter, stop) as output:
@@ -214,7 +235,7 @@ def _complete(
                 receive(file, output, offset)
         os.fsync(output.fileno())
     try:
-        verify(file, part)
+        check(file, part)
     except ChecksumError:
         part.unlink()
         raise
