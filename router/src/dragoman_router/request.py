@@ -34,7 +34,8 @@ class Request(api.Request):
     """One request, its body read.
 
     Args:
-        client: Address of the caller.
+        client: Address of the caller; of one behind a trusted proxy what that proxy says.
+        peer: Address of the other end of the connection: the caller's or a proxy's.
         raw_path: The path as it came, without the prefix that names a deployment.
         deployment: `NAMESPACE/NAME` where the request names one.
         key_name: Name of the API key, or of the token's caller, once it was found.
@@ -46,6 +47,7 @@ class Request(api.Request):
     """
 
     client: str = ""
+    peer: str = ""
     raw_path: bytes = b""
     deployment: str | None = None
     key_name: str | None = None

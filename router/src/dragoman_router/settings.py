@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -79,6 +80,11 @@ class Settings(CommandSettings):
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
         description="address to listen on (default DRAGOMAN_HOST, else 0.0.0.0)",
+    )
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="addresses or networks (CIDR) of proxies whose X-Forwarded-For names the client, separated by "
+        "commas; for rates by address and the audit log; default: none",
     )
     port: int = Field(ROUTER_PORT, ge=0, le=65535, description="port for clients; 0: any free port")
     admin_port: int = Field(ROUTER_ADMIN_PORT, ge=0, le=65535, description="probes, metrics and load")
@@ -175,11 +181,16 @@ class Settings(CommandSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
 
-    @field_validator("namespaces", "oidc_audience", mode="before")
+    @field_validator("namespaces", "oidc_audience", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         parts = [value] if isinstance(value, str) else value
         return tuple(name for part in parts for name in re.split(r"[,\s]+", str(part)) if name)  # type: ignore[attr-defined]
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(ip_network(each)) for each in given)
 
     @field_validator("state_url")
     @classmethod

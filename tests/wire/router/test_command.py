@@ -166,6 +166,8 @@ async def test_a_drain_that_runs_out_of_time_refuses_what_is_left(
             ["--state-url=http://a"],
             "--state-url: expected a URL that begins with one of redis, rediss, valkey",
         ),
+        (["--trusted-proxies=10.0.0.5/8"], "--trusted-proxies: 10.0.0.5/8 has host bits set"),
+        (["--trusted-proxies=*"], "does not appear to be an IPv4 or IPv6 network"),
         (["--static=/nowhere"], "read /nowhere: No such file or directory"),
     ],
 )

@@ -12,12 +12,10 @@ from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, TokenRef
 from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
 from dragoman_protocols.routes import may_have_key_in_body
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
+from dragoman_router.access.addresses import MAX_ADDRESSES, client_of
 from dragoman_router.access.keys import KEY_UNKNOWN, KeyRing
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
-
-MAX_ADDRESSES = 10_000
-"""Maximum number of addresses whose rate is kept."""
 
 ADDRESSES = "address"
 """Before a slash in the name of an address; names of keys are names of files and have no slash."""
@@ -186,8 +184,9 @@ class Gate:
         return await self._usage.used(account), account.limits.character_limit
 
     def _client(self, address: str) -> Account:
-        account = self._clients.get(address)
+        client = client_of(address)
+        account = self._clients.get(client)
         if account is None:
-            name = f"{ADDRESSES}/{address}"
-            account = self._clients[address] = Account(name, self._anonymous, self._clock(), counted=False)
+            name = f"{ADDRESSES}/{client}"
+            account = self._clients[client] = Account(name, self._anonymous, self._clock(), counted=False)
         return account

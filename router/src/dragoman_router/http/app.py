@@ -1,14 +1,11 @@
-"""The ASGI application: reads a request within limits of size and memory, admits it, answers or forwards it."""
+"""The ASGI application: reads a request, admits it, answers or forwards it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import lru_cache
-from urllib.parse import unquote
 
 from dragoman_contract.glossaries import Packed
 from dragoman_contract.http import MAX_TEXTS
@@ -16,23 +13,15 @@ from dragoman_contract.http_protocol import EXTENSION, BoundedProtocol, Exchange
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     DEPLOYMENT_HEADER,
-    DEPLOYMENT_PREFIX,
     ENDPOINT_HEADER,
     ROUTE_HEADER,
     TIMEOUT_HEADER,
 )
-from dragoman_contract.serving import Message, Receive, Send, discard_body
+from dragoman_contract.serving import Message, Receive, Send
 from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
-from dragoman_protocols.errors import (
-    BodyTooLargeError,
-    DefectError,
-    DrainingError,
-    OverloadedError,
-    RequestError,
-    UnknownPathError,
-)
+from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.keys import body_without_key, key_in_body
-from dragoman_protocols.routes import api_of, recognise, with_body
+from dragoman_protocols.routes import api_of, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
@@ -40,6 +29,7 @@ from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
+from dragoman_router.http.reading import ClientDisconnectedError, known_endpoint, read_body, read_head
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import AuditEntry, Request
@@ -57,18 +47,10 @@ _CHARACTERS, _DEPLOYMENT, _ENDPOINT, _ROUTE = (
 )
 _COUNT = re.compile(rb"-?[0-9]{1,12}")
 
-PREFIX = DEPLOYMENT_PREFIX.encode()
-NO_MEMORY = "the router's memory limit for request bodies is reached; retry later"
 INLINE_BYTES = 4_000
 """Larger requests for glossaries are read in a thread: checking entries takes about 1 ms for this many bytes."""
-INLINE_FORM_BYTES = 64 * 1024
-"""Larger forms are read in a thread: this many bytes take about 1 ms."""
 NEVER_S = float("inf")
 TIMEOUT = TIMEOUT_HEADER.lower().encode()
-
-
-class ClientDisconnectedError(Exception):
-    """The client disconnected before its request was complete."""
 
 
 class App:
@@ -119,21 +101,21 @@ class App:
 
     async def _answer(self, request: Request, receive: Receive, exchange: Exchange) -> None:
         began_s = self._loop.time()
-        endpoint: Endpoint | None = None
+        state, endpoint = self._state, None
         try:
             endpoint = known_endpoint(request)
             kind = endpoint.kind
-            gate = self._state.gate
+            gate = state.gate
             keyless: Gate | None = None
             if gate is not None and await gate.authenticate(request, endpoint):
                 keyless = gate
             if kind is Kind.FILE:
                 upload = UploadReader(request, endpoint, keyless, self._settings.max_body_bytes)
-                await self._read_body(request, receive, self._settings.max_file_bytes, upload.feed)
+                await read_body(state, request, receive, self._settings.max_file_bytes, upload.feed)
                 request.upload = upload.finish()
             else:
                 limit = endpoint.body_limit(self._settings.max_body_bytes)
-                await self._read_body(request, receive, limit)
+                await read_body(state, request, receive, limit)
                 endpoint = with_body(endpoint, request)
                 if keyless is not None:
                     field = endpoint.api.key_field
@@ -183,51 +165,6 @@ class App:
         """Log and count the exception that is being handled."""
         self._state.metrics.internal_errors.inc()
         log.exception("unexpected exception")
-
-    async def _read_body(
-        self,
-        request: Request,
-        receive: Receive,
-        max_bytes: int,
-        feed: Callable[[bytes], Awaitable[None]] | None = None,
-    ) -> None:
-        """Read the body into the request; the connection limits its time.
-
-        Raises:
-            BodyTooLargeError: It is longer than `max_bytes`.
-            OverloadedError: The memory for bodies is used up.
-            ClientDisconnectedError: The client disconnected.
-        """
-        state = self._state
-        length = request.header(b"content-length")
-        more = True
-        if length is None or int(length) <= max_bytes:
-            parts: list[bytes] = []
-            while more and request.reserved_bytes <= max_bytes:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnectedError
-                part = message.get("body", b"")
-                more = message.get("more_body", False)
-                if state.body_bytes + len(part) > self._settings.max_memory_bytes:
-                    raise OverloadedError(NO_MEMORY, 1)
-                state.body_bytes += len(part)
-                request.reserved_bytes += len(part)
-                parts.append(part)
-                if feed is not None:
-                    await feed(part)
-            if request.reserved_bytes <= max_bytes:
-                request.body = parts[0] if len(parts) == 1 else b"".join(parts)
-                if len(request.body) > INLINE_FORM_BYTES and request.is_form:
-                    with suppress(RequestError):  # Raised again where the fields are used.
-                        await asyncio.to_thread(request.form_fields)
-                return
-            parts.clear()
-            state.body_bytes -= request.reserved_bytes
-            request.reserved_bytes = 0
-        if more:
-            await discard_body(receive)
-        raise BodyTooLargeError(f"the body is larger than {max_bytes} bytes; send less at once")
 
     async def _pass_on(
         self, request: Request, endpoint: Endpoint, began_s: float, exchange: Exchange
@@ -366,39 +303,6 @@ class App:
         if self._state.draining or answer.close or answer.status == 413:
             exchange.keep_alive = False
         await exchange.answer(answer.status, answer.head(), answer.body)
-
-
-def read_head(scope: Message) -> Request:
-    """The head of a request, with a deployment that its path or a header names."""
-    client = scope.get("client")
-    request = Request(
-        method=scope["method"],
-        path=scope["path"],
-        query=scope["query_string"],
-        headers=scope["headers"],
-        client=client[0] if client else "",
-        raw_path=scope["raw_path"],
-    )
-    if request.raw_path.startswith(PREFIX) and len(parts := request.raw_path.split(b"/", 4)) == 5:
-        request.deployment = unquote(f"{parts[2].decode('latin-1')}/{parts[3].decode('latin-1')}")
-        request.raw_path = b"/" + parts[4]
-        request.path = unquote(request.raw_path.decode("latin-1"))
-    named = request.header(_DEPLOYMENT)
-    if named is not None:
-        request.deployment = named.decode("latin-1").strip()
-    return request
-
-
-def known_endpoint(request: Request) -> Endpoint:
-    """The endpoint that the head of a request shows.
-
-    Raises:
-        UnknownPathError: No API has its path.
-    """
-    found = recognise(request)
-    if found is None:
-        raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
-    return found
 
 
 def charged(reply: Reply, peek: Peek) -> int:

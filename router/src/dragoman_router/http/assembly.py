@@ -57,6 +57,7 @@ def assemble(
         detect=detect,
         heads=HeadWriter(settings.router_id, chance),
         glossaries=KeptGlossaries(store_of(settings, shared)),
+        max_memory_bytes=settings.max_memory_bytes,
         audit=AuditLog(sys.stdout.buffer, metrics.audit_lines_dropped.inc) if settings.audit_log else None,
     )
     if shared is not None:

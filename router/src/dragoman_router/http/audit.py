@@ -28,6 +28,9 @@ MAX_PAIRS = 16
 MAX_TAG_CHARS = 35
 """The longest tag that RFC 5646 (section 4.4.1) asks programs to support."""
 
+MAX_ADDRESS_CHARS = 64
+"""A trusted proxy may send what is no address."""
+
 
 class _Line(msgspec.Struct):
     time: str
@@ -75,7 +78,7 @@ class AuditLog:
         line = _Line(
             datetime.fromtimestamp(self._seconds(), UTC).isoformat(timespec="milliseconds"),
             request.key_name,
-            request.client,
+            request.client[:MAX_ADDRESS_CHARS],
             entry.api,
             entry.deployment,
             list(pairs)[:MAX_PAIRS],

@@ -108,19 +108,19 @@ class HeadWriter:
             target += b"?" + query
         lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target)]
         given: bytes | None = None
-        forwarded = request.client.encode()
+        forwarded: list[bytes] = []
         dropped = self._dropped(request)
         for name, value in request.headers:
             if name == b"traceparent":
                 given = value
             elif name == b"x-forwarded-for":
-                forwarded = value + b", " + forwarded
+                forwarded.append(value)
             elif name not in dropped:
                 lines.append(name + b": " + value)
             elif name in MARKING_HEADERS:
                 lines.append(name + b": ")
         lines.append(b"traceparent: " + traceparent(given, self._chance))
-        lines.append(b"x-forwarded-for: " + forwarded)
+        lines.append(b"x-forwarded-for: " + b", ".join((*forwarded, request.peer.encode())))
         if placement.reason != DOCUMENT:
             lines.append(self._router)
         if characters_left is not None:

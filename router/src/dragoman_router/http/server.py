@@ -9,6 +9,8 @@ import logging
 import signal
 import socket
 import ssl
+from collections.abc import Iterable
+from ipaddress import ip_network
 from typing import Any
 
 from dragoman_contract.http_protocol import RequestLimits
@@ -63,10 +65,17 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
         cancel_on_disconnect=True,
         closing_s=1,
         date_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=[*settings.trusted_proxies, *mapped(settings.trusted_proxies)],
     )
     server.config.ssl = None if certificates is None else certificates.context
     return server
+
+
+def mapped(networks: Iterable[str]) -> list[str]:
+    """IPv4 networks as a socket that listens on `::` names their addresses: within ::ffff:0:0/96."""
+    parsed = map(ip_network, networks)
+    return [f"::ffff:{each.network_address}/{96 + each.prefixlen}" for each in parsed if each.version == 4]
 
 
 class Router:

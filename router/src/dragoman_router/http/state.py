@@ -32,6 +32,7 @@ class State:
         draining: Whether this router terminates.
         drained: Whether the drain timed out; requests that are cancelled from then on get 503.
         active: Requests that are not answered.
+        max_memory_bytes: Maximum of `body_bytes`.
         audit: The audit log; None: it is off.
         characters: What was translated since the start, by API; keys' quotas are the gate's.
     """
@@ -43,6 +44,7 @@ class State:
     detect: Detector
     heads: HeadWriter
     glossaries: KeptGlossaries
+    max_memory_bytes: int
     audit: AuditLog | None = None
     body_bytes: int = 0
     draining: bool = False
