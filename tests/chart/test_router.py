@@ -78,6 +78,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
                     "fileBytes": 4096,
                     "memoryBytes": 500_000_000,
                     "requestTimeoutSeconds": 11,
+                    "authFailuresPerS": 0.5,
                 },
                 "drain": {"lameDuckSeconds": 3, "timeoutSeconds": 4},
                 "trustedProxies": ["10.244.0.0/16", "192.0.2.1"],
@@ -90,7 +91,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
     assert found.namespaces == ("a", "b")
     assert (found.max_queued_requests, found.max_queued_bytes, found.max_queue_s) == (7, 100_000_000, 9)
     assert (found.max_body_bytes, found.max_memory_bytes, found.request_timeout_s) == (2048, 500_000_000, 11)
-    assert found.max_file_bytes == 4096
+    assert (found.max_file_bytes, found.auth_failures_per_s) == (4096, 0.5)
     assert found.trusted_proxies == ("10.244.0.0/16", "192.0.2.1/32")
     assert (found.lame_duck_s, found.drain_timeout_s, found.anonymous_requests_per_s) == (3, 4, 5)
     assert (found.log_level, str(found.keys_dir)) == ("debug", "/etc/dragoman/keys")

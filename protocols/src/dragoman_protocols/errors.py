@@ -192,6 +192,12 @@ class RateLimitedError(CapacityError):
     code = "rate_limited"
 
 
+class TooManyAuthFailuresError(RateLimitedError):
+    """Too many requests of the client's address had a wrong key or token."""
+
+    code = "too_many_auth_failures"
+
+
 class UnavailableError(CapacityError):
     """Another replica, or this one later, can answer."""
 

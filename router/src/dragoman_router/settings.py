@@ -153,6 +153,12 @@ class Settings(CommandSettings):
     anonymous_requests_per_s: float | None = Field(
         None, gt=0, description="requests per second and client address, without API keys"
     )
+    auth_failures_per_s: float = Field(
+        1,
+        ge=0,
+        description="requests with a wrong key or token per second and client address, 60 times as many at once; "
+        "beyond that unknown keys are 429; 0: no limit",
+    )
     oidc_issuer: str | None = Field(
         None,
         pattern=r"^https?://[^\s?#]+$",

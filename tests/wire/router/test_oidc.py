@@ -216,6 +216,22 @@ async def test_keys_are_accepted_beside_tokens(
     assert used == [2 * 5 + 2, 5], "a caller of the same name as a key has an account of its own"
 
 
+async def test_beyond_the_rate_of_failures_a_valid_token_is_accepted_and_a_key_is_not(
+    start_router: Any, start_upstream: Any, issuer: TestIssuer, tmp_path: Path
+) -> None:
+    (tmp_path / "alice").write_text(KEY)
+    router = await start_router(
+        keys_dir=tmp_path, oidc_issuer=issuer.url, oidc_audience=(AUDIENCE,), auth_failures_per_s=1 / 60
+    )
+    router.serve("a", (await start_upstream()).replica())
+    expired = bearer(issuer.token(exp=1))
+    assert [(await router.translate(headers=expired))[0] for _ in range(3)] == [401, 429, 429]
+    assert (await router.translate(headers=bearer(issuer.token())))[0] == 200
+    answers = [await router.translate(headers=bearer(key)) for key in (KEY, "another-key")]
+    assert [answer[:2] for answer in answers] == [answers[0][:2]] * 2
+    assert answers[0][0] == 429
+
+
 async def test_limits_by_claim(start_router: Any, start_upstream: Any, issuer: TestIssuer) -> None:
     router = await start_router(
         oidc_issuer=issuer.url,

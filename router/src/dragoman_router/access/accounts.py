@@ -130,7 +130,7 @@ class Account:
         for bucket, what in ((self._requests, REQUESTS), (self._characters, CHARACTERS)):
             wait_s = 0.0 if bucket is None else bucket.wait_s(now_s)
             if wait_s > 0:
-                raise rate_limited(what, wait_s)
+                raise rate_limited(self, what, wait_s)
         if self._requests is not None:
             self._requests.take(1)
         if self._characters is not None:
@@ -229,9 +229,10 @@ def quota_exceeded(used: int, limit: int, characters: int) -> QuotaError:
     )
 
 
-def rate_limited(what: str, wait_s: float) -> RateLimitedError:
+def rate_limited(account: Account, what: str, wait_s: float) -> RateLimitedError:
     """The error of a request that exceeds its rate."""
-    return RateLimitedError(f"too many {what} with this key", math.ceil(wait_s))
+    whose = "with this key or token" if account.counted else "from this address"
+    return RateLimitedError(f"too many {what} {whose}", math.ceil(wait_s))
 
 
 def _bucket(rate: float | None, burst_s: float, now_s: float) -> Bucket | None:

@@ -8,11 +8,12 @@ from typing import Protocol
 from cachetools import LRUCache
 
 from dragoman_protocols.api import Api, Endpoint
-from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, TokenRefusedError
+from dragoman_protocols.errors import KeyMissingError, KeyRefusedError, RequestError, TokenRefusedError
 from dragoman_protocols.keys import bearer_of, key_in_head, looks_like_token
 from dragoman_protocols.routes import may_have_key_in_body
 from dragoman_router.access.accounts import NO_CHARGE, Account, Charge, Limits
 from dragoman_router.access.addresses import MAX_ADDRESSES, client_of
+from dragoman_router.access.failures import AuthFailures
 from dragoman_router.access.keys import KEY_UNKNOWN, KeyRing
 from dragoman_router.access.usage import Usage
 from dragoman_router.request import Request
@@ -50,6 +51,7 @@ class Gate:
         ring: The keys; None: keys are not accepted.
         tokens: Tokens; None: they are not accepted. Without keys and tokens neither is required.
         anonymous_requests_per_s: Rate of one client's address if neither is required; None is without limit.
+        failures: Limits failed attempts; None: they are not limited.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class Gate:
         anonymous_requests_per_s: float | None,
         usage: Usage,
         clock: Callable[[], float],
+        failures: AuthFailures | None = None,
     ) -> None:
+        self._failures = failures
         self._ring, self._tokens = ring, tokens
         self._anonymous = Limits(requests_per_s=anonymous_requests_per_s)
         self._clients: LRUCache[str, Account] = LRUCache(MAX_ADDRESSES)
@@ -91,6 +95,7 @@ class Gate:
         Raises:
             KeyMissingError: There is none, and the body cannot have one.
             KeyRefusedError: A key was sent, and it is not known.
+            TooManyAuthFailuresError: A key was sent; see `AuthFailures.check`.
             TokenRefusedError: The token is not valid here, or came in another place than its own; or a key was sent
                 where keys are not accepted.
             IssuerUnavailableError: The token cannot be verified now.
@@ -130,12 +135,15 @@ class Gate:
             KeyMissingError: There is none.
             KeyRefusedError: It is not known.
             TokenRefusedError: It is a token, or keys are not accepted.
+            TooManyAuthFailuresError: See `AuthFailures.check`.
         """
         if not self.requires_keys:
             return
         if not key:
             raise self.missing(request, api)
         found = None if self._ring is None else self._ring.known(key)
+        if self._failures is not None:
+            self._failures.check(request.client, None if found is None else found.name)
         if found is not None:
             request.key_name, request.scope = found.name, found.account.limits.deployments
         elif self._tokens is None:
@@ -144,6 +152,15 @@ class Gate:
             raise TokenRefusedError(self._token_needed(self._tokens))
         else:
             raise KeyRefusedError(KEY_UNKNOWN)
+
+    async def failed(self, request: Request, error: RequestError) -> RequestError:
+        """Count a request that was refused, if it was for its key or token; the error to answer.
+
+        A token is always verified, also beyond the rate: it cannot be guessed, and clients get new ones all the time.
+        """
+        if self._failures is None or not isinstance(error, KeyRefusedError | TokenRefusedError):
+            return error
+        return await self._failures.count(request.client) or error
 
     def known(self, request: Request) -> Account | None:
         """The account of a request whose key or token was checked; None where none is required.

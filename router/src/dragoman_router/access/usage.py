@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Protocol
 
@@ -115,6 +116,16 @@ class Usage:
             if period == account.period:
                 account.characters = charged
         return Charge(account, characters, counter, shared=True)
+
+    async def take_shared(self, account: Account) -> None:
+        """Take one request from an account's rate at all routers together; nothing without shared state.
+
+        Raises:
+            RateLimitedError: The rate is exceeded.
+        """
+        if self._shared is not None and self._shared.available:
+            with suppress(StateError):  # This router's own rate holds.
+                await self._shared.reserve(account, self._calendar.period, 0)
 
     async def used(self, account: Account) -> int:
         """Characters of this period."""

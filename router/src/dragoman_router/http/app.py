@@ -130,9 +130,10 @@ class App:
             else:
                 await self._pass_on(request, endpoint, began_s, exchange)
                 return
-        except RequestError as error:
+        except RequestError as raised:
+            error = raised if state.gate is None else await state.gate.failed(request, raised)
             answer = self._error(error, request, endpoint)
-            self._state.metrics.refused(request.candidates, error.code, answer.status)
+            state.metrics.refused(request.candidates, error.code, answer.status)
         except (ClientDisconnectedError, ExchangeError):
             raise
         except asyncio.CancelledError:

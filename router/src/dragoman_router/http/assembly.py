@@ -7,6 +7,7 @@ import sys
 from random import Random
 from typing import TYPE_CHECKING
 
+from dragoman_router.access.failures import AuthFailures
 from dragoman_router.access.gate import Gate, Tokens
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
@@ -48,7 +49,9 @@ def assemble(
     gate: Gate | None = None
     if ring is not None or tokens is not None or settings.anonymous_requests_per_s is not None:
         usage = Usage(Calendar(settings.quota_reset_day), clock, None if shared is None else shared.usage)
-        gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock)
+        per_s = settings.auth_failures_per_s
+        failures = AuthFailures(per_s, usage, clock) if per_s else None
+        gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock, failures)
     state = State(
         fleet=fleet,
         proxy=Proxy(fleet, metrics, chance),

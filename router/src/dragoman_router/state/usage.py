@@ -68,7 +68,7 @@ class RedisUsage:
             case b"quota":
                 raise quota_exceeded(value, limits.character_limit or 0, characters)
             case _:
-                raise rate_limited(outcome.decode(), value)
+                raise rate_limited(account, outcome.decode(), value)
 
     async def used(self, account: Account, period: str) -> int:
         """See `SharedUsage.used`; includes what this router charged before."""

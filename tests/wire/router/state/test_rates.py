@@ -9,6 +9,7 @@ import pytest
 
 from dragoman_protocols.errors import RateLimitedError
 from dragoman_router.access.accounts import Account, Charge, Limits
+from dragoman_router.access.failures import BURST_S
 from dragoman_router.state.redis import StateClient, StateMetrics
 from dragoman_router.state.usage import RedisUsage
 
@@ -119,3 +120,14 @@ async def test_addresses_share_a_rate_and_no_usage(
     assert [(await router.translate())[0] for router in routers] == [200, 429]
     assert b"rate:requests:address/127.0.0.1" in redis_server.command("KEYS *")
     assert b"usage" not in redis_server.command("KEYS *")
+
+
+async def test_failed_attempts_are_those_of_all_routers_together(
+    start_member: Any, redis_server: Any
+) -> None:
+    members = [await start_member(redis_server.url, auth_failures_per_s=2 / BURST_S) for _ in range(2)]
+    wrong = {"Authorization": "DeepL-Auth-Key a-wrong-guess"}
+    found = [await members[at % 2].translate(headers=wrong) for at in range(4)]
+    assert found == [403, 403, 429, 429]
+    assert b"rate:requests:failures/127.0.0.1" in redis_server.command("KEYS *")
+    assert [await each.translate() for each in members] == [429, 429]
