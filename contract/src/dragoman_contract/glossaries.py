@@ -30,11 +30,13 @@ class Packed:
         glossary_id: A UUID in its usual form, lower case.
         revision: 64 hexadecimal digits: SHA-256 of the document.
         content: The document in gzip.
+        owner: Caller who may name it, known to the router alone; None: all callers may.
     """
 
     glossary_id: str
     revision: str
     content: bytes
+    owner: str | None = None
 
 
 def revision_of(document: bytes) -> str:

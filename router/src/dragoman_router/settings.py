@@ -66,6 +66,10 @@ class Settings(CommandSettings):
         True,
         description="keep callers' glossaries; not for several routers without --state-url or --glossary-dir",
     )
+    common_glossaries: CliImplicitFlag[bool] = Field(
+        False,
+        description="let all callers see, change and delete the same glossaries, where keys or tokens are required",
+    )
 
     state_url: SecretStr | None = Field(
         None,

@@ -209,7 +209,7 @@ class Kept:
     def __init__(self, found: Packed | Exception = PACKED) -> None:
         self.found = found
 
-    async def named(self, glossary_ids: Any) -> tuple[Packed, ...]:
+    async def named(self, glossary_ids: Any, _: str | None) -> tuple[Packed, ...]:
         assert tuple(glossary_ids) == (PACKED.glossary_id,)
         if isinstance(self.found, Exception):
             raise self.found
@@ -360,3 +360,30 @@ async def test_glossaries_require_keys_too(start_router: Any, tmp_path: Path) ->
         assert (await router.get("/v2/glossaries", headers=headers))[0] == status
     headers = {"Authorization": "DeepL-Auth-Key secret-key"}
     assert (await router.get("/v2/glossaries", headers=headers))[:2] == (200, {"glossaries": []})
+
+
+@pytest.mark.parametrize("common", [False, True])
+async def test_a_key_sees_its_own_glossaries(
+    start_router: Any, start_upstream: Any, tmp_path: Path, common: bool
+) -> None:
+    alice, bob = ({"Authorization": f"DeepL-Auth-Key secret-of-{name}"} for name in ("alice", "bob"))
+    for name in ("alice", "bob"):
+        (tmp_path / name).write_text(f"secret-of-{name}")
+    router = await start_router(keys_dir=tmp_path, common_glossaries=common)
+    one = await start_upstream()
+    router.serve("a", one.replica())
+    made = {"name": "A", "source_lang": "en", "target_lang": "de", "entries": "a\tb", "entries_format": "tsv"}
+    status, glossary, _ = await router.post("/v2/glossaries", made, headers=alice)
+    assert status == 201
+    body = {**BODY, "glossary_id": glossary["glossary_id"]}
+    path = f"/glossaries/{glossary['glossary_id']}"
+    for headers, sees in ((alice, True), (bob, common)):
+        statuses = [(await router.post("/v2/translate", body, headers=headers))[0]]
+        for version in ("/v2", "/v3"):
+            statuses.append((await router.get(version + path, headers=headers))[0])
+            listed = (await router.get(f"{version}/glossaries", headers=headers))[1]["glossaries"]
+            assert len(listed) == sees
+        assert set(statuses) == {200 if sees else 404}, statuses
+    assert len(one.received) == 1 + common
+    async with router.http.delete(f"{router.url}/v3{path}", headers=bob) as deleted:
+        assert deleted.status == (204 if common else 404)

@@ -92,12 +92,14 @@ class Outline:
         name: See there.
         created: See there.
         dictionaries: In their order.
+        owner: See there.
     """
 
     glossary_id: str
     name: str
     created: datetime
     dictionaries: tuple[DictionaryOutline, ...]
+    owner: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,14 @@ class StoredGlossary:
         name: As its maker calls it; need not be unique.
         created: When it was made, with a time zone.
         dictionaries: No two of the same pair.
+        owner: Name of the caller who alone sees it; None: all callers do.
     """
 
     glossary_id: str
     name: str
     created: datetime
     dictionaries: tuple[Dictionary, ...]
+    owner: str | None = None
 
     @property
     def outline(self) -> Outline:
@@ -124,6 +128,7 @@ class StoredGlossary:
             self.name,
             self.created,
             tuple(dictionary.outline for dictionary in self.dictionaries),
+            self.owner,
         )
 
     def dictionary(self, source_lang: str, target_lang: str) -> Dictionary:
@@ -237,8 +242,8 @@ _DOCUMENT = TypeAdapter(StoredGlossary)
 
 
 def written(glossary: StoredGlossary) -> bytes:
-    """The document; the same glossary gives the same bytes."""
-    return _DOCUMENT.dump_json(glossary)
+    """The document; the same glossary gives the same bytes. One without an owner has no field for it."""
+    return _DOCUMENT.dump_json(glossary, exclude_none=True)
 
 
 def read(document: bytes) -> StoredGlossary:

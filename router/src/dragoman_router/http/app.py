@@ -215,7 +215,7 @@ class App:
         state, settings = self._state, self._settings
         glossaries: tuple[Packed, ...] = ()
         if peek.glossary_ids:
-            glossaries = await state.glossaries.named(peek.glossary_ids)
+            glossaries = await state.glossaries.named(peek.glossary_ids, request.key_name)
         timeout_s = settings.file_timeout_s if kind is Kind.FILE else settings.request_timeout_s
         own_s = time_limit_s(request.header(TIMEOUT))
         budget_s = min(own_s, timeout_s)
@@ -272,7 +272,7 @@ class App:
             answer = await asyncio.to_thread(endpoint.handle, request)
         else:
             answer = endpoint.handle(request)
-        return await answer(self._state.glossaries.store)
+        return await answer(self._state.glossaries.of(request.key_name))
 
     async def _relay(self, answered: Answered, placement: Placement, job: Job, exchange: Exchange) -> None:
         """The replica's answer, to the caller.

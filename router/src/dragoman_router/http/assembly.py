@@ -59,7 +59,7 @@ def assemble(
         metrics=metrics,
         detect=detect,
         heads=HeadWriter(settings.router_id, chance),
-        glossaries=KeptGlossaries(store_of(settings, shared)),
+        glossaries=KeptGlossaries(store_of(settings, shared), settings.common_glossaries),
         max_memory_bytes=settings.max_memory_bytes,
         audit=AuditLog(sys.stdout.buffer, metrics.audit_lines_dropped.inc) if settings.audit_log else None,
     )

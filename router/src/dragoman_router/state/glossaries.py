@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, pack, revision_of, unpack
+from dragoman_contract.glossaries import MAX_PACKED_BYTES, Packed, revision_of, unpack
 from dragoman_protocols.errors import GlossaryStoreError, InvalidGlossaryError, StoreFullError
-from dragoman_protocols.glossaries.store import MAX_GLOSSARIES, Change, canonical_id, full, in_order, unknown
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read, written
+from dragoman_protocols.glossaries.store import (
+    MAX_GLOSSARIES,
+    Change,
+    canonical_id,
+    full,
+    in_order,
+    packed_for_pods,
+    unknown,
+)
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.redis import StateClient
 from dragoman_router.state.scripts import KEEP_GLOSSARY
@@ -115,7 +124,7 @@ class RedisGlossaries:
             revision = await self._call("revision", lambda: self._redis.hget(key, "revision"))
             if revision is not None and known is not None and revision.decode() == known.revision:
                 return known
-            content = None if revision is None else await self._document(glossary_id)
+            content, owner = (None, None) if revision is None else await self._document(glossary_id)
         except UnreachableError as error:
             if known is None:
                 raise
@@ -124,31 +133,32 @@ class RedisGlossaries:
         if content is None:
             self._known.pop(glossary_id, None)
             raise unknown()
-        packed = await asyncio.to_thread(_packed, glossary_id, content)
+        packed = await asyncio.to_thread(_packed, glossary_id, content, owner)
         self._known[glossary_id] = packed
         return packed
 
     async def _get(self, glossary_id: str) -> tuple[StoredGlossary, str]:
         """A glossary and its revision."""
-        content = await self._document(glossary_id)
+        content, owner = await self._document(glossary_id)
         if content is None:
             raise unknown()
-        return await asyncio.to_thread(_parsed, glossary_id, content)
+        found, revision = await asyncio.to_thread(_parsed, glossary_id, content)
+        return replace(found, owner=owner), revision
 
-    async def _document(self, glossary_id: str) -> bytes | None:
-        content: bytes | None = await self._call(
-            "document", lambda: self._redis.hget(self._key(glossary_id), "document")
-        )
-        return content
+    async def _document(self, glossary_id: str) -> tuple[bytes | None, str | None]:
+        """A glossary's document and its owner; None: there is none."""
+        key = self._key(glossary_id)
+        content, owner = await self._call("document", lambda: self._redis.hmget(key, "document", "owner"))
+        return content, None if owner is None else owner.decode()
 
     async def _keep(self, glossary: StoredGlossary, revision: str) -> bytes:
         """Write a glossary if it is the one of a revision; empty: a new one."""
-        packed = await asyncio.to_thread(lambda: pack(glossary.glossary_id, written(glossary)))
+        packed = await asyncio.to_thread(packed_for_pods, glossary)
         if len(packed.content) > MAX_PACKED_BYTES:
             raise InvalidGlossaryError(
                 f"entries: {len(packed.content)} bytes when compressed; at most {MAX_PACKED_BYTES} are kept"
             )
-        outline = _OUTLINE.dump_json(glossary.outline)
+        outline = _OUTLINE.dump_json(glossary.outline, exclude_none=True)
         keys = [self._key(glossary.glossary_id), self._outlines]
         arguments: list[Any] = [
             glossary.glossary_id,
@@ -157,6 +167,7 @@ class RedisGlossaries:
             outline,
             packed.content,
             MAX_GLOSSARIES,
+            glossary.owner or "",
         ]
         outcome: bytes = await self._call("keep", lambda: self._keep_script(keys, arguments))
         return outcome
@@ -176,9 +187,9 @@ class RedisGlossaries:
             raise UnreachableError("Redis does not answer") from error
 
 
-def _packed(glossary_id: str, content: bytes) -> Packed:
+def _packed(glossary_id: str, content: bytes, owner: str | None) -> Packed:
     try:
-        return Packed(glossary_id, revision_of(unpack(content)), content)
+        return Packed(glossary_id, revision_of(unpack(content)), content, owner)
     except ValueError as error:
         raise _spoilt(glossary_id) from error
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from dragoman_contract.glossaries import Packed
 from dragoman_protocols.errors import GlossariesUnavailableError, GlossaryStoreError, InvalidFieldError
 from dragoman_protocols.glossaries.directory import DirectoryStore
-from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
-from dragoman_protocols.glossaries.values import StoredGlossary
+from dragoman_protocols.glossaries.store import Change, GlossaryStore, MemoryStore, unknown
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary
 from dragoman_router.errors import SettingsError
 from dragoman_router.settings import Settings
 
@@ -54,26 +55,85 @@ def store_of(settings: Settings, shared: SharedState | None) -> PackedStore:
         raise SettingsError(f"--glossary-dir: {error}") from error
 
 
+class OwnGlossaries:
+    """A `GlossaryStore` as one caller sees it: its own glossaries and those without an owner.
+
+    Args:
+        store: Has those of all callers.
+        caller: Name of a key, or of a token's caller; owner of what is added.
+    """
+
+    def __init__(self, store: GlossaryStore, caller: str) -> None:
+        self._store, self._caller = store, caller
+
+    async def add(self, glossary: StoredGlossary) -> None:
+        """See `GlossaryStore.add`."""
+        await self._store.add(replace(glossary, owner=self._caller))
+
+    async def get(self, glossary_id: str) -> StoredGlossary:
+        """See `GlossaryStore.get`."""
+        found = await self._store.get(glossary_id)
+        require_visible(found.owner, self._caller)
+        return found
+
+    async def all(self) -> Sequence[Outline]:
+        """See `GlossaryStore.all`."""
+        return [each for each in await self._store.all() if is_visible(each.owner, self._caller)]
+
+    async def change(self, glossary_id: str, change: Change) -> StoredGlossary:
+        """See `GlossaryStore.change`."""
+
+        def changed(found: StoredGlossary) -> StoredGlossary:
+            require_visible(found.owner, self._caller)
+            return change(found)
+
+        return await self._store.change(glossary_id, changed)
+
+    async def remove(self, glossary_id: str) -> None:
+        """See `GlossaryStore.remove`."""
+        await self.get(glossary_id)  # No change of a glossary changes its owner.
+        await self._store.remove(glossary_id)
+
+
+def is_visible(owner: str | None, caller: str | None) -> bool:
+    """Whether a caller sees a glossary; None: it has no owner, callers have no names."""
+    return owner is None or caller is None or owner == caller
+
+
+def require_visible(owner: str | None, caller: str | None) -> None:
+    """Raise what stores raise of an id that they do not have, unless the caller sees the glossary."""
+    if not is_visible(owner, caller):
+        raise unknown()
+
+
 class KeptGlossaries:
     """The glossaries that translations name.
 
     Args:
-        store: Where they are; requests at the paths of glossaries are answered from it.
+        store: Where they are.
+        common: Whether callers see those of each other.
     """
 
-    def __init__(self, store: PackedStore) -> None:
-        self.store = store
+    def __init__(self, store: PackedStore, common: bool = False) -> None:
+        self._store, self._common = store, common
 
-    async def named(self, glossary_ids: Sequence[str]) -> tuple[Packed, ...]:
+    def of(self, caller: str | None) -> GlossaryStore:
+        """The store from which a caller's requests at the paths of glossaries are answered; None: it has no name."""
+        return self._store if caller is None or self._common else OwnGlossaries(self._store, caller)
+
+    async def named(self, glossary_ids: Sequence[str], caller: str | None) -> tuple[Packed, ...]:
         """Glossaries as they are now, which is after every change that was answered.
 
         Raises:
             InvalidFieldError: One is no id.
-            UnknownGlossaryError: One does not exist.
+            UnknownGlossaryError: One does not exist, or is another caller's.
             GlossariesUnavailableError: They cannot be read.
         """
         try:
-            return tuple([await self.store.packed(each) for each in dict.fromkeys(glossary_ids)])
+            found = tuple([await self._store.packed(each) for each in dict.fromkeys(glossary_ids)])
+            for each in found:
+                require_visible(each.owner, None if self._common else caller)
+            return found
         except GlossaryStoreError as error:
             log.warning("a glossary could not be read: %s", error)
             raise GlossariesUnavailableError(f"the glossary could not be read: {error}") from None

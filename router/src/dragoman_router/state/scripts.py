@@ -83,8 +83,9 @@ if ARGV[2] == '' then
 elseif not revision then return 'missing'
 elseif revision ~= ARGV[2] then return 'changed' end
 redis.call('HSET', KEYS[1], 'revision', ARGV[3], 'document', ARGV[5])
+if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], 'owner', ARGV[7]) end
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[4])
 return 'kept'
 """
 """KEYS: the glossary, the outlines of all. ARGV: id, revision that is replaced (empty: a new glossary), new revision,
-outline, document, maximum number of glossaries."""
+outline, document, maximum number of glossaries, owner (empty: none)."""

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -60,6 +61,27 @@ async def test_what_one_adds_is_there_for_the_other_until_it_is_removed(stores: 
     for lookup in (other.get, other.packed, other.remove, one.packed):
         with pytest.raises(UnknownGlossaryError):
             await lookup(young.glossary_id)
+
+
+async def test_an_owner_is_known_to_all_routers_and_to_no_pod(stores: Any, redis_server: Any) -> None:
+    one, other = stores
+    own, common = replace(make_glossary("own"), owner="oidc/alice"), make_glossary("common", age_s=60)
+    for glossary in (own, common):
+        await one.add(glossary)
+        assert await other.get(glossary.glossary_id) == glossary
+        packed = await other.packed(glossary.glossary_id)
+        assert packed.owner == glossary.owner
+        assert unpack(packed.content) == written(replace(glossary, owner=None))
+        changed = await other.change(glossary.glossary_id, lambda known: known.renamed(f"{known.name}!"))
+        assert changed.owner == glossary.owner
+        assert (await one.packed(glossary.glossary_id)).owner == glossary.owner
+    assert [(each.name, each.owner) for each in await one.all()] == [
+        ("common!", None),
+        ("own!", "oidc/alice"),
+    ]
+    # As routers wrote it that knew no owners.
+    assert b"owner" not in redis_server.command(f"HGETALL test:glossary:{common.glossary_id}")
+    assert b"owner" not in redis_server.command(f"HGET test:glossaries {common.glossary_id}")
 
 
 @pytest.mark.parametrize("glossary_id", ["", "../../etc/passwd", "a/../b", "9" * 31])
