@@ -33,7 +33,13 @@ class ChaosWorld(World):
     def __init__(
         self, api: ApiClient, directory: Path, line: Line, step_s: float, api_kind: str, replicas: int
     ) -> None:
-        super().__init__(api, directory, line, step_s, router_flags=[f"--max-queued-requests={MAX_QUEUED}"])
+        super().__init__(
+            api,
+            directory,
+            line,
+            step_s,
+            router_flags=[f"--max-queued-requests={MAX_QUEUED}", f"--max-connections={2 * MAX_QUEUED}"],
+        )
         self.replicas = replicas
         self._kind = api_kind
 

@@ -29,6 +29,10 @@ MAX_SHORT_CHUNKS = 1024
 MIN_CHUNK_BYTES = 64
 FIRST_BYTE_TIMEOUT_S = 30.0
 """Maximum time from a connection to its first byte."""
+CROWDED_TIMEOUT_S = 5.0
+"""The same of a connection beyond the maximum."""
+MAX_CROWDED = 1000
+"""Connections beyond the maximum whose requests are refused with an answer; further ones are closed without."""
 NEVER_S = float("inf")
 ASGI = {"version": "3.0", "spec_version": "2.3"}
 
@@ -101,6 +105,9 @@ class BoundedProtocol(HttpToolsProtocol):
     limits: RequestLimits
     on_write_timeout: Callable[[], object]
     cancel_on_disconnect: bool
+    max_connections: int
+    crowded = False
+    """Whether there were as many connections as may be when this one came: the application refuses its request."""
     exchange: Exchange
     """The one that is being answered; an application takes it as it starts."""
 
@@ -125,6 +132,12 @@ class BoundedProtocol(HttpToolsProtocol):
         """A client connected."""
         super().connection_made(transport)
         self._due_s = self.loop.time() + FIRST_BYTE_TIMEOUT_S
+        excess = len(self.connections) - self.max_connections
+        if excess > 0:
+            self.crowded = True
+            self._due_s = self.loop.time() + CROWDED_TIMEOUT_S
+            if excess > MAX_CROWDED:
+                transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client disconnected, or read nothing for too long."""

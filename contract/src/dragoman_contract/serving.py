@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -55,6 +56,7 @@ def make_server(
     on_write_timeout: Callable[[], object],
     *,
     cancel_on_disconnect: bool = False,
+    max_connections: int = sys.maxsize,
     closing_s: int,
     **options: Any,
 ) -> Server:
@@ -66,6 +68,8 @@ def make_server(
         on_write_timeout: Called for each client that did not read its response.
         cancel_on_disconnect: Whether the task of a request is cancelled when its client disconnects; else the
             application has to call `receive()`.
+        max_connections: Connections at the same time; on further ones `BoundedProtocol.crowded` is set, for the
+            application to refuse their requests.
         closing_s: Seconds that requests get once the server is stopped.
         options: Further ones of uvicorn.
     """
@@ -73,6 +77,7 @@ def make_server(
         "limits": limits,
         "on_write_timeout": staticmethod(on_write_timeout),
         "cancel_on_disconnect": cancel_on_disconnect,
+        "max_connections": max_connections,
     }
     config = uvicorn.Config(
         app,

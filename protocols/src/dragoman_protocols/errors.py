@@ -202,6 +202,12 @@ class UnavailableError(CapacityError):
     """Another replica, or this one later, can answer."""
 
 
+class TooManyConnectionsError(UnavailableError):
+    """The server has as many connections as it may have."""
+
+    code = "too_many_connections"
+
+
 class IssuerUnavailableError(UnavailableError):
     """The signing keys of the tokens' issuer are not known yet."""
 

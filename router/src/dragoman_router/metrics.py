@@ -94,10 +94,13 @@ class Metrics:
         self._refused: set[tuple[str, str, str]] = set()
         fleet.on_removed = self._forget
 
-    def watch(self, active: Callable[[], float], body_bytes: Callable[[], float]) -> None:
+    def watch(
+        self, active: Callable[[], float], body_bytes: Callable[[], float], connections: Callable[[], float]
+    ) -> None:
         """Export the state of all requests as gauges, which are read when metrics are scraped."""
         for name, about, read in (
             ("requests_active", "Requests from their head to the end of their response.", active),
+            ("connections", "Connections of clients.", connections),
             ("body_bytes", "Memory that the bodies of active requests take.", body_bytes),
         ):
             Gauge(f"dragoman_router_{name}", about, registry=self.registry).set_function(read)

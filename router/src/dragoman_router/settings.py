@@ -125,6 +125,11 @@ class Settings(CommandSettings):
     max_memory_bytes: int = Field(
         256 * 1024 * 1024, ge=1024 * 1024, description="maximum bytes of all request bodies kept in memory"
     )
+    max_connections: int = Field(
+        10_000,
+        ge=1,
+        description="maximum connections of clients; requests on further ones are 503, on 1,000 beyond these none",
+    )
     max_queued_requests: int = Field(1000, ge=0, description="maximum queued requests per deployment")
     max_queued_bytes: int = Field(64 * 1024 * 1024, ge=0, description="maximum bytes of their bodies")
     max_queue_s: float = Field(120, ge=0, le=3600, description="maximum seconds in the queue")

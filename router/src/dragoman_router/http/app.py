@@ -29,7 +29,7 @@ from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
-from dragoman_router.http.reading import ClientDisconnectedError, known_endpoint, read_body, read_head
+from dragoman_router.http.reading import ClientDisconnectedError, known_endpoint, read_body, read_head, refuse
 from dragoman_router.http.state import State
 from dragoman_router.http.uploads import UploadReader
 from dragoman_router.request import AuditEntry, Request
@@ -70,7 +70,6 @@ class App:
         if scope["type"] != "http":
             return
         connection: BoundedProtocol = scope["extensions"][EXTENSION]
-        exchange = connection.exchange
         request = read_head(scope)
         audit = self._state.audit
         if audit is not None:
@@ -80,7 +79,7 @@ class App:
         if self._polling is not None:
             self._polling.extend()
         try:
-            await self._answer(request, receive, exchange)
+            await self._answer(request, receive, connection)
         except ClientDisconnectedError:
             self._state.metrics.disconnects.inc()
         except ExchangeError:
@@ -99,10 +98,12 @@ class App:
             if audit is not None and request.audit is not None:
                 audit.add(request, request.audit, self._loop.time() - began_s)
 
-    async def _answer(self, request: Request, receive: Receive, exchange: Exchange) -> None:
+    async def _answer(self, request: Request, receive: Receive, connection: BoundedProtocol) -> None:
         began_s = self._loop.time()
-        state, endpoint = self._state, None
+        state, exchange, endpoint = self._state, connection.exchange, None
         try:
+            if connection.crowded:
+                await refuse(receive, exchange, self._settings.max_connections)
             endpoint = known_endpoint(request)
             kind = endpoint.kind
             gate = state.gate

@@ -65,7 +65,7 @@ def assemble(
     )
     if shared is not None:
         shared.metrics.register(metrics.registry)
-    metrics.watch(lambda: state.active, lambda: state.body_bytes)
+    metrics.watch(lambda: state.active, lambda: state.body_bytes, lambda: len(state.connections))
     return App(state, settings), state
 
 

@@ -7,11 +7,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import unquote
 
-from dragoman_contract.http_protocol import EXTENSION
+from dragoman_contract.http_protocol import EXTENSION, Exchange
 from dragoman_contract.routing import DEPLOYMENT_HEADER, DEPLOYMENT_PREFIX
 from dragoman_contract.serving import Message, Receive, discard_body
 from dragoman_protocols.api import Endpoint
-from dragoman_protocols.errors import BodyTooLargeError, OverloadedError, RequestError, UnknownPathError
+from dragoman_protocols.errors import (
+    BodyTooLargeError,
+    OverloadedError,
+    RequestError,
+    TooManyConnectionsError,
+    UnknownPathError,
+)
 from dragoman_protocols.routes import recognise
 from dragoman_router.http.state import State
 from dragoman_router.request import Request
@@ -60,6 +66,21 @@ def known_endpoint(request: Request) -> Endpoint:
     if found is None:
         raise UnknownPathError(f"nothing here at {request.path[:100]!r}")
     return found
+
+
+async def refuse(receive: Receive, exchange: Exchange, max_connections: int) -> None:
+    """Refuse the request of a connection that is one too many, and end the connection with the answer.
+
+    Raises:
+        TooManyConnectionsError: Always.
+    """
+    # A connection that is closed with bytes that were not read is reset, and its client may not read the answer.
+    await discard_body(receive)
+    exchange.keep_alive = False
+    raise TooManyConnectionsError(
+        f"this router has its maximum of {max_connections} connections; retry later, and use connections again",
+        1,
+    )
 
 
 async def read_body(

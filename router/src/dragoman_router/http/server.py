@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from ipaddress import ip_network
 from typing import Any
 
-from dragoman_contract.http_protocol import RequestLimits
+from dragoman_contract.http_protocol import MAX_CROWDED, RequestLimits
 from dragoman_contract.serving import Server, make_server
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.app import App
@@ -26,6 +27,8 @@ HEAD_BYTES, ADDRESS_BYTES = 44 * 1024, 40 * 1024
 """deep-translator's client for LibreTranslate sends texts of any length in the address. Pods accept 4 KiB more of head,
 for what a router adds."""
 MAX_HEADERS = 256
+OTHER_FILES = 4096
+"""Connections to replicas, Redis, the Kubernetes API, probes; libraries."""
 
 
 class Certificates:
@@ -63,13 +66,36 @@ def http_server(app: App, state: State, settings: Settings, certificates: Certif
         limits,
         state.metrics.write_timeouts.inc,
         cancel_on_disconnect=True,
+        max_connections=settings.max_connections,
         closing_s=1,
         date_header=False,
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=[*settings.trusted_proxies, *mapped(settings.trusted_proxies)],
     )
+    state.connections = server.server_state.connections
     server.config.ssl = None if certificates is None else certificates.context
     return server
+
+
+def files_needed(settings: Settings) -> int:
+    """Files that may be open at the same time."""
+    return settings.max_connections + MAX_CROWDED + OTHER_FILES
+
+
+def raise_file_limit(needed: int) -> None:
+    """Raise the soft limit of open files, which may be 1,024, as far as is needed and the hard one allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limited = hard != resource.RLIM_INFINITY
+    if limited and hard < needed:
+        log.warning(
+            "at most %d files may be open, and --max-connections may need %d: raise the limit (ulimit -n), or lower "
+            "--max-connections",
+            hard,
+            needed,
+        )
+    wanted = min(needed, hard) if limited else needed
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def mapped(networks: Iterable[str]) -> list[str]:

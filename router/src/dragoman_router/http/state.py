@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -33,6 +33,7 @@ class State:
         drained: Whether the drain timed out; requests that are cancelled from then on get 503.
         active: Requests that are not answered.
         max_memory_bytes: Maximum of `body_bytes`.
+        connections: Of clients.
         audit: The audit log; None: it is off.
         characters: What was translated since the start, by API; keys' quotas are the gate's.
     """
@@ -45,6 +46,7 @@ class State:
     heads: HeadWriter
     glossaries: KeptGlossaries
     max_memory_bytes: int
+    connections: Sized = ()
     audit: AuditLog | None = None
     body_bytes: int = 0
     draining: bool = False
