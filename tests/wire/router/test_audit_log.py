@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import json
+import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from tests.support.servers import free_port, listens
 from tests.wire.router.test_command import Process
 
 from dragoman_protocols.api import Need
+from dragoman_router.http import audit as module
 from dragoman_router.http.audit import MAX_LINES, MAX_PAIRS, AuditLog
 from dragoman_router.request import AuditEntry, Request
 
@@ -126,6 +131,68 @@ async def test_a_reader_that_stops_reading_stops_nothing() -> None:
     await audit.flush()
     assert b"".join(written).count(b"\n") == MAX_LINES + 1
     assert dropped == [7]
+
+
+async def test_an_end_waits_for_the_last_lines_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    reading, arrived = threading.Event(), threading.Event()
+    written: list[bytes] = []
+
+    class Pipe(io.BytesIO):
+        def write(self, data: Any) -> int:
+            arrived.set()
+            assert reading.wait(30)
+            written.append(bytes(data[:10]))
+            return min(10, len(data))
+
+    for patience_s, readable in ((30, True), (0, False)):
+        monkeypatch.setattr(module, "END_S", patience_s)
+        monkeypatch.setattr(module, "FLUSH_S", 0)
+        reading.clear()
+        arrived.clear()
+        written.clear()
+        audit = AuditLog(Pipe())
+        audit.add(request(), AuditEntry(), 0.1)
+        running = asyncio.create_task(audit.run())
+        await until(arrived.is_set)
+        audit.add(request(), AuditEntry(), 0.2)
+        running.cancel()
+        if readable:
+            reading.set()
+        await asyncio.wait({running}, timeout=30)
+        assert running.cancelled()
+        durations = [json.loads(line)["duration_s"] for line in b"".join(written).splitlines()]
+        assert durations == ([0.1, 0.2] if readable else [])
+        reading.set()
+
+
+async def test_the_command_ends_though_its_lines_are_not_read(tmp_path: Path) -> None:
+    port, admin_port = free_port(), free_port()
+    static = tmp_path / "static.yaml"
+    static.write_text("deployments: []")
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    flags = ["--host=127.0.0.1", f"--port={port}", f"--admin-port={admin_port}", f"--static={static}"]
+    command = [sys.executable, "-m", "dragoman_router", *flags, "--audit-log", "--lame-duck-s=0"]
+    with (tmp_path / "log").open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(*command, stdout=writer, stderr=errors)
+    os.close(writer)
+    try:
+        async with asyncio.timeout(30):
+            while not listens(port):  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.05)
+        async with aiohttp.ClientSession() as http:
+            for _ in range(50):
+                async with http.get(f"http://127.0.0.1:{port}/no/path") as got:
+                    assert got.status == 404
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 30) == 0, (tmp_path / "log").read_text()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(reader)
 
 
 async def test_the_command_writes_lines_until_its_end(start_upstream: Any, tmp_path: Path) -> None:

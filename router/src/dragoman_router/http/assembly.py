@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import App
-from dragoman_router.http.audit import AuditLog
+from dragoman_router.http.audit import AuditLog, standard_output
 from dragoman_router.http.proxy import HeadWriter, Proxy
 from dragoman_router.http.state import State
 from dragoman_router.metrics import Metrics
@@ -61,7 +60,7 @@ def assemble(
         heads=HeadWriter(settings.router_id, chance),
         glossaries=KeptGlossaries(store_of(settings, shared), settings.common_glossaries),
         max_memory_bytes=settings.max_memory_bytes,
-        audit=AuditLog(sys.stdout.buffer, metrics.audit_lines_dropped.inc) if settings.audit_log else None,
+        audit=AuditLog(standard_output(), metrics.audit_lines_dropped.inc) if settings.audit_log else None,
     )
     if shared is not None:
         shared.metrics.register(metrics.registry)

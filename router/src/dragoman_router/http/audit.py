@@ -1,7 +1,7 @@
 """The audit log: one line of JSON for each request, never a text or a key.
 
-Lines are collected and written by a thread of their own twice a second: a reader of standard output that stops
-reading stops no request.
+Lines are collected and written by threads twice a second: a reader of standard output that stops reading stops neither
+a request nor the end of the router.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
+from threading import Lock, Thread
 from typing import BinaryIO
 
 import msgspec
@@ -21,6 +22,9 @@ from dragoman_router.request import AuditEntry, Request
 log = logging.getLogger(__name__)
 
 FLUSH_S = 0.5
+END_S = 2.0
+"""Maximum time that the end of the router waits for the last lines to be written."""
+STDOUT = 1
 MAX_LINES = 20_000
 """Lines that wait to be written, about 6 MB; more are dropped, and counted."""
 MAX_PAIRS = 16
@@ -63,7 +67,7 @@ class AuditLog:
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
         self._dropped = 0
-        self._writer = ThreadPoolExecutor(1, "audit-log")
+        self._writing = Lock()
 
     def add(self, request: Request, entry: AuditEntry, duration_s: float) -> None:
         """Write a line for a request that has ended, later; never waits."""
@@ -96,8 +100,9 @@ class AuditLog:
                 await asyncio.sleep(FLUSH_S)
                 await self.flush()
         finally:
-            self._writer.submit(self._write, self._taken())
-            self._writer.shutdown()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(END_S):
+                    await self._written(self._taken())
 
     async def flush(self) -> None:
         """Write what is there."""
@@ -106,15 +111,35 @@ class AuditLog:
             self._on_dropped(self._dropped)
             self._dropped = 0
         if self._lines:
-            await asyncio.get_running_loop().run_in_executor(self._writer, self._write, self._taken())
+            await self._written(self._taken())
 
     def _taken(self) -> bytes:
         lines, self._lines = self._lines, []
         return b"".join(lines)
 
+    async def _written(self, lines: bytes) -> None:
+        """Write in a thread; what was to be written before is written before."""
+        loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+        def write() -> None:
+            with self._writing:
+                self._write(lines)
+            with suppress(RuntimeError):  # The loop may have ended without this.
+                loop.call_soon_threadsafe(done.set)
+
+        # A daemon: the threads of an executor are waited for by the interpreter's end, however long a write takes.
+        Thread(target=write, name="audit-log", daemon=True).start()
+        await done.wait()
+
     def _write(self, lines: bytes) -> None:
+        left = memoryview(lines)
         try:
-            self._stream.write(lines)
-            self._stream.flush()
+            while left:
+                left = left[self._stream.write(left) :]
         except OSError as error:
             log.warning("audit log: %s", error)
+
+
+def standard_output() -> BinaryIO:
+    """Without a buffer, whose lock the interpreter's end takes, and waits for."""
+    return open(STDOUT, "wb", buffering=0, closefd=False)
