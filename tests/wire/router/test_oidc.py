@@ -266,6 +266,21 @@ async def test_deployments_by_claim(start_router: Any, start_upstream: Any, issu
         assert (await router.translate(headers=bearer(issuer.token(sub="bob"))))[0] == 422
 
 
+async def test_each_token_of_a_caller_has_its_own_deployments(
+    start_router: Any, start_upstream: Any, issuer: TestIssuer
+) -> None:
+    router = await start_router(
+        oidc_issuer=issuer.url,
+        oidc_audience=(AUDIENCE,),
+        oidc_limits_claim="groups",
+        oidc_limits={"staff": {"deployments": ["default/a"]}, "*": {"deployments": []}},
+    )
+    router.serve("a", (await start_upstream()).replica())
+    staff, other = (bearer(issuer.token(groups=[group])) for group in ("staff", "guests"))
+    found = [(await router.translate(headers=headers))[0] for headers in (staff, other, staff, other)]
+    assert found == [200, 422, 200, 422]
+
+
 async def test_a_new_signing_key_is_found_and_clients_cannot_make_the_router_ask_on(
     router: Any, issuer: TestIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cachetools import LRUCache
 
@@ -22,6 +22,18 @@ ADDRESSES = "address"
 """Before a slash in the name of an address; names of keys are names of files and have no slash."""
 
 
+class Identity(NamedTuple):
+    """Whom a token is of.
+
+    Args:
+        account: Of its caller, for all tokens of this caller.
+        deployments: That this token may use; None: all.
+    """
+
+    account: Account
+    deployments: tuple[str, ...] | None
+
+
 class Tokens(Protocol):
     """Bearer tokens of an issuer."""
 
@@ -30,12 +42,12 @@ class Tokens(Protocol):
         """Where tokens come from."""
         ...
 
-    def known(self, token: bytes) -> Account | None:
-        """The account of a token that was verified before and has not expired."""
+    def known(self, token: bytes) -> Identity | None:
+        """Whom a token is of that was verified before and has not expired."""
         ...
 
-    async def verify(self, token: bytes) -> Account:
-        """The account of a token.
+    async def verify(self, token: bytes) -> Identity:
+        """Whom a token is of.
 
         Raises:
             TokenRefusedError: It is not valid here.
@@ -115,13 +127,13 @@ class Gate:
         token = bearer_of(request)
         if not token:
             return False
-        account = tokens.known(token)
-        if account is None:
+        found = tokens.known(token)
+        if found is None:
             if self._ring is not None and self._ring.known(token) is not None:
                 return False
-            account = await tokens.verify(token)
-        request.account, request.key_name = account, account.name
-        request.scope = account.limits.deployments
+            found = await tokens.verify(token)
+        request.account, request.key_name = found.account, found.account.name
+        request.scope = found.deployments
         return True
 
     def lacks_key(self, request: Request) -> bool:

@@ -10,6 +10,7 @@ from cachetools import LRUCache
 
 from dragoman_protocols.errors import IssuerUnavailableError, TokenRefusedError
 from dragoman_router.access.accounts import Account, Limits
+from dragoman_router.access.gate import Identity
 from dragoman_router.oidc.claims import Caller, Expected, UnknownSigningKeyError, verified
 from dragoman_router.oidc.issuer import MIN_INTERVAL_S, Issuer
 
@@ -44,7 +45,7 @@ class Tokens:
     ) -> None:
         self._issuer, self._expected, self._limits = issuer, expected, limits
         self._clock, self._seconds = clock, seconds
-        self._verified: LRUCache[bytes, tuple[Account, float]] = LRUCache(MAX_TOKENS)
+        self._verified: LRUCache[bytes, tuple[Identity, float]] = LRUCache(MAX_TOKENS)
         self._accounts: LRUCache[str, Account] = LRUCache(MAX_CALLERS)
 
     @property
@@ -52,13 +53,13 @@ class Tokens:
         """Where tokens come from."""
         return self._expected.issuer
 
-    def known(self, token: bytes) -> Account | None:
-        """The account of a token that was verified and has not expired."""
+    def known(self, token: bytes) -> Identity | None:
+        """Whom a token is of that was verified and has not expired."""
         found = self._verified.get(_digest(token))
         return found[0] if found is not None and self._seconds() < found[1] else None
 
-    async def verify(self, token: bytes) -> Account:
-        """The account of a token; the issuer's keys are fetched again where the token's is not among them.
+    async def verify(self, token: bytes) -> Identity:
+        """Whom a token is of; the issuer's keys are fetched again where the token's is not among them.
 
         Raises:
             TokenRefusedError: It is not valid here.
@@ -74,10 +75,11 @@ class Tokens:
                     "the keys of the tokens' issuer are not known yet; retry later", MIN_INTERVAL_S
                 )
             raise TokenRefusedError(f"the token is signed with a key that {self.issuer} does not list")
-        account = self._account(caller)
+        limits = self._limits_of(caller)
+        identity = Identity(self._account(caller, limits), limits.deployments)
         until_s = min(caller.expires_s, self._seconds() + CACHED_S)
-        self._verified[_digest(token)] = account, until_s
-        return account
+        self._verified[_digest(token)] = identity, until_s
+        return identity
 
     def _verified_by_known_keys(self, token: bytes) -> Caller | None:
         try:
@@ -85,9 +87,11 @@ class Tokens:
         except UnknownSigningKeyError:
             return None
 
-    def _account(self, caller: Caller) -> Account:
+    def _limits_of(self, caller: Caller) -> Limits:
         others = self._limits.get(OTHERS, Limits())
-        limits = next((self._limits[group] for group in caller.groups if group in self._limits), others)
+        return next((self._limits[group] for group in caller.groups if group in self._limits), others)
+
+    def _account(self, caller: Caller, limits: Limits) -> Account:
         name = PREFIX + caller.name
         account = self._accounts.get(name)
         if account is None:
