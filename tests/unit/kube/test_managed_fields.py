@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dragoman_kube.managed_fields import as_applied
+from dragoman_kube.objects import as_applied
 
 
 def entry(manager: str, operation: str, fields: dict[str, Any], **more: str) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from typing import Any
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.kinds import DEPLOYMENT
-from dragoman_kube.managed_fields import as_applied
-from dragoman_kube.objects import Key
+from dragoman_kube.objects import Key, as_applied
 
 from .conftest import Server
 

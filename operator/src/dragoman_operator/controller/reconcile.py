@@ -14,8 +14,7 @@ from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
-from dragoman_kube.managed_fields import as_applied
-from dragoman_kube.objects import Key, is_deleting, is_true
+from dragoman_kube.objects import Key, as_applied, is_deleting, is_true
 from dragoman_operator.api.v1alpha1 import current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
