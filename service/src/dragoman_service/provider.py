@@ -135,7 +135,7 @@ class AsyncVLLMTranslationProvider:
         """End the engine and its processes; nothing is translated after it."""
         engine, self._engine, self._translator = self._engine, None, None
         if engine is not None:
-            await engine.aclose(drain_s=0)
+            await engine.aclose()
 
     async def __aenter__(self) -> Self:
         await self.initialize_engine()

@@ -92,7 +92,7 @@ async def pod(monkeypatch: pytest.MonkeyPatch, engine: CountingEngine, **setting
     async with httpx.AsyncClient(transport=transport, base_url="http://pod", timeout=60) as http:
         found.http = http
         yield found
-    await engine.aclose(0)
+    await engine.aclose()
 
 
 def native(**fields: Any) -> dict[str, Any]:

@@ -149,7 +149,7 @@ async def test_the_journal_has_what_any_pod_started(tmp_path: Path) -> None:
     with pytest.raises(GenerationError):
         await first.answer("c")
     for pod in (first, second):
-        await pod.engine.aclose(0)
+        await pod.engine.aclose()
     assert journal.read_text() == "".join(f"{os.getpid()}\t{text}\n" for text in "abc")
 
 

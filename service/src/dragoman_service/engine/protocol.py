@@ -331,6 +331,6 @@ class Engine(Protocol):
         """Raise EngineDeadError once the engine has exited."""
         ...
 
-    async def aclose(self, drain_s: float) -> None:
-        """Stop within `drain_s`, also during `load`, and leave no process behind."""
+    async def aclose(self) -> None:
+        """Stop, also during `load`, and leave no process behind."""
         ...

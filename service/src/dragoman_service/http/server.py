@@ -197,7 +197,7 @@ class Pod:
     async def _close(self, loading: asyncio.Task[None], serving: asyncio.Task[None]) -> None:
         self._server.should_exit = True
         try:
-            await self._engine.aclose(drain_s=0)
+            await self._engine.aclose()
         except RequestError:
             log.exception("the engine did not close in order")
         loading.cancel()

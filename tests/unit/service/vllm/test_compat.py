@@ -166,4 +166,4 @@ async def test_a_release_that_reports_no_step_ends_the_start(
         await engine._generate_once()
     engine._stepped()
     await engine._generate_once()
-    await engine.aclose(drain_s=0)
+    await engine.aclose()

@@ -215,9 +215,8 @@ class ScriptedEngine:
         if self._dead:
             raise EngineDeadError("the engine died, as its script says")
 
-    async def aclose(self, drain_s: float) -> None:
+    async def aclose(self) -> None:
         """Close the journal."""
-        del drain_s
         if self._journal is not None:
             os.close(self._journal)
             self._journal = None

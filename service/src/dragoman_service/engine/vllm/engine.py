@@ -6,7 +6,6 @@ Written for vLLM 0.26 to 0.32. Source: https://docs.vllm.ai/en/latest/api/vllm/v
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from functools import cache
@@ -57,8 +56,6 @@ class AsyncLLMEngine:
         self._stall_detector = StallDetector()
         self._prefill_gate = PrefillGate(prefill_schedule_interval(settings), self._stall_detector)
         self._has_stepped = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
 
     async def load(self, report: Report) -> None:
         """Start vLLM and generate once."""
@@ -131,7 +128,6 @@ class AsyncLLMEngine:
             priority=priority if self._by_priority else 0,
             trace_headers=trace_headers,
         )
-        self._idle.clear()
         try:
             with self._stall_detector.generation():
                 async with aclosing(outputs):
@@ -148,19 +144,15 @@ class AsyncLLMEngine:
         finally:
             if not self._stall_detector.generating:
                 self._prefill_gate.open()
-                self._idle.set()
 
     async def check(self) -> None:
         """Raise EngineDeadError once vLLM's engine process has exited."""
         if self._runtime.llm is not None and self._runtime.llm.errored:
             raise self._runtime.death()
 
-    async def aclose(self, drain_s: float) -> None:
+    async def aclose(self) -> None:
         """Stop vLLM and wait for its processes to end."""
         await self._runtime.cancel_start()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(drain_s):
-                await self._idle.wait()
         await self._runtime.stop()
 
     async def _generate_once(self) -> None:
