@@ -185,11 +185,9 @@ class Admission:
     """Admits requests and counts those in flight; used from the event loop alone.
 
     Args:
-        bounds: The limits.
         engine: The engine, once it is loaded.
         longest_s: Maximum seconds for a request.
         file_longest_s: Maximum seconds for a file, whose limit increases with its size; None: as for a request.
-        clock: Monotonic seconds.
     """
 
     def __init__(

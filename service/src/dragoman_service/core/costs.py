@@ -31,7 +31,6 @@ class Demand:
     """One text for the engine.
 
     Args:
-        text: The text.
         answers: Generations per segment: one, and one for each alternative.
         beside_tokens: Read with each segment beside the instruction: context, instructions.
         answer_tokens: Of each answer; None is as many as the text has.

@@ -131,15 +131,7 @@ class Evaluator:
         *,
         of_long: bool = False,
     ) -> Evaluation:
-        """Everything wrong with a generated text.
-
-        Args:
-            segment: What it translates.
-            generated: The text.
-            pair: Its languages.
-            terms: Those that apply to the segment.
-            of_long: Whether the request is a long one.
-        """
+        """Everything wrong with a generated text."""
         output = output_of(segment, generated)
         expected = Expectation(pair.source.tag, pair.target.tag, generated.finish, markers=True)
         found = await self.findings(segment.text, output, expected, of_long=of_long)

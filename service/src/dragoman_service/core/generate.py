@@ -48,14 +48,9 @@ class Generator:
     """Generates segments for one request.
 
     Args:
-        engine: The engine.
-        family: Prompt format and sampling.
         observer: Counts findings and retries.
         evaluator: Evaluates the generated texts.
-        outcomes: Of all requests.
-        origin: Of the request.
         slots: Generations that the request may have in the engine at once.
-        is_long: Whether the request is a long one.
     """
 
     engine: Engine

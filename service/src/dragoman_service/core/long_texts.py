@@ -56,7 +56,6 @@ class LongTexts(Guards):
 
     Args:
         preparer: Prepares them; None: they cannot be prepared in this process.
-        glossary: The preparer's.
     """
 
     def __init__(self, preparer: Preparer | None, glossary: GlossaryFile | None) -> None:

@@ -172,7 +172,6 @@ class Preparer:
 
     Args:
         counts: Counts tokens; an engine is loaded before `texts` is called.
-        family: Of the model.
         languages: Pairs that are served; empty means every pair.
         split: Used if a request has none; None is the model family's preference.
         deployed: The deployment's glossary, if it has one.

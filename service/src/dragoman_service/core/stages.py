@@ -93,8 +93,6 @@ class SegmentTask:
     """One segment to generate; equal tasks have interchangeable outcomes.
 
     Args:
-        segment: The text to translate.
-        pair: Its languages.
         options: What the prompt states beside it, terms included.
         terms: Terms that apply, for the check.
         alternatives: Number of further translations.
@@ -113,8 +111,6 @@ class PreparedText:
 
     Args:
         index: Index in the request's texts.
-        source: Its language.
-        document: Its segments.
         tasks: One per segment.
         warnings: Those that concern no single segment.
     """
@@ -128,14 +124,7 @@ class PreparedText:
 
 @dataclass(frozen=True)
 class GeneratedText:
-    """The engine's output for a segment.
-
-    Args:
-        text: As the model wrote it.
-        finish: Why it ended.
-        prompt_tokens: Read for it.
-        output_tokens: Written for it.
-    """
+    """The engine's output for a segment."""
 
     text: str
     finish: Finish
@@ -148,12 +137,7 @@ class Evaluation:
     """A generated text, cleaned, and what the checks found.
 
     Args:
-        text: The model's words, cleaned.
-        problems: Problems of its markers.
-        findings: Of the guards.
         missing: Terms whose translation is missing.
-        finish: Why the engine ended it.
-        output_tokens: Written for it.
         names: Everything found, by its label in metrics, each once; empty if nothing was.
         is_usable: Whether it can be returned, possibly with warnings.
     """
@@ -177,8 +161,6 @@ class Outcome:
         names: Everything found on the way, by its label in metrics.
         retried: Whether it was generated twice.
         alternatives: Further texts, all usable and different.
-        prompt_tokens: Read by the engine.
-        output_tokens: Written by the engine.
     """
 
     evaluation: Evaluation
@@ -196,8 +178,6 @@ class SegmentResult:
     Args:
         text: In the form of the source.
         alternatives: Further translations, all different.
-        warnings: About it.
-        outcome: What it was made from.
         source_kept: Whether it is the source, unchanged.
         failure: Set if the model gave no answer at all.
     """

@@ -45,15 +45,11 @@ class Translator:
     """Translates requests with one engine.
 
     Args:
-        engine: The engine.
-        family: Prompt format of the model.
         languages: Pairs that are served; empty means every pair.
         timeout_s: Maximum seconds for a request.
         split: Used if a request has none; None is the model family's preference.
         max_concurrent: Maximum generations of one request in the engine at once.
-        glossary: The deployment's terms.
         cache_bytes: Maximum size of the cache of translated segments; 0: no cache.
-        observer: Counts the work.
         guards: Guard process, run by the caller; None: guards run in this process.
         long_texts: Process for long texts, run by the caller; None: a thread.
     """

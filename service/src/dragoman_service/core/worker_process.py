@@ -51,15 +51,12 @@ class WorkerProcess:
     Calls are sent once per turn of the loop, in one write. No threads: a busy event loop delays those.
 
     Args:
-        name: In the log.
         make: Called at each start, for the callable that makes the served object in the process; picklable. Its
             methods return an iterable of the parts of their answer, each small enough to be unpickled in a
             millisecond.
-        max_pending: Maximum of pending calls.
         niceness: Added to this process's.
 
     Attributes:
-        up: Set while it takes calls.
         pid: Of the process; None while none runs.
     """
 

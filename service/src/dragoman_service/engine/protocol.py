@@ -18,9 +18,6 @@ class StallDetector:
     Time counts while there is work, from the last step on, and only a step resets it: an engine that is stuck while
     its clients disconnect, one after the other, is detected; one that is idle, or whose clients disconnect before it
     can have made a step, is not.
-
-    Args:
-        clock: Monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -128,7 +125,6 @@ class Progress:
     """Progress of a start.
 
     Args:
-        phase: What the engine is doing.
         share_ratio: Part of this phase that is done, 0 to 1, or None if unknown.
     """
 
@@ -242,7 +238,6 @@ class Capacity:
     """What an engine runs at once; more waits.
 
     Args:
-        sequences: Generations.
         tokens: Tokens of their prompts and outputs together.
     """
 
@@ -252,12 +247,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """Counts tokens as an engine does, also in another process: picklable.
-
-    Args:
-        max_model_len: See `Engine`.
-        count_tokens: See `Engine`.
-    """
+    """Counts tokens as an engine does, also in another process: picklable."""
 
     max_model_len: int
     count_tokens: Callable[[str], int]

@@ -26,8 +26,6 @@ class Paragraph:
     Args:
         element: `w:p` or `a:p`.
         before: What stands before the text and is not shown to the model.
-        pieces: The text.
-        after: What stands behind it.
     """
 
     element: etree._Element

@@ -35,7 +35,6 @@ class Text:
     """Text of one format.
 
     Args:
-        text: What is read.
         style: Equal for texts of the same style.
         properties: The element with the style, None for the paragraph's own.
     """
@@ -50,7 +49,6 @@ class Kept:
     """An element that comes back as it is.
 
     Args:
-        element: The element.
         run: The run in which it stood: it gets one of its own, of the same style.
     """
 
@@ -89,9 +87,7 @@ class Box:
     """An element with pieces in it, such as a link.
 
     Args:
-        element: The element.
         inner: The one of its descendants, or itself, that holds the pieces.
-        pieces: What is in it.
     """
 
     element: etree._Element

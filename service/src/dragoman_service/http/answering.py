@@ -61,12 +61,6 @@ async def in_thread_if_long(size: int, work: Callable[[], Result]) -> Result:
 class Exchange:
     """One HTTP request, and how it is answered.
 
-    Args:
-        request: As the APIs read it.
-        receive: ASGI's.
-        send: ASGI's.
-        scheme: Of its address.
-
     Attributes:
         by_head: The endpoint that the request's head shows; set by `set_endpoint`.
         endpoint: The one that its body shows.
@@ -242,11 +236,8 @@ class Answering:
     """Answers the requests of all endpoints.
 
     Args:
-        translator: The core.
         lifecycle: Admits requests by the pod's phase.
         admission: Admits requests by their cost.
-        accounting: Counts and traces them.
-        max_body_bytes: Maximum of a body.
         translated: Characters that were translated since the start, by API.
     """
 

@@ -28,11 +28,7 @@ FINISHES: dict[Finish, Literal["stop", "length"]] = {
 
 @dataclass
 class ChatWork(Work):
-    """One chat: work for the engine alone.
-
-    Args:
-        chat: What the client requests.
-    """
+    """One chat: work for the engine alone."""
 
     chat: Chat
 

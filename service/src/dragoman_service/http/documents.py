@@ -48,12 +48,6 @@ class Documents:
     async def start(self, api: str, name: str, file: ReadFile, request: Request) -> Document:
         """Start to translate a document; its slot is released when that is done.
 
-        Args:
-            api: Name of the API, for metrics.
-            name: Of its file.
-            file: Its texts.
-            request: The upload.
-
         Raises:
             RequestError: It is not admitted.
         """

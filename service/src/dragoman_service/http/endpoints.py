@@ -123,8 +123,6 @@ class Endpoints:
     Args:
         app: Answers other requests; may raise `RequestError`.
         answering: Answers those that need the engine.
-        site: What is served.
-        glossaries: Of callers and routers.
     """
 
     def __init__(self, app: ASGIApp, answering: Answering, site: Site, glossaries: GlossaryTerms) -> None:

@@ -44,7 +44,6 @@ class ReadFile:
     """A file that was read.
 
     Args:
-        file: The file.
         texts: All of its texts, blank ones too.
         words: Its texts without their markup, which is what it is charged for.
         request: What the core has to do; None where all texts are blank.
@@ -116,7 +115,6 @@ class Files:
     Args:
         unfetched: Delays the end of the pod until they are fetched.
         max_bytes: Maximum of all together; those that were not fetched for longest are dropped.
-        clock: Monotonic seconds.
     """
 
     def __init__(
@@ -157,14 +155,7 @@ class Files:
 
 @dataclass
 class FileWork(Work):
-    """LibreTranslate's: one file to translate within its request.
-
-    Args:
-        call: What the client requests.
-        file: The file, read.
-        exchange: The request.
-        files: Keeps the translation.
-    """
+    """LibreTranslate's: one file to translate within its request."""
 
     call: TranslateFile
     file: ReadFile

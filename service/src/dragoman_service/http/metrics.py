@@ -222,7 +222,6 @@ class Accounting:
     """Counts and traces requests.
 
     Args:
-        metrics: Of the pod.
         tracing: Of the pod; None: it is off.
         priority: Of segments in the engine; None: they have none.
     """

@@ -33,7 +33,6 @@ class Document:
     """A whole text.
 
     Args:
-        segments: In order.
         between: Source before, between and after them; one more than `segments`.
     """
 
@@ -121,7 +120,6 @@ class Preparation:
     Args:
         budget_tokens: Maximum of a segment, at least 1.
         count_tokens: Tokens of a text as the model counts them.
-        format: How the text is written.
         lang: BCP-47 tag of the text.
         by_line: Whether line breaks end segments of plain text; in markup they never do.
         by_sentence: Whether each sentence is a segment of its own.
@@ -146,10 +144,8 @@ class Segment:
     """What one generation translates.
 
     Args:
-        text: What the model sees.
         source: The part of the source that it stands for.
         pieces: The source as text and markers, numbered as in `text`; empty for plain text that stands for itself.
-        format: Of the source.
     """
 
     text: str

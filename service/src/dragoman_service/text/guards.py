@@ -47,7 +47,6 @@ class Finding:
     """One guard that fired.
 
     Args:
-        guard: Which.
         detail: Why, in words that repeat nothing of the texts.
     """
 

@@ -54,7 +54,6 @@ class Chunk:
     """Text, an inline tag, something opaque, or a boundary.
 
     Args:
-        raw: As the source has it.
         kind: `text`, `open` and `close` (inline tags that belong together), `alone` (something inline that
             is not translated) or `boundary`.
         pair: The same number on both tags of a pair; 0 on all else.

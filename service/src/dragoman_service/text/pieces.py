@@ -25,7 +25,6 @@ class Marker:
     """One marker as it stands in a text.
 
     Args:
-        role: Alone, or one of a pair.
         number: From 1; both ends of a pair share it.
         start: Character offset of its first character.
         end: Character offset behind its last.

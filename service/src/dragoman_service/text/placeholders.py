@@ -66,7 +66,6 @@ class Placeholder:
     """A part of a text that comes back as it is.
 
     Args:
-        text: The part.
         kind: `url`, `email`, `code`, `mustache`, `printf`, `brace`, or one of the caller's own.
         start: Character offset in the text it was found in.
     """

@@ -37,7 +37,6 @@ class MarkerProblem:
     """One thing that is wrong.
 
     Args:
-        fault: What.
         marker: The marker as the model should have written it, or as it wrote an invented one.
     """
 

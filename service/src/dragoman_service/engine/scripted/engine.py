@@ -48,9 +48,7 @@ class Script:
     """How the engine behaves; each field may be set by `--engine-args`.
 
     Args:
-        load_s: Seconds until it is ready.
         fail_load: If set, the load fails with this message.
-        first_token_s: Seconds to the first token.
         token_s: Seconds for each token after it, when alone.
         slowdown_ratio: By how much each further running sequence stretches `token_s`: 0.1 is a tenth.
         slowdown_power: Power of the number of further sequences: above 1 a batch can be too large to pay.
@@ -61,7 +59,6 @@ class Script:
         die_after: The engine dies at this many generations; 0 is never.
         stall_after: The engine makes no step from this many generations on; 0: never.
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
-        answers: Answers by segment.
         journal: File that each generation adds a line to when it starts: process id, tab, segment. It shows what a
             pod has started even if the pod is killed.
     """
@@ -271,7 +268,6 @@ class SlotQueue:
     """Slots of sequences that run at once; further ones wait.
 
     Args:
-        count: Number of slots.
         by_priority: Whether the smallest priority is next rather than the first to wait.
     """
 

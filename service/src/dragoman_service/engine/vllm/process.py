@@ -62,7 +62,6 @@ class Runtime:
     """One AsyncLLM, as `llm`: None before it is started and once it is stopped.
 
     Args:
-        settings: The pod's.
         framing: Of the prompt family's instructions; checked against the tokenizer.
         stepped: Called after each step of vLLM's scheduler, on the event loop.
 
