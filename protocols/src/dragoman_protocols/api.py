@@ -32,7 +32,6 @@ class Request:
     """One HTTP request.
 
     Args:
-        method: HTTP method.
         path: Decoded.
         query: Encoded.
         headers: Names in lower case.
@@ -216,11 +215,7 @@ class Site:
     """What the program that answers has to offer: a pod its own model, a router all deployments.
 
     Args:
-        offer: The languages.
         served: The pairs as they are listed; empty means every pair.
-        models: Names of the models.
-        limits: Of a request.
-        keys_required: Whether a key is required.
         ready: Whether translations are possible now.
         usage: Of the caller's key, or the pod's own count.
     """
@@ -259,8 +254,6 @@ class Peek(NamedTuple):
     Args:
         needs: What the deployment has to serve; empty: any deployment can answer.
         characters: What the request is charged for.
-        model: Name of a deployment.
-        glossary_ids: Glossaries that it names.
         sample: The beginning of a file, to detect its language by.
     """
 
@@ -305,7 +298,6 @@ class Translate:
         needs: What a deployment has to serve for it: what `Endpoint.peek` must find.
         events: Set where the one request's translation is to be streamed.
         glossary_ids: Glossaries whose terms the pod adds to the requests.
-        model: Name of a deployment.
     """
 
     requests: tuple[TranslationRequest, ...]
@@ -327,7 +319,6 @@ class TranslateFile:
 
     Args:
         name: Of the file; its ending names its kind.
-        content: Its bytes.
         request: The options; without texts, which the pod reads in the file.
         render: Makes the answer of the `Document`, where it is translated in the background; else of its URL.
         sample: The beginning of the file, to detect its language by.
@@ -350,7 +341,6 @@ class Detect(NamedTuple):
     """A call for the languages of texts.
 
     Args:
-        texts: The texts.
         render: Makes the answer of what is found for each.
         among: Tags that come into question; empty: all.
     """

@@ -72,9 +72,7 @@ class Chat:
 
     Args:
         turns: Role (`system`, `user`, `assistant`) and text of each message; the last one is the user's.
-        sampling: See there.
         model: Name of the deployment.
-        writer: Writes the answer.
         stream: Whether the answer is to be streamed.
     """
 

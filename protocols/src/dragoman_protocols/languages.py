@@ -89,9 +89,6 @@ def language(tag: str) -> Language:
 def primary(tag: str) -> str:
     """The primary subtag of a tag, without the names of languages, whose data take 17 MB.
 
-    Args:
-        tag: See `language`.
-
     Raises:
         UnknownLanguageError: It is no BCP-47 tag, or names no language.
     """

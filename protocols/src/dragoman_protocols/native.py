@@ -308,7 +308,6 @@ class NativeEvents:
     """A streamed translation: `delta` events, then one `result` that is the whole answer, or one `error`.
 
     Args:
-        body: The request.
         results: Of the texts that are complete, by their index.
     """
 

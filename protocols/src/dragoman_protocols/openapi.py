@@ -34,7 +34,6 @@ class Operation:
     """What the OpenAPI document says of an endpoint.
 
     Args:
-        summary: One sentence.
         bodies: Type of the request's body by its media type.
         query: Type whose fields are the query's, for a request without a body.
         query_beside_body: Whether a request with a body has the query too.

@@ -55,10 +55,8 @@ class TranslationRequest:
         texts: At least one; answered in this order.
         target_lang: BCP-47 tag of the translations.
         source_lang: BCP-47 tag of the texts; None detects it, text by text.
-        format: How the texts are written.
         split: What may end a segment of plain text; None leaves it to the deployment's setting.
         terms: The caller's glossary; wins over the deployment's.
-        formality: See there.
         context: Text that helps to understand and is not translated.
         instructions: Instructions to the model, in words.
         alternatives: Further translations of each text, 0 to 9.
@@ -67,7 +65,6 @@ class TranslationRequest:
         non_splitting_tags: Elements that never end one.
         ignore_unsupported: Whether an option that the model's family does not support is dropped with a warning
             rather than refused.
-        on_finding: See there.
         timeout_s: Time limit in seconds; at most, and by default, the deployment's own.
     """
 

@@ -64,7 +64,6 @@ class Group:
     """Texts with the same languages.
 
     Args:
-        texts: The texts.
         source: Their language; None where it has to be detected.
         targets: The languages that they are translated into, in their order; one may be there twice.
     """
@@ -79,7 +78,6 @@ class Wanted:
     """One translation of one text.
 
     Args:
-        text: The source.
         to: The target language as it was sent, and as it is answered.
         request: Everything but the text; texts that agree in it are translated together.
     """
@@ -309,14 +307,7 @@ def _together(rows: Rows) -> dict[TranslationRequest, list[Wanted]]:
 def _rendered(
     rows: Rows, together: Sequence[Sequence[Wanted]], results: Results, version: Version
 ) -> list[dict[str, Any]]:
-    """One object for each text with its translations, in the order of the request.
-
-    Args:
-        rows: As read.
-        together: What each of `results` is of.
-        results: The core's.
-        version: Of the API.
-    """
+    """One object for each text with its translations, in the order of the request."""
     found = {
         id(wanted): result
         for group, done in zip(together, results, strict=True)

@@ -31,12 +31,7 @@ class Document:
     """One document.
 
     Args:
-        document_id: Its id.
-        document_key: Required to fetch it.
-        name: Of its file.
         characters: What it is charged for, and what counts as usage once it is done.
-        state: Its state.
-        error: Why it was not translated.
         charged: Characters that answers so far have charged for it.
     """
 

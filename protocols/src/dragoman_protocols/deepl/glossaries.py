@@ -102,9 +102,6 @@ def monolingual(glossaries: Iterable[Outline]) -> list[Outline]:
 def only_dictionary(dictionaries: Sequence[OneDictionary]) -> OneDictionary:
     """The one dictionary of a glossary of v2.
 
-    Args:
-        dictionaries: Of the glossary.
-
     Raises:
         UnknownGlossaryError: It has none or several, and is for v3 alone.
     """

@@ -109,15 +109,7 @@ def _endpoint(
     act: Callable[[GlossaryStore, Request, Value], Awaitable[Answer]],
     shape: type | None = None,
 ) -> Endpoint:
-    """One row of the table.
-
-    Args:
-        method: HTTP method.
-        path: See `Endpoint`.
-        read: Reads the fields, which takes long where they have many entries.
-        act: Answers over a store.
-        shape: Type of the body, or of the query where there is none.
-    """
+    """One row of the table."""
 
     def handle(request: Request) -> Callable[[GlossaryStore], Awaitable[Answer]]:
         value = read(bounded_fields(request))

@@ -101,11 +101,6 @@ def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:
 def options(fields: Fields, need: Need, named: tuple[str, ...]) -> TranslationRequest:
     """What the core has to do with the texts of `need` that are not blank.
 
-    Args:
-        fields: Of the request.
-        need: Its pair and its texts.
-        named: Its glossaries.
-
     Raises:
         InvalidFieldError: A field is not supported.
     """

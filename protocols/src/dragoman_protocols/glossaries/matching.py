@@ -47,7 +47,6 @@ class Match:
     """A term in a text.
 
     Args:
-        term: Which.
         start: Character offset of its first character.
         end: Character offset behind its last.
     """

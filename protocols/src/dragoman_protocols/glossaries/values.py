@@ -70,13 +70,7 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class DictionaryOutline:
-    """A dictionary without its entries.
-
-    Args:
-        source_lang: See `Dictionary`.
-        target_lang: See there.
-        entry_count: How many there are.
-    """
+    """A dictionary without its entries."""
 
     source_lang: str
     target_lang: str
@@ -85,15 +79,7 @@ class DictionaryOutline:
 
 @dataclass(frozen=True)
 class Outline:
-    """A glossary without its entries: what lists show, and what a store can tell without reading all of it.
-
-    Args:
-        glossary_id: See `StoredGlossary`.
-        name: See there.
-        created: See there.
-        dictionaries: In their order.
-        owner: See there.
-    """
+    """A glossary without its entries: what lists show, and what a store can tell without reading all of it."""
 
     glossary_id: str
     name: str

@@ -43,7 +43,6 @@ class Fields(NamedTuple):
 
     Args:
         values: By name: any value of JSON; of a form or a query a string, or a list of strings where it is repeated.
-        is_json: Whether they are from JSON.
     """
 
     values: Mapping[str, Any]

@@ -54,7 +54,6 @@ class Completion:
     """One answer, whole or in chunks.
 
     Args:
-        model: Named in the answer.
         includes_usage: Whether a stream ends with a count of tokens.
         id: Of the answer.
         created_s: Unix seconds.
@@ -103,11 +102,7 @@ class Completion:
 
 @dataclass
 class TranslationChunks:
-    """A streamed translation in the chunks of a chat.
-
-    Args:
-        completion: Writes them.
-    """
+    """A streamed translation in the chunks of a chat."""
 
     completion: Completion
     result: TranslationResult | None = None
