@@ -46,7 +46,7 @@ class Request:
     headers: list[tuple[bytes, bytes]]
     body: bytes = b""
     upload: Upload | None = None
-    variables: Mapping[str, str] | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
     _query_fields: FieldValues | None = field(default=None, init=False)
     _form_fields: FieldValues | None = field(default=None, init=False)
 
@@ -151,9 +151,11 @@ def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, s
     return Answer(status, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), headers)
 
 
-def error_answer(error: RequestError, status: int, document: object) -> Answer:
-    """An error in JSON, with the headers that are the same in every API."""
-    return json_answer(document, status, headers_of(error))._replace(close=closes(error))
+def error_answer(
+    error: RequestError, status: int, document: object, headers: tuple[tuple[str, str], ...] = ()
+) -> Answer:
+    """An error in JSON, with these headers and those that are the same in every API."""
+    return json_answer(document, status, headers_of(error) + headers)._replace(close=closes(error))
 
 
 CORS_HEADERS = (
@@ -165,6 +167,11 @@ CORS_HEADERS = (
     ("Access-Control-Max-Age", str(60 * 60 * 24 * 20)),
 )
 """As LibreTranslate sends them, on every answer of an API with `cors`."""
+
+
+def cors_answer(document: object, status: int = 200) -> Answer:
+    """An answer in JSON to pages of any origin."""
+    return json_answer(document, status, CORS_HEADERS)
 
 
 class Kind(Enum):

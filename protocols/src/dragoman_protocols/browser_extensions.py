@@ -29,8 +29,8 @@ from dragoman_protocols.api import (
     Results,
     Site,
     Translate,
+    cors_answer,
     error_answer,
-    json_answer,
 )
 from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import JSON_TYPE, derived_peek, read_json
@@ -109,8 +109,7 @@ class BrowserExtensions(Api):
     def error(self, error: RequestError, _: Request) -> Answer:
         """`{"code", "message"}`."""
         status = ERRORS[error]
-        answer = error_answer(error, status, {"code": status, "message": str(error)})
-        return answer._replace(headers=(*CORS_HEADERS, *answer.headers))
+        return error_answer(error, status, {"code": status, "message": str(error)}, CORS_HEADERS)
 
 
 def peek_deeplx(request: Request, offer: Offer) -> Peek:
@@ -127,7 +126,7 @@ def read_deeplx(request: Request, site: Site) -> Translate:
 
     def render(results: Results) -> Answer:
         ((result,),) = results
-        return _answer(
+        return cors_answer(
             {
                 "code": 200,
                 "id": time.time_ns() // 1_000_000,
@@ -156,7 +155,7 @@ def read_immersive(request: Request, site: Site) -> Translate:
 
     def render(results: Results) -> Answer:
         each = put_back(need.texts, results[0] if results else (), need.source)
-        return _answer(
+        return cors_answer(
             {
                 "translations": [
                     {"detected_source_lang": CODES.code(result.source_lang), "text": result.text}
@@ -192,10 +191,6 @@ def _call(need: Need, written: Format, render: Any) -> Translate:
     wanted = not_blank(need.texts)
     request = TranslationRequest(wanted, need.targets[0], need.source, format=written)
     return Translate((request,) if wanted else (), need.characters, render, (need,))
-
-
-def _answer(document: object) -> Answer:
-    return json_answer(document, headers=CORS_HEADERS)
 
 
 API = BrowserExtensions()

@@ -18,7 +18,7 @@ APIS = (
     "native",
     "libretranslate.api",
     "deepl.api",
-    "google.api",
+    "google",
     "openai.api",
     "browser_extensions",
 )

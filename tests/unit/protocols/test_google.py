@@ -17,7 +17,7 @@ from dragoman_protocols.errors import (
     MalformedRequestError,
     RequestError,
 )
-from dragoman_protocols.google.api import API, CODES, escaped, peek, read, read_detection, respond_languages
+from dragoman_protocols.google import API, CODES, escaped, peek, read, read_detection, respond_languages
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from dragoman_contract.languages import is_tag
-from dragoman_protocols import native
+from dragoman_protocols import google, native
 from dragoman_protocols.api import Limits, Request, Site
 from dragoman_protocols.errors import BrokenFileError, CallerError, UnknownLanguageError
 from dragoman_protocols.glossaries.matching import Glossary, Term, missing
-from dragoman_protocols.google import api as google
-from dragoman_protocols.google.api import escaped
+from dragoman_protocols.google import escaped
 from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.markup_tokens import Kind, Token

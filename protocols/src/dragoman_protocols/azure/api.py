@@ -71,8 +71,8 @@ class Azure(Api):
         """`{"error": {"code", "message"}}` with a number of six digits."""
         number = error.number if isinstance(error, AzureError) else ERRORS[error]
         code = number if has_numeric_codes(request) else str(number)
-        answer = error_answer(error, number // 1000, {"error": {"code": code, "message": str(error)}})
-        return answer._replace(headers=(*answer.headers, *id_headers(request)))
+        document = {"error": {"code": code, "message": str(error)}}
+        return error_answer(error, number // 1000, document, id_headers(request))
 
 
 API = Azure()

@@ -103,7 +103,7 @@ def handle_state(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     key = bounded_fields(request).required("document_key")
 
     async def act(documents: Documents) -> Answer:
-        found = documents.find(_id(request), key)
+        found = documents.find(request.variables["document_id"], key)
         return json_answer(state_json(found), headers=charge(found))
 
     return act
@@ -114,7 +114,7 @@ def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     key = bounded_fields(request).required("document_key")
 
     async def act(documents: Documents) -> Answer:
-        content = documents.take(_id(request), key)
+        content = documents.take(request.variables["document_id"], key)
         return Answer(200, content, (("Content-Type", "application/octet-stream"),))
 
     return act
@@ -141,8 +141,3 @@ def _form(request: Request) -> tuple[Upload, Fields]:
     if request.upload is None:
         raise MalformedRequestError("the body is no form with a file; send multipart/form-data")
     return request.upload, Fields(request.upload.fields, is_form=True)
-
-
-def _id(request: Request) -> str:
-    assert request.variables is not None
-    return request.variables["document_id"]

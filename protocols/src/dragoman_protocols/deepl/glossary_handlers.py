@@ -94,7 +94,6 @@ async def delete_dictionary(store: GlossaryStore, request: Request, pair: Pair) 
 
 
 def _id(request: Request) -> str:
-    assert request.variables is not None
     return request.variables["glossary_id"]
 
 

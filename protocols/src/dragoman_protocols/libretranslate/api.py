@@ -25,8 +25,8 @@ from dragoman_protocols.api import (
     Results,
     Site,
     Translate,
+    cors_answer,
     error_answer,
-    json_answer,
 )
 from dragoman_protocols.blanks import UNDETERMINED, not_blank, put_back
 from dragoman_protocols.errors import ErrorTable, InvalidFieldError, RequestError, UnknownLanguageError
@@ -93,8 +93,7 @@ class LibreTranslate(Api):
         """`{"error": "…"}`."""
         status = ERRORS[error]
         message = f"Slowdown: {error}" if status == 429 else str(error)
-        answer = error_answer(error, status, {"error": message})
-        return answer._replace(headers=(*CORS_HEADERS, *answer.headers))
+        return error_answer(error, status, {"error": message}, CORS_HEADERS)
 
 
 def peek(request: Request, offer: Offer) -> Peek:
@@ -136,10 +135,12 @@ def read(request: Request, site: Site) -> Translate:
         each = put_back(need.texts, done, need.source)
         answer: dict[str, Any] = {"translatedText": [result.text for result in each]}
         if need.source is None:
-            answer["detectedLanguage"] = [_detected(result) for result in each]
+            answer["detectedLanguage"] = [
+                _detected_language(result.source_lang, result.confidence) for result in each
+            ]
         if alternatives:
             answer["alternatives"] = [list(result.alternatives) for result in each]
-        return _answer(answer if several else {name: values[0] for name, values in answer.items()})
+        return cors_answer(answer if several else {name: values[0] for name, values in answer.items()})
 
     return Translate((call,) if wanted and needs else (), need.characters, render, needs)
 
@@ -156,14 +157,14 @@ def respond_languages(_: Request, site: Site) -> Answer:
         {**_named(source), "targets": [CODES.code(target) for target in offer.targets[source]]}
         for source in offer.sources
     ]
-    return _answer(listed)
+    return cors_answer(listed)
 
 
 def respond_settings(_: Request, site: Site) -> Answer:
     """What a page in front of this may do."""
     targets = site.offer.all_targets
     first = targets[0] if targets and DEFAULT_TARGET not in targets else DEFAULT_TARGET
-    return _answer(
+    return cors_answer(
         {
             "charLimit": _max_chars(site.limits),
             "batchLimit": -1 if site.limits.max_texts is None else site.limits.max_texts,
@@ -180,16 +181,12 @@ def respond_settings(_: Request, site: Site) -> Answer:
 
 def respond_health(_: Request, site: Site) -> Answer:
     """Whether requests are taken."""
-    return _answer({"status": "ok"}) if site.ready else _answer({"error": "not ready"}, 503)
+    return cors_answer({"status": "ok"}) if site.ready else cors_answer({"error": "not ready"}, 503)
 
 
 def respond_suggestion(_: Request, __: Site) -> Answer:
     """Always refused."""
-    return _answer({"error": "Suggestions are disabled on this server."}, 403)
-
-
-def _answer(document: object, status: int = 200) -> Answer:
-    return json_answer(document, status, CORS_HEADERS)
+    return cors_answer({"error": "Suggestions are disabled on this server."}, 403)
 
 
 def _needs(need: Need) -> tuple[Need, ...]:
@@ -231,10 +228,6 @@ def _alternatives(fields: Fields) -> int:
     return wanted
 
 
-def _detected(result: TranslationResult) -> dict[str, Any]:
-    return _detected_language(result.source_lang, result.confidence)
-
-
 def _detected_language(tag: str, confidence: float | None) -> dict[str, Any]:
     if confidence is None or tag == UNDETERMINED:
         return UNDETECTED
@@ -242,7 +235,7 @@ def _detected_language(tag: str, confidence: float | None) -> dict[str, Any]:
 
 
 def _detections(found: Sequence[Detection]) -> Answer:
-    return _answer([_detected_language(each.tag, each.confidence) for each in found])
+    return cors_answer([_detected_language(each.tag, each.confidence) for each in found])
 
 
 def _named(tag: str) -> dict[str, str]:

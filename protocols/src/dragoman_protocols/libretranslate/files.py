@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import PurePath
 from typing import Protocol
 
-from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, TranslateFile, json_answer
+from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, TranslateFile, cors_answer
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.libretranslate.fields import missing, read_fields
 from dragoman_protocols.offer import Offer
@@ -70,7 +70,6 @@ def read_file(request: Request, site: Site) -> TranslateFile:
 
 def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:
     """Answer a translated file, while it is kept."""
-    assert request.variables is not None
     key = request.variables["key"]
 
     async def act(files: Files) -> Answer:
@@ -87,7 +86,7 @@ def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:
 
 
 def _translated(url: str) -> Answer:
-    return json_answer({"translatedFileUrl": url}, headers=CORS_HEADERS)
+    return cors_answer({"translatedFileUrl": url})
 
 
 def translated_name(name: str, target: str) -> str:

@@ -116,7 +116,6 @@ def respond_models(_: Request, site: Site) -> Answer:
 
 def respond_model(request: Request, site: Site) -> Answer:
     """One model by its name."""
-    assert request.variables is not None
     name = request.variables["name"]
     if name not in site.models:
         raise model_not_found(name, site.models)

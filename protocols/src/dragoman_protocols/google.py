@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Meta, Struct
 
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
@@ -32,8 +34,6 @@ from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.bodies import derived_peek, read_fields, read_json
 from dragoman_protocols.errors import ErrorTable, RequestError
 from dragoman_protocols.forms import last
-from dragoman_protocols.google import types
-from dragoman_protocols.google.types import GoogleFormat, Translation
 from dragoman_protocols.languages import Codes
 from dragoman_protocols.markup_tokens import Kind as Token
 from dragoman_protocols.markup_tokens import tokens
@@ -42,7 +42,7 @@ from dragoman_protocols.openapi import Operation, json_or_form
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
 
 if TYPE_CHECKING:
-    from dragoman_protocols.detection import Detection
+    from dragoman_protocols import detection
 
 PATH = "/language/translate/v2"
 
@@ -77,12 +77,44 @@ CODES = Codes(
 
 BARE_AMPERSAND = re.compile(r"&(?!#\d+;|#[xX][0-9a-fA-F]+;|\w+;)")
 
+
+class GoogleFormat(StrEnum):
+    """How texts are written."""
+
+    HTML = "html"
+    TEXT = "text"
+
+
+class Detection(Struct):
+    """The parameters of a detection."""
+
+    q: Annotated[str | list[str], Meta(description="one text, or several")]
+
+
+class Translation(Struct):
+    """The parameters of a translation; in the query, in a form or in a JSON body."""
+
+    q: Annotated[str | list[str], Meta(description="one text, or several")]
+    target: Annotated[str, Meta(min_length=1, description="code of the language to translate into")]
+    source: Annotated[
+        str | None, Meta(description="code of the texts' language; default: detected, text by text")
+    ] = None
+    format: Annotated[GoogleFormat | None, Meta(description="html, which is the default, or text")] = None
+    model: Annotated[str | None, Meta(description="answered as it is: a pod has one model")] = None
+
+
+class LanguagesQuery(Struct):
+    """The parameters of a list of languages."""
+
+    target: Annotated[str | None, Meta(description="code of the language that names are in")] = None
+
+
 FORMATS = {GoogleFormat.HTML: Format.HTML, GoogleFormat.TEXT: Format.PLAIN}
 
 _Peeked = derived_peek(Translation, "q", "target", "source")
 _PEEK = msgspec.json.Decoder(_Peeked)
 _TRANSLATION = msgspec.json.Decoder(Translation)
-_DETECTION = msgspec.json.Decoder(types.Detection)
+_DETECTION = msgspec.json.Decoder(Detection)
 
 
 class Google(Api):
@@ -187,7 +219,7 @@ def _escaped_text(text: str) -> str:
     return text.replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
 
 
-def _detections(found: Sequence[Detection]) -> Answer:
+def _detections(found: Sequence[detection.Detection]) -> Answer:
     """For each text a list of one."""
     return json_answer(
         {
@@ -227,8 +259,8 @@ ENDPOINTS = (
         read=read_detection,
         operation=Operation(
             "Detect the languages of up to 128 texts.",
-            json_or_form(types.Detection),
-            types.Detection,
+            json_or_form(Detection),
+            Detection,
         ),
     ),
     Endpoint(
@@ -239,8 +271,8 @@ ENDPOINTS = (
         respond=respond_languages,
         operation=Operation(
             "List the languages, with their names in the language of `target`.",
-            json_or_form(types.LanguagesQuery),
-            types.LanguagesQuery,
+            json_or_form(LanguagesQuery),
+            LanguagesQuery,
         ),
     ),
 )
