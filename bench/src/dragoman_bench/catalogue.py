@@ -65,11 +65,7 @@ def _module(name: str, workers: int = 1, batch: int = 1, batch_wait_s: float = 0
 
 
 def pod(**engine: Any) -> Command:
-    """The command line of our pod.
-
-    Args:
-        engine: vLLM's engine arguments.
-    """
+    """The command line of our pod."""
 
     def command(plan: Plan, port: int) -> list[str]:
         arguments = plan.engine(**engine)

@@ -35,8 +35,6 @@ class Bench:
 
     Args:
         points: Kind of load (of `loads.LOADS`) and requests in flight, in the order of measuring.
-        seed: Of the requests.
-        say: Prints a line of progress.
     """
 
     plan: Plan

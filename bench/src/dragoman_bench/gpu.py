@@ -38,7 +38,6 @@ class GPUFigures:
     Args:
         busy_ratio: Mean utilisation, 0 to 1.
         idle_share: Share of readings below 20%.
-        memory_bytes: Maximum in use.
     """
 
     busy_ratio: float

@@ -20,7 +20,6 @@ class Value:
     """One value.
 
     Args:
-        kind: Name of its kind.
         text: As a form, a query or a file carries it; may contain lone surrogates.
         raw_json: As JSON carries it, where that is not the string `text`.
     """

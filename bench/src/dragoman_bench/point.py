@@ -25,14 +25,7 @@ from dragoman_tune.server import Server
 
 @dataclass(frozen=True)
 class Load:
-    """One load.
-
-    Args:
-        kind: One of `loads.LOADS`.
-        in_flight: Requests at all times.
-        pace: Durations of the measurement.
-        seed: Of the requests.
-    """
+    """One load."""
 
     kind: str
     in_flight: int

@@ -38,7 +38,6 @@ class Cohort:
     """Replicas that are alike.
 
     Attributes:
-        replicas: How many.
         load: Requests on each, running and waiting.
         tokens: Mean target length of those requests.
     """

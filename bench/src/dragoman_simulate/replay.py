@@ -55,7 +55,6 @@ class Outcome:
         changes_per_hour: Changes of the desired number of replicas, per hour.
         replicas_max: Maximum of desired replicas.
         removed_blind: Replicas that were removed while metrics were unavailable.
-        requests: Requests in the trace.
     """
 
     replica_hours: float

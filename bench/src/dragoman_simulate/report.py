@@ -25,7 +25,6 @@ class Comparison:
     with the fewest replica-hours.
 
     Attributes:
-        best: Its name.
         hours_ratio: Our replica-hours over its.
         share_ratio: Our share over its; 0 where both have none, None where it has none and we have some.
         met: Whether we need no more hours and at most `SHARE_BOUND` of the share.

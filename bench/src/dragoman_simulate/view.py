@@ -11,7 +11,6 @@ class Alike:
     """Replicas that show the same figures.
 
     Attributes:
-        replicas: How many they are.
         running: Sequences in the engine of each.
         waiting: Requests in the queue of each.
         kv_usage: Share of its KV cache that each uses, 0 to 1.
@@ -56,9 +55,6 @@ class View:
 
     Attributes:
         now_s: Seconds since the replay began.
-        desired: Replicas last desired.
-        ready: Replicas that serve.
-        pending: Replicas that start.
         queued: Requests that wait at the router because no replica is ready.
         metrics: None while metrics cannot be had.
     """
@@ -76,8 +72,6 @@ class Limits:
     """What every policy of one comparison is given.
 
     Attributes:
-        minimum: Fewest replicas.
-        maximum: Most replicas.
         max_num_seqs: Sequences that one replica runs at once.
         target_concurrency: Running and waiting requests that one replica should have.
         target_wait_s: Wait that a request should not exceed.

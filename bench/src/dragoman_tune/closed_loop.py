@@ -62,7 +62,6 @@ class Window:
 
     Args:
         began_s: When the window began, on the monotonic clock.
-        ended_s: When it ended.
         steady: Whether each of the requests in flight had been answered once before it began.
         samples: The requests that ended in it.
     """

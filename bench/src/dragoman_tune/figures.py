@@ -21,7 +21,6 @@ class Figures:
     Args:
         requests_per_s: Answered without error, over the window.
         output_tokens_per_s: Of those, where the load knows how long answers are.
-        p95_s: 95th percentile of it.
         queue_s: Mean wait within the server.
         compute_s: Mean time in the model.
         answered: How many requests these figures stand on.

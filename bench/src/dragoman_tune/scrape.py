@@ -24,8 +24,6 @@ class EngineTimes:
     """Means over all requests that ended between two scrapes, in seconds; None where unknown.
 
     Args:
-        first_token_s: Time to first token.
-        per_output_token_s: Time per output token after the first.
         queue_s: Wait for a place in the batch.
         compute_s: Prefill and decode.
     """

@@ -17,7 +17,6 @@ class Setting:
     """What is tuned.
 
     Args:
-        max_num_seqs: Sequences side by side.
         max_num_batched_tokens: Tokens per engine step; at least as many.
     """
 
@@ -30,7 +29,6 @@ class Trial:
     """A setting and what it did.
 
     Args:
-        setting: What was tried.
         requests_per_s: Throughput; 0 where it failed.
         p95_s: 95th percentile of the times of all requests; None where more than 5% of them got no answer.
         failed: Why nothing could be measured, such as too little memory; None where it was.
@@ -52,8 +50,6 @@ class Policy:
         slo_p95_s: Longest 95th percentile that is still good.
         in_flight: Requests at all times; sequences beyond them stay idle.
         first_tokens: Tokens per step while sequences are tuned.
-        min_tokens: Fewest to try.
-        max_tokens: Most to try.
         pays_ratio: Gain in throughput that is worth another step; below it, noise is mistaken for gain.
         patience: Steps in a row that do not pay before the sweep of sequences stops.
         same_ratio: Throughputs this close count as equal, and the smaller setting wins: it needs less memory
@@ -84,7 +80,6 @@ class Stop:
 
     Args:
         best: The trial to recommend; None where none keeps the SLO.
-        why: In a sentence.
     """
 
     best: Trial | None

@@ -31,8 +31,6 @@ class Workload:
     Args:
         flags: For `dragoman serve`, without host, port and what is tuned.
         requests: A sample, which is repeated.
-        in_flight: Requests at all times.
-        pace: Durations of a measurement.
         logs: Directory for the pods' logs.
     """
 

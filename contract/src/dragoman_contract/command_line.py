@@ -119,11 +119,7 @@ TRACEBACK_EVERY_S = 1.0
 
 
 class SparseTracebacks(logging.Filter):
-    """Lets one record with a traceback pass in `TRACEBACK_EVERY_S`, with the number of those left out before it.
-
-    Args:
-        clock: Monotonic seconds.
-    """
+    """Lets one record with a traceback pass in `TRACEBACK_EVERY_S`, with the number of those left out before it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

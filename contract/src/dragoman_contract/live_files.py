@@ -21,7 +21,6 @@ class LiveFiles:
     Args:
         name: Name in the log.
         paths: Files, or directories of files.
-        load: Reads them.
         errors: Exceptions of `load` whose message is the reason; any other is logged with its traceback.
         in_thread: Whether to load in a thread, because it takes long.
         on_reload: Called after each change with whether its content is in use.

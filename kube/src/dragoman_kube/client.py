@@ -46,7 +46,6 @@ class KubeClient:
     """Requests to one API server; see `connect`. Each raises `ClusterError` if it fails.
 
     Args:
-        api: An open client.
         timeout_s: Maximum time of one request: connecting, signing in, sending and reading.
         field_manager: Owner of the fields that are written; default: chosen by the server.
         write_budget_s: Seconds for which this process may still write; 0 or less forbids it. Read before every

@@ -28,9 +28,7 @@ class EventRecorder:
     """Reports what one component does to objects.
 
     Args:
-        writer: Writes the events.
         component: The component, such as ``kubelet``.
-        instance: Which instance of it.
         host: The node, for a component of a node.
     """
 

@@ -44,16 +44,12 @@ class ListWatch:
     """One collection.
 
     Args:
-        client: The API.
-        kind: The kind of its objects.
-        sink: Receives the objects.
         namespace: Empty for all namespaces.
         labels: A label selector; empty selects all.
         fields: A field selector; empty selects all.
         resync_s: Seconds until everything is listed again.
         broken: Called when a list or a watch fails.
         optional: Whether a kind that the server does not serve counts as listed.
-        backoff: Delays after failures.
     """
 
     def __init__(

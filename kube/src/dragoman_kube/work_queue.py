@@ -14,12 +14,7 @@ from dragoman_kube.errors import ClusterError, ConflictError, WriteForbiddenErro
 
 
 class Backoff(NamedTuple):
-    """Delays that double from one failure in a row to the next.
-
-    Args:
-        first_s: Delay after the first failure.
-        max_s: Maximum delay.
-    """
+    """Delays that double from one failure in a row to the next."""
 
     first_s: float
     max_s: float
@@ -45,7 +40,6 @@ class WorkQueue(Generic[K]):
         name: Prefix of keys in the log.
         workers: Number of keys that are reconciled at once.
         settle_s: Delay of a key that is added: one change of a Deployment causes several events at once.
-        backoff: Delays after failures.
         expected: Errors that are logged without a traceback.
         quiet: Errors that are logged at level debug.
     """

@@ -44,9 +44,6 @@ def main(argv: list[str]) -> int:
 def inventory(documents: Iterable[Mapping[str, Any]]) -> list[str]:
     """Lines such as ``image REFERENCE`` and ``model hf://ORG/NAME REVISION``, each once.
 
-    Args:
-        documents: Objects of Kubernetes.
-
     Raises:
         SpecError: A TranslationDeployment is invalid.
     """

@@ -111,12 +111,7 @@ Objects = Callable[[], Iterable[tuple[Key, Manifest]]]
 
 
 class ObjectCollector(Collector):
-    """Status and GPUs of each object, as they are known at a scrape; series of deleted objects disappear.
-
-    Args:
-        deployments: The TranslationDeployments.
-        pods: Their pods.
-    """
+    """Status and GPUs of each object, as they are known at a scrape; series of deleted objects disappear."""
 
     def __init__(self, deployments: Objects, pods: Objects) -> None:
         self._deployments = deployments

@@ -34,7 +34,6 @@ class Result(NamedTuple):
     """What came of the sentence sent to one TranslationDeployment.
 
     Args:
-        translated: Whether it was.
         line: What is printed; of a failure also the conditions, a line each.
     """
 

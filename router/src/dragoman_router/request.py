@@ -14,8 +14,6 @@ class AuditEntry:
 
     Args:
         api: In whose format it was answered.
-        deployment: That answered.
-        needs: Language pairs.
         characters: That are charged.
         status: Of the answer; None where the client disconnected before it.
         error: Code of the router's own error.

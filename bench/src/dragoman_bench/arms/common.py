@@ -23,9 +23,7 @@ class ArmOptions:
 
     Args:
         model: Directory of the checkpoint.
-        template: The prompt's template.
         engine: vLLM's engine arguments beside the model.
-        port: Port on loopback.
         workers: Processes that each load the model.
         batch: Maximum number of requests that a worker takes at once.
         batch_wait_s: Maximum time that it waits for them.

@@ -19,7 +19,6 @@ class Call(NamedTuple):
         verb: Of RBAC, such as ``patch``.
         resource: With its subresource, such as ``translationdeployments/status``; the path of a request that is about
             none.
-        status: HTTP status.
     """
 
     at: float

@@ -36,7 +36,6 @@ class Installed:
         kube: A client with the administrator's rights.
         kubeconfig: Of the operator's ServiceAccount.
         arguments: The operator's command line in the chart's Deployment.
-        audit_log: The operator's requests.
     """
 
     kube: KubeClient

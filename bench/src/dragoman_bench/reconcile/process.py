@@ -23,13 +23,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Operator:
-    """One `dragoman operator` with the chart's arguments and its ServiceAccount's rights.
-
-    Args:
-        identity: Its name in the Lease.
-        directory: For its log.
-        flags: Further arguments.
-    """
+    """One `dragoman operator` with the chart's arguments and its ServiceAccount's rights."""
 
     def __init__(
         self, cluster: Installed, identity: str, directory: Path, flags: tuple[str, ...] = ()

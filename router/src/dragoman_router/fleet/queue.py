@@ -17,7 +17,6 @@ class QueueLimits:
     """Bounds of one deployment's queue.
 
     Args:
-        count: Maximum number of requests.
         bytes: Maximum bytes of their bodies.
         age_s: Maximum seconds in the queue.
         time_s: Seconds for a request and its response: while replicas are busy, as many are queued as are answered in

@@ -190,14 +190,7 @@ class Proxy:
     async def _attempt(
         self, job: Job, backend: Backend, endpoint: Endpoint, *, attached: bool = False
     ) -> Answered | None:
-        """Send the request to one replica; None where another is to be tried.
-
-        Args:
-            job: The request.
-            backend: The deployment.
-            endpoint: The replica.
-            attached: Whether the glossaries that it lacked were just attached.
-        """
+        """Send the request to one replica; None where another is to be tried."""
         job.attempts += 1
         left_s = job.deadline_s - self._loop.time()
         if left_s < MIN_REMAINING_S:

@@ -208,7 +208,6 @@ class Evidence:
         queue_ratio: Ratio of requests in flight that waited, 0 to 1.
         kv_p95: 95th percentile of KV cache usage, 0 to 1.
         kv_each: Mean KV cache usage per sequence, 0 to 1.
-        preemptions: Preemptions per request.
         token_s: Time per token of a running sequence in seconds.
         tokens_per_s: Output tokens per second while busy.
         curve: Time per token by number of running sequences, ascending.

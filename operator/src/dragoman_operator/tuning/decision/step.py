@@ -193,7 +193,6 @@ class Facts:
         minimum: Smallest size; see `Bounds`.
         start_s: Maximum time for a pod to become ready.
         rested: Whether exactly these are ready, all with one template and the state's value.
-        ready: Ready pods by maxNumSeqs.
         failure: Reason why pods of the trial cannot start; None without one.
     """
 
