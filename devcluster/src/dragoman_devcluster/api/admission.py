@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import ipaddress
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from dragoman_devcluster.api.errors import ApiError, Cause, invalid, named_detai
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.lifecycle import place
 from dragoman_devcluster.api.names import label_causes
-from dragoman_devcluster.api.objects import Json, Object, copied, get
+from dragoman_devcluster.api.objects import Json, Object, get
 from dragoman_devcluster.api.request import Target
 from dragoman_devcluster.api.store import Key, Store
 from dragoman_devcluster.api.structural import (
@@ -88,7 +89,7 @@ class Admission:
             raise ApiError(
                 "BadRequest", f'{name} in version "{kind.version}" cannot be handled as a {kind.name}'
             )
-        obj = copied(sent)
+        obj = copy.deepcopy(sent)
         if not isinstance(obj.setdefault("metadata", {}), dict):
             raise ApiError("BadRequest", "metadata has to be an object")
         return {"apiVersion": api_version, "kind": name, **obj}

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from dragoman_devcluster.api import discovery, openapi, patches, pod_logs, protobuf, watch
+from dragoman_devcluster.api import discovery, patches, pod_logs, protobuf, watch
 from dragoman_devcluster.api.admission import DEFAULT_SERVICE_RANGE, Admission
 from dragoman_devcluster.api.crds import CRDS, kind_of
 from dragoman_devcluster.api.errors import ApiError
@@ -140,9 +140,9 @@ class Api:
             case ["version"]:
                 return discovery.version_info()
             case ["openapi", "v3"]:
-                return openapi.index(self._registry)
+                return discovery.openapi_index(self._registry)
             case ["openapi", "v3", *rest]:
-                return openapi.document(self._registry, "/".join(rest))
+                return discovery.openapi_document(self._registry, "/".join(rest))
             case ["api"]:
                 return discovery.core_versions()
             case ["apis"]:

@@ -5,6 +5,7 @@ Source: k8s.io/apiserver's registry/rest (create.go, update.go, delete.go) and r
 
 from __future__ import annotations
 
+import copy
 import datetime
 import random
 import uuid
@@ -14,7 +15,7 @@ from dragoman_devcluster.api.crds import CLEANUP_FINALIZER, CRDS
 from dragoman_devcluster.api.errors import ApiError, Cause, failed_precondition, invalid, stale
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.names import name_cause
-from dragoman_devcluster.api.objects import Object, copied, get, metadata
+from dragoman_devcluster.api.objects import Object, get, metadata
 from dragoman_devcluster.api.request import Target
 from dragoman_kube.times import timestamp
 
@@ -42,7 +43,7 @@ def prepare_create(target: Target, obj: Object, now: datetime.datetime) -> Objec
     Raises ApiError (BadRequest, Invalid) where name, namespace or resourceVersion do not fit the request.
     """
     kind = target.kind
-    obj = copied(obj)
+    obj = copy.deepcopy(obj)
     meta = metadata(obj)
     if meta.get("resourceVersion"):
         raise ApiError("", "resourceVersion should not be set on objects to be created")
@@ -90,7 +91,7 @@ def prepare_update(target: Target, live: Object, sent: Object) -> Object:
     Raises ApiError (BadRequest) for another name, ApiError (Conflict) for a stale resourceVersion or another uid.
     """
     kind = target.kind
-    obj = copied(sent)
+    obj = copy.deepcopy(sent)
     meta, before = metadata(obj), live["metadata"]
     place(target, meta)
     if meta.get("uid") and meta["uid"] != before["uid"]:
@@ -129,7 +130,7 @@ def _keep_finalizers(target: Target, live: Object, obj: Object) -> None:
 
 def _status_update(live: Object, obj: Object) -> Object:
     """The live object with the status of another, and the owners of its fields."""
-    result = {**copied(live), "metadata": {**live["metadata"], **_managed(obj)}}
+    result = {**copy.deepcopy(live), "metadata": {**live["metadata"], **_managed(obj)}}
     result.pop("status", None)
     return {**result, **({"status": obj["status"]} if "status" in obj else {})}
 
@@ -194,7 +195,7 @@ def delete(kind: Kind, live: Object, grace_period_s: int | None, now: datetime.d
     same = finalizers == (meta.get("finalizers") or [])
     if marked and same and grace_s == (meta.get("deletionGracePeriodSeconds") or 0):
         return live
-    obj = copied(live)
+    obj = copy.deepcopy(live)
     metadata(obj)["deletionTimestamp"] = timestamp(now + datetime.timedelta(seconds=grace_s))
     metadata(obj)["deletionGracePeriodSeconds"] = grace_s
     if finalizers:

@@ -6,6 +6,7 @@ rules this follows over plain sets of paths.
 
 from __future__ import annotations
 
+import copy
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from dragoman_devcluster.api.fieldset import (
     written,
 )
 from dragoman_devcluster.api.kinds import Kind
-from dragoman_devcluster.api.objects import Json, Object, copied, get
+from dragoman_devcluster.api.objects import Json, Object, get
 from dragoman_devcluster.api.structural import child_schema
 from dragoman_kube.times import timestamp
 
@@ -138,7 +139,7 @@ def apply(
         raise ApiError("BadRequest", "metadata.managedFields must be nil")
     fields = _ownable(flatten(kind.schema, patch))
     base: Object = live or {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}}
-    result: Object = copied(merged(kind.schema, base, patch))
+    result: Object = copy.deepcopy(merged(kind.schema, base, patch))
     entries = read_entries(base)
     before, after = flatten(kind.schema, base), flatten(kind.schema, result)
     changed = _ownable(written(before, after))

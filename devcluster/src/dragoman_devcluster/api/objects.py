@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 from typing import Any, TypeAlias, cast
 
@@ -22,11 +21,6 @@ def get(value: Json, *path: str, default: Json = None) -> Json:
             return default
         value = value[step]
     return value
-
-
-def copied(value: Object) -> Object:
-    """A deep copy, safe to change."""
-    return copy.deepcopy(value)
 
 
 def metadata(obj: Object) -> Object:

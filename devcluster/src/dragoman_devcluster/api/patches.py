@@ -8,12 +8,13 @@ https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-m
 
 from __future__ import annotations
 
+import copy
 from typing import cast
 
 import jsonpatch
 
 from dragoman_devcluster.api.errors import ApiError
-from dragoman_devcluster.api.objects import Json, Object, copied
+from dragoman_devcluster.api.objects import Json, Object
 from dragoman_devcluster.api.structural import child_schema
 
 JSON_PATCH = "application/json-patch+json"
@@ -40,7 +41,7 @@ def merge_patch(obj: Object, patch: Json) -> Object:
     """The object after a merge patch: null removes, objects merge, everything else replaces."""
     if not isinstance(patch, dict):
         raise ApiError("BadRequest", "a merge patch has to be an object")
-    return cast(Object, _merged(copied(obj), patch))
+    return cast(Object, _merged(copy.deepcopy(obj), patch))
 
 
 def _merged(value: Json, patch: Json) -> Json:
@@ -69,7 +70,7 @@ def strategic_patch(schema: Object, obj: Object, patch: Json) -> Object:
     """The object after a strategic merge patch of a kind with this schema."""
     if not isinstance(patch, dict):
         raise ApiError("BadRequest", "a strategic merge patch has to be an object")
-    return cast(Object, _merged_by(schema, copied(obj), patch))
+    return cast(Object, _merged_by(schema, copy.deepcopy(obj), patch))
 
 
 def _merged_by(schema: Object, value: Json, patch: Json) -> Json:

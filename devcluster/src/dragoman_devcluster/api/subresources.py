@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 from dragoman_devcluster.api import patches
 from dragoman_devcluster.api.errors import ApiError, Cause, invalid
 from dragoman_devcluster.api.kinds import Kind, ScalePaths
-from dragoman_devcluster.api.objects import Json, Object, copied, get
+from dragoman_devcluster.api.objects import Json, Object, get
 from dragoman_devcluster.api.request import Options, Target
 from dragoman_devcluster.api.resources import Answer, Resources
 
@@ -49,7 +50,7 @@ def scaled(kind: Kind, obj: Object, scale: Json) -> Object:
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("autoscaling", "Scale", name, [Cause("FieldValueInvalid", message, "spec.replicas")])
-    result = copied(obj)
+    result = copy.deepcopy(obj)
     *parents, last = _paths(kind).replicas
     at = result
     for step in parents:
@@ -109,7 +110,7 @@ class Subresources:
                 f'Operation cannot be fulfilled on pods/binding "{target.name}": pod {target.name} is already '
                 f'assigned to node "{assigned}"',
             )
-        obj = copied(live)
+        obj = copy.deepcopy(live)
         obj["spec"]["nodeName"] = node
         conditions = obj.setdefault("status", {}).setdefault("conditions", [])
         if all(condition["type"] != "PodScheduled" for condition in conditions):

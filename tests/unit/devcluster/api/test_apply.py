@@ -1,5 +1,6 @@
 """Server-side apply as pure functions of objects."""
 
+import copy
 import datetime
 from typing import Any
 
@@ -12,7 +13,6 @@ from dragoman_devcluster.api.errors import ApiError
 from dragoman_devcluster.api.fieldset import dotted, flatten, from_fields_v1, to_fields_v1
 from dragoman_devcluster.api.kinds import Kind
 from dragoman_devcluster.api.managed_fields import Manager, apply, read_entries, track_update
-from dragoman_devcluster.api.objects import copied
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
 LATER = datetime.datetime(2026, 1, 3, tzinfo=datetime.UTC)
@@ -34,7 +34,7 @@ def applied(live: Any, patch: Any, manager: str = "us", *, force: bool = False) 
 
 
 def updated(live: Any, manager: str = "them", **spec: Any) -> Any:
-    obj = copied(live)
+    obj = copy.deepcopy(live)
     obj["spec"].update(spec)
     track_update(DEPLOYMENT, live, obj, Manager(manager, "Update"), NOW)
     return obj
@@ -136,7 +136,7 @@ def test_an_atomic_map_is_owned_and_replaced_as_a_whole() -> None:
 
 def test_a_field_that_an_update_removed_has_no_owner() -> None:
     live = applied(None, deployment(replicas=2, minReadySeconds=3))
-    obj = copied(live)
+    obj = copy.deepcopy(live)
     del obj["spec"]["minReadySeconds"]
     track_update(DEPLOYMENT, live, obj, Manager("them", "Update"), NOW)
     assert owners(obj) == {"us": {".spec.replicas"}}
