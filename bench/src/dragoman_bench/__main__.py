@@ -57,8 +57,7 @@ async def _run(arguments: argparse.Namespace) -> int:
 
 
 async def _reconcile(arguments: argparse.Namespace) -> int:
-    from dragoman_bench.reconcile.run import Plan, measure
-    from dragoman_bench.reconcile.table import table
+    from dragoman_bench.reconcile.run import Plan, measure, table
 
     output = arguments.output
     plan = Plan(arguments.objects, arguments.idle, arguments.controllers, output, arguments.seed)

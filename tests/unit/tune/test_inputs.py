@@ -8,11 +8,10 @@ import pytest
 import yaml
 
 from dragoman_tune.__main__ import main
-from dragoman_tune.deployment import peak_in_flight
 from dragoman_tune.errors import MetricsError, RequestsFileError, StateError
 from dragoman_tune.report import patch
 from dragoman_tune.requests import Request, read_requests
-from dragoman_tune.scrape import between, parsed
+from dragoman_tune.scrape import between, parsed, peak_in_flight
 from dragoman_tune.search import Setting, Trial
 from dragoman_tune.server import last_error
 from dragoman_tune.state import State, fingerprint

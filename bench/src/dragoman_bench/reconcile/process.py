@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import aiohttp
 
 from dragoman_bench.errors import OperatorEndedError
 from dragoman_bench.reconcile.cluster import Installed
+from dragoman_tune.server import free_port
 
 POLL_S = 0.1
 START_S = 60.0
@@ -28,7 +28,7 @@ class Operator:
     def __init__(
         self, cluster: Installed, identity: str, directory: Path, flags: tuple[str, ...] = ()
     ) -> None:
-        self._port = _free_port()
+        self._port = free_port()
         own = (
             f"--identity={identity}",
             "--host=127.0.0.1",
@@ -103,8 +103,3 @@ class Operator:
         """End it at once, as a failing node would."""
         self._process.kill()
         self._process.wait()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
