@@ -14,7 +14,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman_service.text.guards import Expectation, Guard, check, cleaned
+from dragoman_service.text.chat import cleaned
+from dragoman_service.text.guards import Expectation, Guard, check
 
 CASES = Path(__file__).with_name("cases.jsonl")
 HELD_OUT = Path(__file__).with_name("held_out.jsonl")

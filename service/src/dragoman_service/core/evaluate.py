@@ -21,8 +21,9 @@ from dragoman_service.core.concurrency import Slice
 from dragoman_service.core.stages import Evaluation, GeneratedText, Outcome, PreparedText, SegmentResult
 from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
 from dragoman_service.engine.protocol import Decoding, Finish
+from dragoman_service.text.chat import cleaned
 from dragoman_service.text.document import Segment
-from dragoman_service.text.guards import Expectation, Finding, Guard, check, cleaned
+from dragoman_service.text.guards import Expectation, Finding, Guard, check
 from dragoman_service.text.pieces import MARKER_START
 from dragoman_service.text.restoring import restore, verify
 

@@ -78,8 +78,8 @@ QUOTES = {
 }
 
 
-def without_thinking(output: str) -> str:
-    """A model's answer without its thoughts and its special tokens."""
+def cleaned(output: str) -> str:
+    """A model's answer without thoughts, special tokens and outer blanks."""
     return SPECIAL.sub("", THINKING.sub("", output)).strip()
 
 

@@ -71,13 +71,8 @@ class Expectation:
     markers: bool = False
 
 
-def cleaned(output: str) -> str:
-    """A model's answer as the guards want it: without thoughts, special tokens and outer blanks."""
-    return chat.without_thinking(output)
-
-
 def check(source: str, output: str, expected: Expectation) -> tuple[Finding, ...]:
-    """What is wrong with a `cleaned` output; nothing if it passes."""
+    """What is wrong with an output that is `chat.cleaned`; nothing if it passes."""
     if not output.strip():
         return (Finding(Guard.EMPTY, "the answer has no text"),)
     if expected.markers:

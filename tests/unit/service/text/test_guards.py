@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_service.text.guards import Expectation, Guard, changed_placeholders, check, cleaned
+from dragoman_service.text.chat import cleaned
+from dragoman_service.text.guards import Expectation, Guard, changed_placeholders, check
 from dragoman_service.text.numbers import changed_numbers
 from dragoman_service.text.placeholders import placeholders
 
