@@ -64,23 +64,14 @@ class Documents:
         return document
 
     def find(self, document_id: str, document_key: str) -> Document:
-        """A document.
-
-        Raises:
-            UnknownDocumentError: There is none of this id, or no longer, or the key is another's.
-        """
+        """See `dragoman_protocols.deepl.documents.Documents.find`."""
         found = self._known.get(document_id)
         if found is None or not hmac.compare_digest(found.document_key.encode(), document_key.encode()):
             raise UnknownDocumentError("Document not found")
         return found
 
     def take(self, document_id: str, document_key: str) -> bytes:
-        """A document's translation, which is deleted.
-
-        Raises:
-            UnknownDocumentError: See `find`; or it was kept for too long.
-            DocumentNotDoneError: It is not done.
-        """
+        """See `dragoman_protocols.deepl.documents.Documents.take`."""
         document = self.find(document_id, document_key)
         if document.state is not State.DONE:
             raise DocumentNotDoneError("Document translation is not done")

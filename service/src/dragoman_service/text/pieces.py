@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html as html_entities
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -168,23 +168,20 @@ def _outer(piece: Piece) -> bool:
 
 
 def _placeholder_pieces(text: str) -> Iterator[Piece]:
-    position = 0
-    for found in placeholders(text):
-        if found.start > position:
-            yield Piece(text[position : found.start], text[position : found.start])
-        yield Piece(found.text, found.text, Role.ALONE, found.kind)
-        position = found.end
-    if position < len(text):
-        yield Piece(text[position:], text[position:])
+    return _cut_at(text, ((found.start, found.end, found.kind) for found in placeholders(text)))
 
 
 def _around(text: str, pattern: regex.Pattern[str], kind: str) -> Iterator[Piece]:
+    return _cut_at(text, ((*found.span(), kind) for found in pattern.finditer(text)))
+
+
+def _cut_at(text: str, spans: Iterable[tuple[int, int, str]]) -> Iterator[Piece]:
     position = 0
-    for found in pattern.finditer(text):
-        if found.start() > position:
-            yield Piece(text[position : found.start()], text[position : found.start()])
-        yield Piece(found[0], found[0], Role.ALONE, kind)
-        position = found.end()
+    for start, end, kind in spans:
+        if start > position:
+            yield Piece(text[position:start], text[position:start])
+        yield Piece(text[start:end], text[start:end], Role.ALONE, kind)
+        position = end
     if position < len(text):
         yield Piece(text[position:], text[position:])
 
