@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 from dragoman_contract.command_line import configure_logging
 from dragoman_contract.serving import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
-from dragoman_service.engine.gpu import gpus
+from dragoman_service.engine.devices import gpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.engine.threads import in_daemon_thread

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from dragoman_service.http import garbage as collecting
+from dragoman_service.http import event_loop
 from dragoman_service.http.lifecycle import Lifecycle
 
 
@@ -33,7 +33,7 @@ async def turns() -> None:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Collections:
     found = Collections()
-    monkeypatch.setattr(collecting, "EVERY_S", 0)
+    monkeypatch.setattr(event_loop, "COLLECT_EVERY_S", 0)
     monkeypatch.setattr(gc, "collect", found.collect)
     monkeypatch.setattr(gc, "get_count", found.count)
     return found
@@ -43,12 +43,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Collections:
 async def lifecycle(seen: Collections) -> AsyncIterator[Lifecycle]:
     usual = gc.get_threshold()
     lifecycle = Lifecycle()
-    task = asyncio.create_task(collecting.collect_between_requests(lifecycle))
+    task = asyncio.create_task(event_loop.collect_between_requests(lifecycle))
     await turns()
     assert gc.get_threshold() == usual
     lifecycle.ready()
     await turns()
-    assert gc.get_threshold() == (*usual[:2], collecting.NEVER)
+    assert gc.get_threshold() == (*usual[:2], event_loop.NEVER)
     yield lifecycle
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -68,7 +68,7 @@ async def test_all_objects_are_collected_between_requests(lifecycle: Lifecycle, 
 async def test_a_pod_without_a_pause_collects_all_the_same(
     lifecycle: Lifecycle, seen: Collections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "MAX_INTERVAL_S", 0.0)
+    monkeypatch.setattr(event_loop, "MAX_INTERVAL_S", 0.0)
     with lifecycle.admit():
         seen.young = 3
         await turns()

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman_service.engine.cpus import limited_cpus
+from dragoman_service.engine.devices import limited_cpus
 from dragoman_service.engine.vllm.process import environment
 from dragoman_service.settings import Settings
 

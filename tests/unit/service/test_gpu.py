@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from dragoman_service.engine.gpu import GPUs, gpus, visible
+from dragoman_service.engine.devices import GPUs, gpus, visible
 
 
 class NVMLError(Exception):

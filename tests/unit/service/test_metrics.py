@@ -11,10 +11,10 @@ from dragoman_protocols.languages import Pair, language
 from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.costs import Cost
 from dragoman_service.core.stages import Origin
-from dragoman_service.engine.gpu import GPUs
+from dragoman_service.engine.devices import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import MAX_PAIRS, Metrics
 
 TAGS = ("en", "de", "fr", "ne", "es", "it", "nl", "pt", "pl")

@@ -13,15 +13,14 @@ from dragoman_service.core.admission import Admission, Bounds
 from dragoman_service.core.long_texts import guard_process, long_texts_process
 from dragoman_service.core.priorities import ShortestFirst
 from dragoman_service.core.translator import max_concurrent, translator_of
-from dragoman_service.engine.cpus import usable_cpus
+from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Engine
 from dragoman_service.http.answering import Answering
 from dragoman_service.http.control import Exposition, Tolerance, control_app
 from dragoman_service.http.endpoints import Endpoints
-from dragoman_service.http.garbage import collect_between_requests
+from dragoman_service.http.event_loop import LoopLag, collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.metrics import Accounting, Metrics
 from dragoman_service.http.tracing import Tracing
 from dragoman_service.settings import Settings

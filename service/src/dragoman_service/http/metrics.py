@@ -24,8 +24,8 @@ from dragoman_service.core.admission import Admission, AdmissionSlot, Reason
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
+from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
-from dragoman_service.http.loop_lag import LoopLag
 from dragoman_service.http.tracing import RequestSpan, Tracing
 
 log = logging.getLogger(__name__)

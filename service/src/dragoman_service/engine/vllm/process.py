@@ -20,7 +20,7 @@ from typing import Any
 
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.download.files import check_formats
-from dragoman_service.engine.cpus import usable_cpus
+from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.engine.vllm import compat, weights

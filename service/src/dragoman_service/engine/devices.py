@@ -1,4 +1,4 @@
-"""What the GPUs of a pod are doing, by NVML; nothing where there is none.
+"""CPUs and GPUs that a pod may use, and what the GPUs are doing, by NVML; nothing where there is none.
 
 Source: https://docs.nvidia.com/deploy/nvml-api/
 """
@@ -9,6 +9,7 @@ import importlib
 import logging
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -76,3 +77,21 @@ class GPUs(Collector):
                 # A GPU that is partitioned (MIG) has memory and no utilisation.
                 log.debug("GPU %s does not answer: %s", label, error)
         return [busy, used, total]
+
+
+CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+"""A container's CPU limit under cgroup v2: `<quota µs> <period µs>`, or `max <period µs>`."""
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use: those it is bound to, within its container's limit."""
+    limit = CGROUP_CPU_MAX.read_text(encoding="ascii") if CGROUP_CPU_MAX.exists() else ""
+    return min(len(os.sched_getaffinity(0)), limited_cpus(limit))
+
+
+def limited_cpus(cpu_max: str) -> int:
+    """Whole CPUs of a cgroup's `cpu.max`, at least 1; a large number where there is no limit."""
+    quota, _, period = cpu_max.strip().partition(" ")
+    if not quota.isdigit() or not period.isdigit():
+        return 1 << 16
+    return max(1, int(quota) // int(period))

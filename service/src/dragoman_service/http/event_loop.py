@@ -1,14 +1,15 @@
-"""Full garbage collections between requests: one blocks the event loop."""
+"""Keeps the event loop responsive: full garbage collections between requests, and its lag as it is measured."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
+from collections import deque
 
 from dragoman_service.http.lifecycle import Lifecycle
 
-EVERY_S = 1.0
+COLLECT_EVERY_S = 1.0
 
 MAX_INTERVAL_S = 60.0
 """A pod that always has requests collects while they wait, this often."""
@@ -27,14 +28,14 @@ async def collect_between_requests(lifecycle: Lifecycle) -> None:
         lifecycle: Of the pod; before it is ready, Python's own schedule holds.
     """
     while not lifecycle.started:  # noqa: ASYNC110 - it sets no event
-        await asyncio.sleep(EVERY_S)
+        await asyncio.sleep(COLLECT_EVERY_S)
     usual = gc.get_threshold()
     gc.set_threshold(*usual[:2], NEVER)
     last_s = time.monotonic()
     before = 0
     try:
         while True:
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(COLLECT_EVERY_S)
             # Collections of the young objects since the last one of all: where they go on, something is being read.
             young = gc.get_count()[2]
             is_idle = young == before and not lifecycle.in_flight
@@ -45,3 +46,27 @@ async def collect_between_requests(lifecycle: Lifecycle) -> None:
             before = young
     finally:
         gc.set_threshold(*usual)
+
+
+MEASURE_EVERY_S = 0.5
+
+REMEMBERED = 30
+"""Measurements that the worst is taken of: 15 s, which is how often metrics are read as a rule."""
+
+
+class LoopLag:
+    """Measures how late a timer fires."""
+
+    def __init__(self) -> None:
+        self._late_s: deque[float] = deque([0.0], maxlen=REMEMBERED)
+
+    def worst_s(self) -> float:
+        """The longest delay of the last 15 seconds, in seconds."""
+        return max(self._late_s)
+
+    async def watch(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due_s = time.monotonic() + MEASURE_EVERY_S
+            await asyncio.sleep(MEASURE_EVERY_S)
+            self._late_s.append(max(0.0, time.monotonic() - due_s))
