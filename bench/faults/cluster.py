@@ -19,7 +19,9 @@ from dragoman_kube.config import configuration
 
 
 @asynccontextmanager
-async def local_cluster(directory: Path, api: str) -> AsyncIterator[tuple[ApiClient, Line, Supervisor]]:
+async def local_cluster(
+    directory: Path, api: str, preload: str | None = None
+) -> AsyncIterator[tuple[ApiClient, Line, Supervisor]]:
     """A cluster that is up meanwhile.
 
     The kubeconfig `through-the-line` in the directory leads to its API by way of the line.
@@ -27,11 +29,14 @@ async def local_cluster(directory: Path, api: str) -> AsyncIterator[tuple[ApiCli
     Args:
         directory: The cluster's state goes to `cluster` in it.
         api: `embedded` or `kube-apiserver`.
+        preload: Module that the process imports from which pods are forked; see `ClusterOptions`.
 
     Returns:
         A client of the API, not through the line; the line; the process that runs the cluster.
     """
-    options = ClusterOptions(dir=directory / "cluster", api=api, gpus=0, backoff=Backoff(0.2, 2.0))
+    options = ClusterOptions(
+        dir=directory / "cluster", api=api, gpus=0, backoff=Backoff(0.2, 2.0), preload=preload
+    )
     supervisor = bring_up(options)
     kubeconfig = options.dir / "kubeconfig"
     try:

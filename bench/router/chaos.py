@@ -124,7 +124,7 @@ async def questions_for(options: argparse.Namespace, port: int) -> tuple[Iterato
 async def run(options: argparse.Namespace) -> dict[str, Any]:
     """Bring everything up, run all phases, take it down."""
     engines = vllm() if options.engine == "vllm" else scripted(options.dir.resolve() / "journal")
-    async with local_cluster(options.dir, options.api) as (client, line, _):
+    async with local_cluster(options.dir, options.api, options.preload) as (client, line, _):
         world = ChaosWorld(client, options.dir, line, engines.step_s, options.api, options.replicas)
         try:
             return await chaos(world, options, engines)
@@ -142,6 +142,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180, help="of all phases together, at least")
     parser.add_argument("--api", default="embedded", choices=["embedded", "kube-apiserver"])
     parser.add_argument("--replicas", type=int, help="engine pods (default: 4, of vLLM 2)")
+    parser.add_argument(
+        "--preload", metavar="MODULE", help="as in `dragoman devcluster up`: pods start faster"
+    )
     parser.add_argument("--json", type=Path, help="write the results here as well")
     parser.add_argument("--dir", type=Path, help="state and logs; a temporary directory by default")
     options = parser.parse_args()

@@ -200,7 +200,14 @@ def start_cluster(api_kind: str, tmp_path_factory: pytest.TempPathFactory) -> St
     @contextmanager
     def start(gpus: int = 0) -> Iterator[Cluster]:
         directory = tmp_path_factory.mktemp(api_kind) / "cluster"
-        options = ClusterOptions(dir=directory, api=api_kind, gpus=gpus, backoff=Backoff(0.2, 2.0))
+        options = ClusterOptions(
+            dir=directory,
+            api=api_kind,
+            gpus=gpus,
+            backoff=Backoff(0.2, 2.0),
+            stop_grace_s=1,
+            preload="tests.support.preloaded",
+        )
         supervisor = bring_up(options)
         try:
             yield Cluster(directory / "kubeconfig", supervisor.url, directory, supervisor.api)

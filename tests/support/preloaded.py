@@ -1,6 +1,7 @@
-"""What the fork server of `servers.py` imports before it forks pods and routers."""
+"""What fork servers import before they fork pods, routers and operators: that of `servers.py`, and the devcluster's."""
 
 import dragoman.__main__
+import dragoman_operator.__main__
 import dragoman_router.__main__
 import dragoman_service.__main__
 from dragoman_protocols.detection import detect
@@ -9,4 +10,4 @@ from dragoman_protocols.languages import load_names
 detect("The detection model is loaded once, in this process.")
 load_names()
 
-__all__ = ["dragoman", "dragoman_router", "dragoman_service"]
+__all__ = ["dragoman", "dragoman_operator", "dragoman_router", "dragoman_service"]

@@ -46,6 +46,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FIRST,LONGEST",
         help="of a crashing container or API server, in s",
     )
+    up.add_argument(
+        "--stop-grace",
+        type=float,
+        default=ClusterOptions.stop_grace_s,
+        metavar="SECONDS",
+        help="maximum time of a container to end when the cluster stops (default: %(default)g)",
+    )
+    up.add_argument(
+        "--preload",
+        metavar="MODULE",
+        help="fork the containers of dragoman from a process that has imported this module; for tests",
+    )
     up.add_argument("--api-only", action="store_true", help="run no controllers and no node")
     up.add_argument(
         "--audit-policy",
@@ -74,7 +86,9 @@ def _up(arguments: argparse.Namespace) -> int:
         port=arguments.port,
         gpus=arguments.gpus,
         backoff=Backoff(initial_s, maximum_s),
+        stop_grace_s=arguments.stop_grace,
         api_only=arguments.api_only,
+        preload=arguments.preload,
         audit_policy=arguments.audit_policy,
     )
     if arguments.foreground:

@@ -28,6 +28,7 @@ from dragoman_devcluster.node.credentials import Credentials, current_cluster
 from dragoman_devcluster.node.launch import GPU
 from dragoman_devcluster.node.node import Node
 from dragoman_devcluster.options import NODE_NAME, ClusterOptions, count_gpus
+from dragoman_devcluster.preload import Preload
 from dragoman_devcluster.proxy import ServiceProxy
 from dragoman_devcluster.servers.kube_apiserver import BINARIES, find_binaries, kube_apiserver
 from dragoman_devcluster.servers.server import HOST, ApiServer, embedded_server, keep
@@ -99,6 +100,9 @@ class LocalCluster:
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
         )
+        preload = None
+        if self.options.preload is not None:
+            preload = await asyncio.to_thread(Preload, self.options.preload)
         gpus = count_gpus() if self.options.gpus is None else self.options.gpus
         devices = {GPU: gpus} if gpus else {}
         context = NodeContext(
@@ -113,6 +117,7 @@ class LocalCluster:
             session=session,
             addresses=Addresses(),
             devices=Devices(gpus),
+            preload=preload,
         )
         node = Node(context, devices)
         controllers: list[Controller] = [

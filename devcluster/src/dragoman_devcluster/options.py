@@ -53,6 +53,8 @@ class ClusterOptions:
         checkout: Directory that stands for /opt/dragoman in containers.
         stop_grace_s: The most that a container gets to end when the cluster stops.
         api_only: Whether to run the API server alone: no controllers, no node, no pods.
+        preload: Module that is imported once, for the containers whose command is ``dragoman``: they are forked
+            from the process that imported it. Default: each has an interpreter of its own.
         audit_policy: Policy file of kube-apiserver's audit log, which is ``logs/audit.log`` in `dir`; default: no log.
     """
 
@@ -65,6 +67,7 @@ class ClusterOptions:
     stop_grace_s: float = 10.0
     api_only: bool = False
     audit_policy: Path | None = None
+    preload: str | None = None
 
     def flags(self) -> list[str]:
         """The equivalent options of ``dragoman devcluster up``."""
@@ -74,6 +77,8 @@ class ClusterOptions:
             *("--port", str(self.port)),
             *("--backoff", f"{self.backoff.initial_s:g},{self.backoff.maximum_s:g}"),
             *(() if self.gpus is None else ("--gpus", str(self.gpus))),
+            *("--stop-grace", f"{self.stop_grace_s:g}"),
             *(("--api-only",) if self.api_only else ()),
+            *(() if self.preload is None else ("--preload", self.preload)),
             *(() if self.audit_policy is None else ("--audit-policy", str(self.audit_policy.resolve()))),
         ]

@@ -23,7 +23,9 @@ def until() -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def fresh(api_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fresh]:
     directory = tmp_path_factory.mktemp(f"{api_kind}-chart") / "cluster"
-    bring_up(ClusterOptions(dir=directory, api=api_kind, gpus=0))
+    bring_up(
+        ClusterOptions(dir=directory, api=api_kind, gpus=0, stop_grace_s=1, preload="tests.support.preloaded")
+    )
     try:
         kubeconfig = directory / "kubeconfig"
         with config.new_client_from_config(config_file=str(kubeconfig), persist_config=False) as api:

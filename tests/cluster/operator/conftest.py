@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ import aiohttp
 import pytest
 from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, CustomObjectsApi
 from tests.support.load import Load
+from tests.support.servers import ForkedProcess
 
 from dragoman_kube.client import KubeClient
 from dragoman_kube.errors import ClusterError
@@ -69,16 +68,15 @@ class Operator:
             **options,
         }
         flags = [f"--{name}={value}" for name, value in settings.items()]
-        self._command = [sys.executable, "-m", "dragoman", "operator", *flags]
+        self._arguments = ["operator", *flags]
         self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
         self.process = self._started()
         self.exits: list[int] = []
         """Statuses of the processes that ended by themselves."""
         self._supervisor = asyncio.create_task(self._supervise()) if restart else None
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as output:
-            return subprocess.Popen(self._command, env=self._environment, stderr=output)
+    def _started(self) -> ForkedProcess:
+        return ForkedProcess(self._arguments, self.log, self._environment)
 
     async def _supervise(self) -> None:
         while True:

@@ -22,6 +22,7 @@ def test_nothing_is_lost(api_kind: str, tmp_path: Path) -> None:
         "--rate=20",
         "--seconds=10",
         f"--api={api_kind}",
+        "--preload=tests.support.preloaded",
         f"--dir={tmp_path / 'run'}",
         f"--json={figures}",
     ]

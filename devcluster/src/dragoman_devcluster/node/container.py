@@ -103,7 +103,12 @@ class Container:
         started = datetime.now(UTC)
         try:
             process = Process.start(
-                launch.argv, env=launch.env, cwd=launch.cwd, output=log, guardian=self._context.guardian
+                launch.argv,
+                env=launch.env,
+                cwd=launch.cwd,
+                output=log,
+                guardian=self._context.guardian,
+                preload=self._context.preload,
             )
         except StartFailedError as error:
             self._event("Failed", f"Error: {error}", warning=True)

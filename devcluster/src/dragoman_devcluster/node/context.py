@@ -14,6 +14,7 @@ from dragoman_devcluster.guardian import Guardian
 from dragoman_devcluster.mirror import Mirror
 from dragoman_devcluster.node.backoff import Backoff
 from dragoman_devcluster.node.credentials import Credentials
+from dragoman_devcluster.preload import Preload
 from dragoman_devcluster.state import pods_directory
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.objects import Manifest, key_of, uid_of
@@ -132,3 +133,4 @@ class NodeContext:
     session: aiohttp.ClientSession
     addresses: Addresses
     devices: Devices
+    preload: Preload | None = None
