@@ -2,6 +2,8 @@
 # C++ compiler (vLLM compiles kernels with it) has to be there before.
 
 SHELL := /bin/bash
+# Where it is set, each process that a test starts compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +12,7 @@ API ?= auto
 SECONDS := 3600
 SEED := 1
 WORKERS := 3
-PARALLEL = -n $(WORKERS) --dist loadgroup
+PARALLEL = -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 DEVCLUSTER := tests/unit/devcluster tests/wire/kubernetes_api tests/cluster/devcluster
 VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
