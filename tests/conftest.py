@@ -23,12 +23,26 @@ SHARED = {
     "bench": "vllm",
     "demo_model": "vllm",
     "wire/clients": "clients",
-    "cluster/operator": "operator",
     "cluster/chart": "chart",
     "cluster/router": "router",
     "cluster/devcluster": "devcluster",
 }
 """Folders whose tests run in one worker: they share a pod, a cluster or the memory that vLLM takes."""
+
+LONGEST = (
+    "vllm",
+    "cluster/operator/test_operator_tuning.py",
+    "cluster/operator/test_operator_scaling.py",
+    "chart",
+    "cluster/operator/test_operator_rollout.py",
+    "router",
+    "cluster/operator/test_operator_outages.py",
+    "cluster/operator/test_operator_trouble.py",
+    "cluster/operator/test_operator_monitoring.py",
+    "cluster/operator/test_operator_service_alone.py",
+    "clients",
+)
+"""Groups that take about a minute or more: they start first, in this order, so that none is left for the end."""
 
 settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, print_blob=True)
 settings.register_profile("test", derandomize=True, max_examples=60, deadline=None, print_blob=True)
@@ -39,6 +53,7 @@ settings.load_profile("test")
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, Any, Any]:
     """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together."""
+    order: dict[pytest.Item, int] = {}
     for item in items:
         path = item.path.relative_to(TESTS)
         if path.parts[0] == "unit":
@@ -49,6 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, A
         shared = (group for folder, group in SHARED.items() if path.as_posix().startswith(f"{folder}/"))
         group = "vllm" if item.get_closest_marker("vllm") else next(shared, path.as_posix())
         item.add_marker(pytest.mark.xdist_group(group))
+        order[item] = LONGEST.index(group) if group in LONGEST else len(LONGEST)
+    # Tests of tests/unit are short, and last.
+    items.sort(key=lambda item: order.get(item, len(LONGEST) + 1))
     # xdist's hook reads the groups, and it is called first: only a wrapper precedes it.
     return (yield)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from dragoman_devcluster.state import born
 
 API_PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-apiserver"}
 
@@ -13,29 +14,27 @@ API_PROGRAMS = {"embedded": "dragoman_devcluster.api", "kube-apiserver": "kube-a
 def api_server(kind: str, state: Path) -> int | None:
     """The API server of the cluster with a state directory."""
     mark = str(state.resolve())
-    for process, words, _ in processes():
+    for process, words in processes():
         serves = API_PROGRAMS[kind] in {Path(word).name for word in words[:3]}
         if serves and any(mark in word for word in words):
             return process
     return None
 
 
-def main_process(pod: str) -> int:
-    """The main process of an engine pod of the local cluster."""
-    for process, words, environment in processes():
-        # Its children have its environment, but no group of their own.
-        if "serve" in words and f"HOSTNAME={pod}" in environment and os.getpgid(process) == process:
-            return process
-    raise RuntimeError(f"no process of pod {pod}")
+def main_process(container_id: str) -> int:
+    """The main process of a container of the local cluster, by the id in its pod's status.
+
+    Raises:
+        RuntimeError: It has ended.
+    """
+    process = int(container_id.removeprefix("process://"))
+    if born(process) is None:
+        raise RuntimeError(f"container {container_id} has ended")
+    return process
 
 
-def processes() -> Iterator[tuple[int, list[str], list[str]]]:
-    """All processes that we may read: id, command line, environment."""
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """All processes: id and command line."""
     for place in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            words, environment = ((place / name).read_bytes() for name in ("cmdline", "environ"))
-            yield (
-                int(place.name),
-                words.decode(errors="replace").split("\0"),
-                environment.decode(errors="replace").split("\0"),
-            )
+            yield int(place.name), (place / "cmdline").read_text(errors="replace").split("\0")

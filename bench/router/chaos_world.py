@@ -82,7 +82,7 @@ class ChaosWorld(World):
     async def kill_pod(self) -> None:
         """SIGKILL to the process of one pod, and wait until it was started again."""
         victim, (killed, _) = next(iter((await self.pods()).items()))
-        os.kill(main_process(victim), signal.SIGKILL)
+        os.kill(main_process(killed), signal.SIGKILL)
 
         async def ready_again() -> bool:
             container, ready = (await self.pods())[victim]

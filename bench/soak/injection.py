@@ -87,16 +87,16 @@ class Injector:
     async def _victim(self, pick: float) -> tuple[str, int] | None:
         """A ready pod and its process."""
         pods = [
-            pod
+            (pod, container_id)
             for name in self._names
-            for pod, (_, ready) in sorted((await self._world.pods(name)).items())
+            for pod, (container_id, ready) in sorted((await self._world.pods(name)).items())
             if ready and pod not in self._stopped
         ]
         if not pods:
             return None
-        victim = pods[int(pick * len(pods))]
+        victim, container_id = pods[int(pick * len(pods))]
         try:
-            return victim, main_process(victim)
+            return victim, main_process(container_id)
         except RuntimeError:
             return None  # It has ended by itself in this moment.
 

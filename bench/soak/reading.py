@@ -123,7 +123,7 @@ class Reader:
                 if status.container_id not in self._pods:
                     # It may have ended since.
                     with suppress(RuntimeError):
-                        self._pods[status.container_id] = main_process(pod.metadata.name)
+                        self._pods[status.container_id] = main_process(status.container_id)
                 if pid := self._pods.get(status.container_id):
                     found.append(Process("pod", pod.metadata.name, pid))
         return found
