@@ -1,5 +1,9 @@
 """What fork servers import before they fork pods, routers and operators: that of `servers.py`, and the devcluster's."""
 
+import gc
+
+import pydantic.v1
+
 import dragoman.__main__
 import dragoman_operator.__main__
 import dragoman_router.__main__
@@ -10,4 +14,8 @@ from dragoman_protocols.languages import load_names
 detect("The detection model is loaded once, in this process.")
 load_names()
 
-__all__ = ["dragoman", "dragoman_operator", "dragoman_router", "dragoman_service"]
+# A pod's own collection, and the children of a fork, leave alone what is here already.
+gc.collect()
+gc.freeze()
+
+__all__ = ["dragoman", "dragoman_operator", "dragoman_router", "dragoman_service", "pydantic"]
