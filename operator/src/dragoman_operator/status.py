@@ -144,8 +144,11 @@ def progress_of(observed: Observed, desired: int, *, applied: bool) -> Progress:
 
 
 def _download(observed: Observed) -> str:
+    """Of the first pod whose progress is known, before pods that wait for it."""
     uids = (pod["metadata"].get("uid", "") for pod in observed.pods if is_live(pod))
-    return next((observed.downloads[uid] for uid in uids if uid in observed.downloads), "")
+    found = [observed.downloads[uid] for uid in uids if uid in observed.downloads]
+    found.sort(key=lambda download: download.ratio is None)
+    return found[0].sentence if found else ""
 
 
 MESSAGE_LIMIT = 200

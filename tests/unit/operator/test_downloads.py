@@ -11,7 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from dragoman_kube.objects import Key
-from dragoman_operator.controller.downloads import MAX_CHARS, Downloads, is_downloading, sentence_of
+from dragoman_operator.controller.downloads import MAX_CHARS, Downloads, download_of, is_downloading
+from dragoman_operator.observed.snapshot import Download
 
 KEY = Key("default", "demo")
 MakePod = Callable[..., dict[str, Any]]
@@ -34,12 +35,13 @@ def test_only_a_running_init_container_downloads(make_pod: MakePod, state: str) 
 @pytest.mark.parametrize("page", [b"", b"[]", b"{}", b'{"reason": 3}', b"\xff"])
 def test_an_answer_without_progress(page: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        sentence_of(page)
+        download_of(page)
 
 
 def test_an_answer_is_one_line_of_bounded_length() -> None:
-    assert sentence_of(b'{"reason": "a\\nb"}') == "ab"
-    assert len(sentence_of(b'{"reason": "%s"}' % (b"x" * 9999))) == MAX_CHARS
+    assert download_of(b'{"reason": "a\\nb", "progress": null}') == Download("ab")
+    assert download_of(b'{"reason": "a", "progress": 0.5}') == Download("a", 0.5)
+    assert len(download_of(b'{"reason": "%s"}' % (b"x" * 9999)).sentence) == MAX_CHARS
 
 
 async def test_a_change_is_enqueued_once(make_pod: MakePod) -> None:
@@ -58,7 +60,7 @@ async def test_a_change_is_enqueued_once(make_pod: MakePod) -> None:
         )
         await downloads.read()
         await downloads.read()
-        assert downloads.progress == {"uid-a": state["reason"]}
+        assert downloads.progress == {"uid-a": Download(state["reason"])}
         assert enqueued == [KEY]
         state["reason"] = "downloading the model: 50% of 3.20 GB, 110 MB/s"
         await downloads.read()

@@ -14,7 +14,7 @@ from dragoman_kube.kinds import HPA, SERVICE
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import Rule
 from dragoman_operator.autoscaling.status import ScalingView
-from dragoman_operator.observed.snapshot import Observed
+from dragoman_operator.observed.snapshot import Download, Observed
 from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Decisions, Plan, plan
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
@@ -58,14 +58,20 @@ def test_complete(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePo
 
 
 def test_the_progress_of_a_download(make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod) -> None:
-    td, pod = make_td(), make_pod("a")
-    pod["metadata"]["uid"] = "uid-a"
-    observed = make_observed(td, [pod], updatedReplicas=1)
-    progress = "downloading the model: 43% of 3.20 GB, 110 MB/s"
-    seen = replace(observed, downloads={"uid-a": progress, "another": "not this"})
+    td, pods = make_td(), [make_pod("a"), make_pod("b")]
+    for pod in pods:
+        pod["metadata"]["uid"] = f"uid-{pod['metadata']['name']}"
+    observed = make_observed(td, pods, updatedReplicas=2)
+    progress = Download("downloading the model: 43% of 3.20 GB, 110 MB/s", 0.43)
+    waiting = Download("another pod downloads the model into the same volume")
+    seen = replace(
+        observed, downloads={"uid-a": waiting, "uid-b": progress, "another": Download("not this", 0.9)}
+    )
     status = status_of(td, seen, Plan(), {})
-    assert message(status, "Progressing") == f"0 of 2 replicas are ready, others start; {progress}"
+    assert message(status, "Progressing") == f"0 of 2 replicas are ready, others start; {progress.sentence}"
     assert status["message"] == message(status, "Progressing")
+    status = status_of(td, replace(seen, downloads={"uid-a": waiting}), Plan(), {})
+    assert message(status, "Progressing").endswith(waiting.sentence)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dragoman_kube.objects import Key, is_deleting, uid_of
 from dragoman_operator.api.labels import FETCH_CONTAINER
 from dragoman_operator.autoscaling.sources.pods import read_body
 from dragoman_operator.errors import MetricsError
-from dragoman_operator.observed.snapshot import Manifest
+from dragoman_operator.observed.snapshot import Download, Manifest
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Downloads:
         timeout_s: Of one pod.
 
     Attributes:
-        progress: Sentences by the pod's uid.
+        progress: By the pod's uid.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Downloads:
         self._timeout_s = timeout_s
         self._port = port
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
-        self.progress: dict[str, str] = {}
+        self.progress: dict[str, Download] = {}
 
     async def run(self) -> None:
         """Read at an interval until cancelled."""
@@ -68,7 +68,7 @@ class Downloads:
     async def read(self) -> None:
         """Read the progress of every pod that downloads now, concurrently."""
         found = {uid_of(pod): (key, pod) for key, pod in self._pods() if is_downloading(pod)}
-        self.progress = {uid: sentence for uid, sentence in self.progress.items() if uid in found}
+        self.progress = {uid: download for uid, download in self.progress.items() if uid in found}
         await asyncio.gather(*(self._read(uid, key, pod) for uid, (key, pod) in found.items()))
 
     async def _read(self, uid: str, key: Key, pod: Manifest) -> None:
@@ -78,12 +78,12 @@ class Downloads:
             async with self._slots, asyncio.timeout(self._timeout_s):
                 url = f"http://{host}:{self._port}{STARTUP_PATH}"
                 async with self._http.get(url, allow_redirects=False) as response:
-                    sentence = sentence_of(await read_body(response, MAX_BYTES))
+                    download = download_of(await read_body(response, MAX_BYTES))
         except (aiohttp.ClientError, TimeoutError, OSError, MetricsError, ValueError) as error:
             log.debug("no progress of %s: %s", pod["metadata"]["name"], error, extra={"key": str(key)})
             return
-        if self.progress.get(uid) != sentence:
-            self.progress[uid] = sentence
+        if self.progress.get(uid) != download:
+            self.progress[uid] = download
             self._enqueue(key)
 
 
@@ -100,7 +100,7 @@ def is_downloading(pod: Manifest) -> bool:
     )
 
 
-def sentence_of(page: bytes) -> str:
+def download_of(page: bytes) -> Download:
     """The progress in a pod's answer, which may be of any program: one line of bounded length.
 
     Raises:
@@ -110,4 +110,8 @@ def sentence_of(page: bytes) -> str:
     sentence = found.get("reason") if isinstance(found, dict) else None
     if not isinstance(sentence, str):
         raise ValueError("no progress in the answer")
-    return "".join(each for each in sentence if each.isprintable())[:MAX_CHARS]
+    ratio = found.get("progress")
+    return Download(
+        "".join(each for each in sentence if each.isprintable())[:MAX_CHARS],
+        float(ratio) if isinstance(ratio, int | float) else None,
+    )

@@ -26,6 +26,7 @@ from dragoman_operator.observed.snapshot import (
     CHILD_KINDS,
     KEDA_KINDS,
     TRANSLATION_DEPLOYMENT,
+    Download,
     Manifest,
     Observed,
     own_pods,
@@ -74,7 +75,7 @@ class Reconciler:
         before_scale_down: Callable[[Iterable[Manifest]], Awaitable[None]] | None,
         events: EventRecorder,
         mount_events: Callable[[], Iterable[Manifest]],
-        downloads: Callable[[], Mapping[str, str]],
+        downloads: Callable[[], Mapping[str, Download]],
         resync_s: float,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -47,6 +47,16 @@ KEDA_KINDS = (TRIGGER_AUTHENTICATION, SCALED_OBJECT)
 
 
 @dataclass(frozen=True)
+class Download:
+    """The progress of a pod that downloads the model."""
+
+    sentence: str
+    """For people, one line."""
+    ratio: float | None = None
+    """0 to 1; None: not known, for example while another pod downloads into the same volume."""
+
+
+@dataclass(frozen=True)
 class Observed:
     """A snapshot of one TranslationDeployment's children and pods."""
 
@@ -62,8 +72,8 @@ class Observed:
     """Those of the operator's Deployment."""
     mount_failures: Mapping[str, str] = field(default_factory=dict)
     """Why pods wait for their volumes, by the pod's uid."""
-    downloads: Mapping[str, str] = field(default_factory=dict)
-    """Progress of pods that download the model, by the pod's uid."""
+    downloads: Mapping[str, Download] = field(default_factory=dict)
+    """By the pod's uid."""
     keda: bool = False
     """Whether the cluster has KEDA's kinds and they were read."""
     applied: Mapping[Kind, Applied] = field(default_factory=dict)

@@ -71,7 +71,7 @@ class Meter:
         self._resumed = 0
         self._recent: deque[tuple[float, int]] = deque()
         self._requests = 0
-        self._heard_s = clock()
+        self._received_s = clock()
         self.total_bytes = 0
         self.waiting = False
 
@@ -89,14 +89,14 @@ class Meter:
         """`count` bytes were written; 0 for an answer without content."""
         with self._lock:
             self._received += count
-            self._heard_s = self._clock()
+            self._received_s = self._clock()
 
     @contextmanager
     def requesting(self) -> Iterator[None]:
         """Within the context the store owes an answer: libraries retry for minutes and report nothing meanwhile."""
         with self._lock:
             self._requests += 1
-            self._heard_s = self._clock()
+            self._received_s = self._clock()
         try:
             yield
         finally:
@@ -112,7 +112,7 @@ class Meter:
                 self._recent.popleft()
             since, before = self._recent[0]
             rate = (self._received - before) / (now - since) if now > since else 0.0
-            silent_s = now - self._heard_s if self._requests else 0.0
+            silent_s = now - self._received_s if self._requests else 0.0
             return Progress(
                 self._resumed + self._received, self.total_bytes, rate, self.waiting, max(0.0, silent_s)
             )
