@@ -79,6 +79,63 @@ class Spikes:
         return self._high if second >= self._begins else 150.0
 
 
+class OnOff:
+    """Bursts of 10 to 40 s at 3 to 12 times 60/s, pauses of 10 to 100 s, as programs send them."""
+
+    def __init__(self) -> None:
+        self._ends = self._begins = self._high = 0.0
+
+    def rate(self, second: int, draw: np.random.Generator) -> float:
+        """Requests per second; 60 between the bursts."""
+        if second >= self._ends:
+            self._begins = second + draw.uniform(10, 100)
+            self._ends = self._begins + draw.uniform(10, 40)
+            self._high = 60 * draw.uniform(3, 12)
+        return self._high if second >= self._begins else 60.0
+
+
+class SelfSimilar:
+    """Many clients that are active and silent for times with a long tail, whose sum is bursty at every scale.
+
+    Source: Willinger, Taqqu, Sherman and Wilson, Self-Similarity Through High-Variability, 1997.
+    """
+
+    CLIENTS, EACH, SHAPE, ACTIVE_S, SILENT_S, LONGEST_S = 40, 25.0, 1.3, 5.0, 30.0, 1800.0
+
+    def __init__(self) -> None:
+        self._until = np.zeros(self.CLIENTS)
+        self._active = np.zeros(self.CLIENTS, bool)
+
+    def rate(self, second: int, draw: np.random.Generator) -> float:
+        """25 requests per second for each client that is active."""
+        for client in np.flatnonzero(self._until <= second):
+            self._active[client] = not self._active[client]
+            least = self.ACTIVE_S if self._active[client] else self.SILENT_S
+            self._until[client] = second + min(self.LONGEST_S, least * (1 + draw.pareto(self.SHAPE)))
+        return self.EACH * float(self._active.sum())
+
+
+class FlashCrowd:
+    """From 100/s to 4 to 10 times as many within a minute, every half an hour on average; it fades in minutes."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+        self._crowds: list[tuple[float, float, float, float]] = []
+
+    def rate(self, second: int, draw: np.random.Generator) -> float:
+        """Requests per second."""
+        while second >= self._next:
+            if self._next:
+                peak, rise_s, fade_s = draw.uniform(300, 900), draw.uniform(5, 60), draw.uniform(60, 400)
+                self._crowds.append((self._next, peak, rise_s, fade_s))
+            self._next += 300 + draw.exponential(1500)
+        total = 100.0
+        for begins, peak, rise_s, fade_s in self._crowds:
+            since = second - begins
+            total += peak * (since / rise_s if since < rise_s else math.exp((rise_s - since) / fade_s))
+        return total
+
+
 RECIPES = {
     "steady": Recipe(3 * HOUR, lambda _second, _draw: 400.0),
     "daily": Recipe(24 * HOUR, daily),
@@ -95,6 +152,9 @@ RECIPES = {
         lambda second, _draw: wave(second, 3 * HOUR, 150, 850),
         ({"event": "metrics_outage", "from": 4800, "to": 6000},),
     ),
+    "on-off": Recipe(3 * HOUR, OnOff().rate),
+    "self-similar": Recipe(3 * HOUR, SelfSimilar().rate),
+    "flash-crowds": Recipe(3 * HOUR, FlashCrowd().rate),
 }
 
 

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 from dragoman_simulate.errors import SimulateError
-from dragoman_simulate.plot import draw
+from dragoman_simulate.fronts import Setting, front, sweep
+from dragoman_simulate.fronts import table as front_table
+from dragoman_simulate.plot import draw, draw_fronts
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import Outcome, fluid
-from dragoman_simulate.report import as_json, compared, sentence, table
+from dragoman_simulate.report import OURS, as_json, compared, fronts_as_json, sentence, table
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
 from dragoman_simulate.view import Limits
@@ -48,6 +50,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if len({trace.name for trace in traces}) < len(traces):
         raise SimulateError("two traces have the same name: rename one of the files")
     limits = _limits(arguments, speed)
+    if arguments.fronts:
+        return _fronts(arguments, traces, limits, speed)
     outcomes: dict[str, dict[str, Outcome]] = {}
     for trace in traces:
         outcomes[trace.name] = {
@@ -62,18 +66,38 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _fronts(arguments: argparse.Namespace, traces: list[Trace], limits: Limits, speed: SpeedTable) -> int:
+    if OURS not in arguments.policy or len(arguments.policy) < 2:
+        raise SimulateError(f"--fronts compares {OURS} with others: --policy has to name it and one more")
+    fronts: dict[str, dict[str, list[Setting]]] = {}
+    for trace in traces:
+        fronts[trace.name] = {name: front(sweep(trace, name, limits, speed)) for name in arguments.policy}
+        _introduce(trace, limits, speed)
+        _say(front_table(fronts[trace.name]) + "\n")
+    if arguments.plot is not None:
+        draw_fronts(arguments.plot, fronts)
+        _say(f"fronts: {arguments.plot}")
+    if arguments.json:
+        _say(fronts_as_json(fronts))
+    return 0
+
+
 def _print(trace: Trace, outcomes: dict[str, Outcome], limits: Limits, speed: SpeedTable) -> None:
+    _introduce(trace, limits, speed)
+    _say(table(outcomes))
+    comparison = compared(outcomes)
+    if comparison is not None:
+        _say(sentence(comparison))
+    _say()
+
+
+def _introduce(trace: Trace, limits: Limits, speed: SpeedTable) -> None:
     requests = float(trace.counts.sum())
     _say(
         f"{trace.name}: {requests:,.0f} requests in {trace.duration_s / 3600:.1f} h, peak "
         f"{trace.counts.max():.0f}/s; {limits.minimum} to {limits.maximum} replicas of {limits.max_num_seqs} "
         f"sequences, ready in {limits.start_up_s:g} s; target wait {limits.target_wait_s:g} s; {speed.name}"
     )
-    _say(table(outcomes))
-    comparison = compared(outcomes)
-    if comparison is not None:
-        _say(sentence(comparison))
-    _say()
 
 
 def _say(text: str = "") -> None:
@@ -119,6 +143,8 @@ def _parser() -> argparse.ArgumentParser:
     tick = "whole seconds between two decisions of dragoman (5); the others have their published intervals"
     add("--tick", type=whole, default=5, metavar="S", help=tick)
     add("--speeds", type=Path, metavar="FILE", help="measured speeds as JSON (an H200 and a 1.7 B model)")
+    fronts = "sweep each rule over its own knob, and compare at each budget of replica-hours"
+    add("--fronts", action="store_true", help=fronts)
     add("--json", action="store_true", help="print the results as one JSON object on the last line")
     add("--plot", type=Path, metavar="FILE.png", help="draw the curves")
     return parser

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from dragoman_simulate.replay import Outcome
@@ -104,6 +104,19 @@ def as_json(outcomes: Mapping[str, Mapping[str, Outcome]]) -> str:
     if len(documents) == 1:
         return json.dumps(next(iter(documents.values())))
     return json.dumps({"traces": documents})
+
+
+def fronts_as_json(fronts: Mapping[str, Mapping[str, Sequence[Any]]]) -> str:
+    """One line: by trace and rule the settings of its front, the cheapest first."""
+    return json.dumps(
+        {
+            trace: {
+                rule: [{name: round(figure, 6) for name, figure in asdict(each).items()} for each in settings]
+                for rule, settings in rules.items()
+            }
+            for trace, rules in fronts.items()
+        }
+    )
 
 
 def _figures(outcome: Outcome) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,3 +64,17 @@ class Build:
 @pytest.fixture(scope="session")
 def build() -> Build:
     return Build()
+
+
+@pytest.fixture
+def rush(tmp_path: Path) -> Path:
+    """A quiet minute, a burst of two minutes, two quiet ones."""
+    path = tmp_path / "rush.jsonl"
+    rates = [40] * 60 + [250] * 120 + [40] * 120
+    path.write_text(
+        "".join(
+            json.dumps({"time": second, "count": rate, "source_tokens": 90, "target_tokens": 85}) + "\n"
+            for second, rate in enumerate(rates)
+        )
+    )
+    return path

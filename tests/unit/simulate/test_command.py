@@ -18,19 +18,6 @@ from dragoman_simulate.trace import read_trace
 TRACES = Path(__file__).parents[3] / "bench" / "traces"
 
 
-@pytest.fixture
-def rush(tmp_path):
-    path = tmp_path / "rush.jsonl"
-    rates = [40] * 60 + [250] * 120 + [40] * 120
-    path.write_text(
-        "".join(
-            json.dumps({"time": second, "count": rate, "source_tokens": 90, "target_tokens": 85}) + "\n"
-            for second, rate in enumerate(rates)
-        )
-    )
-    return path
-
-
 def test_the_last_line_is_the_figures(rush, capsys):
     assert main(["--trace", str(rush), "--json", "--start-up", "20"]) == 0
     *table, last = capsys.readouterr().out.splitlines()

@@ -97,6 +97,7 @@ def test_shipped_traces_are_small_and_whole():
     folder = Path(__file__).parents[3] / "bench" / "traces"
     files = sorted(folder.glob("*.jsonl.gz"))
     names = {"steady", "daily", "spikes", "step", "ramp", "sawtooth", "silence", "outage"}
+    names |= {"on-off", "self-similar", "flash-crowds"}
     assert {path.name.removesuffix(".jsonl.gz") for path in files} == names
     assert sum(path.stat().st_size for path in files) < 5e6
     for path in files:

@@ -8,6 +8,7 @@ through a scrape interval.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from dragoman_simulate.policies.dragoman import Dragoman
 from dragoman_simulate.policies.hpa import ConcurrencyHpa
@@ -24,3 +25,33 @@ POLICIES: dict[str, Callable[[Limits], Policy]] = {
     "llm-d": LlmD,
 }
 """Every policy by the name that `--policy` knows."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What a user of a rule sets to spend more or less.
+
+    Attributes:
+        name: For tables.
+        values: What is tried, the rule's default among them.
+        make: The rule with a value.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    make: Callable[[Limits, float], Policy]
+
+
+def _with_utilization(make: Callable[[Limits], Policy]) -> Callable[[Limits, float], Policy]:
+    return lambda limits, ratio: make(replace(limits, target_concurrency=ratio * limits.max_num_seqs))
+
+
+_RATIOS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.3)
+KNOBS: dict[str, Knob] = {
+    "dragoman": Knob("target concurrency / maxNumSeqs", _RATIOS, _with_utilization(Dragoman)),
+    "hpa": Knob("target concurrency / maxNumSeqs", _RATIOS, _with_utilization(ConcurrencyHpa)),
+    "keda": Knob("waiting per replica", (0.5, 1, 2, 5, 10, 20, 40), Keda),
+    "kpa": Knob("target utilization", _RATIOS, Kpa),
+    "llm-d": Knob("scale-up threshold", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0), LlmD),
+}
+"""Of each policy; what they share, such as the bounds and the start-up time, is in `Limits`."""

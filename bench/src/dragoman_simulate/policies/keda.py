@@ -28,8 +28,9 @@ class Keda:
 
     tick_s = SYNC_S
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, waiting_per_replica: float = WAITING_PER_REPLICA) -> None:
         self._limits = limits
+        self._target = waiting_per_replica
         self._controller = HpaController(limits, Behavior())
         self._active_s = 0.0
 
@@ -43,5 +44,5 @@ class Keda:
             return max(1, self._limits.minimum) if waiting > 0 and polled else 0
         if self._limits.minimum == 0 and view.now_s - self._active_s >= COOLDOWN_S:
             return 0
-        wanted = external_metric_replicas(waiting, WAITING_PER_REPLICA, view.desired)
+        wanted = external_metric_replicas(waiting, self._target, view.desired)
         return self._controller.settle(view.desired, wanted, view.now_s)

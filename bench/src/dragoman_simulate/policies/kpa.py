@@ -24,13 +24,13 @@ SCALE_TO_ZERO_GRACE_S = 30
 
 
 class Kpa:
-    """Container concurrency is `max_num_seqs`, of which 70% is the target; what waits counts as concurrent."""
+    """Container concurrency is `max_num_seqs`, `utilization` of it the target; what waits counts as concurrent."""
 
     tick_s = TICK_S
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, utilization: float = TARGET_UTILIZATION) -> None:
         self._limits = limits
-        self._target = TARGET_UTILIZATION * limits.max_num_seqs
+        self._target = utilization * limits.max_num_seqs
         self._concurrency: deque[tuple[float, float]] = deque()
         self._panic_since_s: float | None = None
         self._panic_replicas = 0

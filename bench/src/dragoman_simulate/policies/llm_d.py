@@ -31,12 +31,17 @@ RETENTION_S = 600
 
 
 class LlmD:
-    """The saturation rule on one variant, with zero allowed where the minimum is 0 (retention ten minutes)."""
+    """The saturation rule on one variant, with zero allowed where the minimum is 0 (retention ten minutes).
+
+    Args:
+        threshold: Of scaling up; that of scaling down keeps its ratio to it.
+    """
 
     tick_s = INTERVAL_S
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, threshold: float = SCALE_UP_THRESHOLD) -> None:
         self._limits = limits
+        self._up, self._down = threshold, threshold * SCALE_DOWN_BOUNDARY / SCALE_UP_THRESHOLD
         self._controller = HpaController(
             limits, Behavior(down_window_s=0, up_percent=0.0, up_pods=10, down_pods=10)
         )
@@ -68,8 +73,8 @@ class LlmD:
         capacity = self._capacity(used_each)
         demand = metrics.running * used_each + metrics.waiting * metrics.source_tokens
         demand += view.queued * (metrics.source_tokens + metrics.target_tokens)
-        short = demand / SCALE_UP_THRESHOLD - (view.ready + view.pending) * capacity
-        spare = view.ready * capacity - demand / SCALE_DOWN_BOUNDARY
+        short = demand / self._up - (view.ready + view.pending) * capacity
+        spare = view.ready * capacity - demand / self._down
         if short > 0:
             return view.desired + math.ceil(short / capacity)
         if spare > 0:
