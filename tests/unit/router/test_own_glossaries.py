@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract.glossaries import unpack
-from dragoman_protocols.errors import UnknownGlossaryError
+from dragoman_protocols.errors import GlossaryStoreError, UnknownGlossaryError
 from dragoman_protocols.glossaries.directory import DirectoryStore
 from dragoman_protocols.glossaries.store import GlossaryStore, MemoryStore
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
@@ -82,6 +82,36 @@ async def test_a_change_changes_no_owner(store: Any) -> None:
     for glossary, owner in ((own, "alice"), (common, None)):
         await kept.of("alice").change(glossary.glossary_id, lambda known: known.renamed("renamed"))
         assert (await store.get(glossary.glossary_id)).owner == owner
+
+
+@pytest.mark.parametrize(("document", "owner"), [(b'{"owner": "alice"}', "alice"), (b"{}", None)])
+async def test_a_damaged_glossary_can_be_removed_by_those_who_saw_it(
+    tmp_path: Path, document: bytes, owner: str | None
+) -> None:
+    glossary_id = str(uuid.uuid4())
+    file = tmp_path / f"{glossary_id}.json"
+    file.write_bytes(document)
+    kept = KeptGlossaries(DirectoryStore(tmp_path))
+    with pytest.raises(GlossaryStoreError, match="restore or remove"):
+        await kept.of("alice").get(glossary_id)
+    if owner is not None:
+        with pytest.raises(UnknownGlossaryError):
+            await kept.of("bob").remove(glossary_id)
+    assert file.exists()
+    await kept.of("alice").remove(glossary_id)
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("document", [b"", b"[]", b'{"owner": 1}'])
+async def test_without_a_readable_owner_a_glossary_can_be_removed_by_no_caller_with_a_name(
+    tmp_path: Path, document: bytes
+) -> None:
+    glossary_id = str(uuid.uuid4())
+    (tmp_path / f"{glossary_id}.json").write_bytes(document)
+    kept = KeptGlossaries(DirectoryStore(tmp_path))
+    with pytest.raises(GlossaryStoreError, match="restore or remove"):
+        await kept.of("alice").remove(glossary_id)
+    await kept.of(None).remove(glossary_id)
 
 
 async def test_pods_do_not_learn_who_owns_a_glossary(store: Any) -> None:

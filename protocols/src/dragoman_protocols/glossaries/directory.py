@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from dragoman_protocols.glossaries.store import (
     in_order,
     unknown,
 )
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read, written
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, owner_in, read, written
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,10 @@ class DirectoryStore(LocalStore):
         """See `GlossaryStore.get`."""
         return await asyncio.to_thread(self._read, self._path(glossary_id))
 
+    async def owner(self, glossary_id: str) -> str | None:
+        """See `LocalStore.owner`; read from a damaged glossary, too, while its file is a JSON object."""
+        return await asyncio.to_thread(_owner, self._path(glossary_id))
+
     async def all(self) -> Sequence[Outline]:
         """See `GlossaryStore.all`; a file of another program, or a damaged one, is ignored and logged."""
         return await asyncio.to_thread(self._all)
@@ -113,15 +117,9 @@ class DirectoryStore(LocalStore):
         return in_order(found)
 
     def _read(self, path: Path) -> StoredGlossary:
-        try:
+        with _reading(path):
             state = path.stat()
             return _parsed(path, state.st_mtime_ns, state.st_ino)
-        except FileNotFoundError:
-            raise unknown() from None
-        except OSError as error:
-            raise _failed("the glossary could not be read", error) from error
-        except ValueError as error:
-            raise GlossaryStoreError(f"the file {path.name} is no glossary; restore or remove it") from error
 
     def _write(self, glossary: StoredGlossary) -> None:
         path = self._path(glossary.glossary_id)
@@ -139,6 +137,24 @@ class DirectoryStore(LocalStore):
                 raise
         except OSError as error:
             raise _failed("the glossary could not be kept", error) from error
+
+
+def _owner(path: Path) -> str | None:
+    with _reading(path):
+        return owner_in(path.read_bytes())
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Errors of reading a glossary's file become those of stores."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise unknown() from None
+    except OSError as error:
+        raise _failed("the glossary could not be read", error) from error
+    except ValueError as error:
+        raise GlossaryStoreError(f"the file {path.name} is no glossary; restore or remove it") from error
 
 
 @lru_cache(maxsize=PARSED)

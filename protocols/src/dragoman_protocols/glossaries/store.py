@@ -84,6 +84,10 @@ class LocalStore(ABC):
     async def get(self, glossary_id: str) -> StoredGlossary:
         """See `GlossaryStore.get`; the same value until the glossary changes."""
 
+    async def owner(self, glossary_id: str) -> str | None:
+        """Who alone sees a glossary; None: all callers. Raises as `get` does."""
+        return (await self.get(glossary_id)).owner
+
     async def packed(self, glossary_id: str) -> Packed:
         """One glossary as routers send it to pods; raises as `get` does."""
         glossary = await self.get(glossary_id)

@@ -232,6 +232,23 @@ def written(glossary: StoredGlossary) -> bytes:
     return _DOCUMENT.dump_json(glossary, exclude_none=True)
 
 
+@dataclass(frozen=True)
+class _Owned:
+    owner: str | None = None
+
+
+_OWNED = TypeAdapter(_Owned)
+
+
+def owner_in(document: bytes) -> str | None:
+    """The owner in a document, whatever else is wrong with it; None: all callers see it.
+
+    Raises:
+        ValueError: It is no JSON object, or its owner is no name.
+    """
+    return _OWNED.validate_json(document).owner
+
+
 def read(document: bytes) -> StoredGlossary:
     """The glossary in a document. Takes tens of milliseconds for a large one: call it in a thread.
 

@@ -23,7 +23,7 @@ from dragoman_protocols.glossaries.store import (
     packed_for_pods,
     unknown,
 )
-from dragoman_protocols.glossaries.values import Outline, StoredGlossary, read
+from dragoman_protocols.glossaries.values import Outline, StoredGlossary, owner_in, read
 from dragoman_router.errors import StateError, StateRefusedError
 from dragoman_router.state.redis import StateClient
 from dragoman_router.state.scripts import KEEP_GLOSSARY
@@ -107,6 +107,33 @@ class RedisGlossaries:
         self._known.pop(glossary_id, None)
         if not any(await self._call("remove", remove)):
             raise unknown()
+
+    async def owner(self, glossary_id: str) -> str | None:
+        """Who alone sees a glossary; None: all callers. Of one whose hash is gone, the owner in its outline.
+
+        Raises:
+            UnknownGlossaryError: There is none of this id.
+            GlossaryStoreError: It could not be read.
+        """
+        glossary_id = canonical_id(glossary_id)
+
+        async def read() -> tuple[int, bytes | None, bytes | None]:
+            async with self._redis.pipeline(transaction=False) as commands:
+                commands.exists(self._key(glossary_id))
+                commands.hget(self._key(glossary_id), "owner")
+                commands.hget(self._outlines, glossary_id)
+                exists, owner, outline = await commands.execute()
+            return exists, owner, outline
+
+        exists, owner, outline = await self._call("owner", read)
+        if exists:
+            return None if owner is None else owner.decode()
+        if outline is None:
+            raise unknown()
+        try:
+            return owner_in(outline)
+        except ValueError as error:
+            raise _spoilt(glossary_id) from error
 
     async def packed(self, glossary_id: str) -> Packed:
         """One glossary as pods get it, as it is now.

@@ -22,7 +22,16 @@ log = logging.getLogger(__name__)
 
 
 class PackedStore(GlossaryStore, Protocol):
-    """A store that also hands glossaries out as pods get them."""
+    """A store that knows owners, and also hands glossaries out as pods get them."""
+
+    async def owner(self, glossary_id: str) -> str | None:
+        """Who alone sees a glossary; None: all callers. Needs no document that can be read.
+
+        Raises:
+            UnknownGlossaryError: There is none of this id.
+            GlossaryStoreError: It could not be read.
+        """
+        ...
 
     async def packed(self, glossary_id: str) -> Packed:
         """One glossary, packed; raises as `get` does."""
@@ -63,7 +72,7 @@ class OwnGlossaries:
         caller: Name of a key, or of a token's caller; owner of what is added.
     """
 
-    def __init__(self, store: GlossaryStore, caller: str) -> None:
+    def __init__(self, store: PackedStore, caller: str) -> None:
         self._store, self._caller = store, caller
 
     async def add(self, glossary: StoredGlossary) -> None:
@@ -90,8 +99,9 @@ class OwnGlossaries:
         return await self._store.change(glossary_id, changed)
 
     async def remove(self, glossary_id: str) -> None:
-        """See `GlossaryStore.remove`."""
-        await self.get(glossary_id)  # No change of a glossary changes its owner.
+        """See `GlossaryStore.remove`; of a damaged glossary, too, while its owner can be read."""
+        # No change of a glossary changes its owner.
+        require_visible(await self._store.owner(glossary_id), self._caller)
         await self._store.remove(glossary_id)
 
 

@@ -23,6 +23,7 @@ from dragoman_protocols.errors import (
 from dragoman_protocols.glossaries.values import Dictionary, Entry, StoredGlossary, written
 from dragoman_router.state import glossaries
 from dragoman_router.state.glossaries import RedisGlossaries
+from dragoman_router.state.kept_glossaries import KeptGlossaries
 from dragoman_router.state.redis import StateClient, StateMetrics
 
 MADE = datetime(2026, 11, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -192,6 +193,25 @@ async def test_a_spoilt_entry_hides_no_other(
             GlossaryStoreError, match=f"{spoilt.glossary_id} is no glossary; restore or remove"
         ):
             await lookup(spoilt.glossary_id)
+
+
+async def test_a_spoilt_entry_can_be_removed_by_its_owner(stores: Any, redis_server: Any) -> None:
+    common = make_glossary()
+    own, gone = (replace(make_glossary(), owner=owner) for owner in ("alice", "bob"))
+    for glossary in (own, common, gone):
+        await stores[0].add(glossary)
+        redis_server.command(f"HSET test:glossary:{glossary.glossary_id} document AAAA")
+    redis_server.command(f"DEL test:glossary:{gone.glossary_id}")
+    kept = KeptGlossaries(stores[1])
+    with pytest.raises(UnknownGlossaryError):
+        await kept.of("bob").remove(own.glossary_id)
+    await kept.of("alice").remove(own.glossary_id)
+    for glossary in (common, gone):
+        await kept.of("bob").remove(glossary.glossary_id)
+    assert list(await stores[0].all()) == []
+    for glossary in (own, common):
+        with pytest.raises(UnknownGlossaryError):
+            await kept.of("alice").remove(glossary.glossary_id)
 
 
 async def test_translations_read_entries_once_and_see_every_change(
