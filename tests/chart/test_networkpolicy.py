@@ -43,6 +43,14 @@ def test_egress_is_restricted_if_configured(render: Any) -> None:
     ]
 
 
+@pytest.mark.parametrize("peers", [[], [{"ipBlock": {"cidr": "10.0.0.1/32"}}, {"podSelector": {}}]])
+def test_ports_of_the_api_server_lead_to_the_configured_peers(render: Any, peers: list[Any]) -> None:
+    for spec in policies(render, restrictEgress=True, httpsTo=peers).values():
+        (rule,) = (rule for rule in spec["egress"] if 443 in ports([rule]))
+        assert ports([rule]) == {443, 6443}
+        assert rule.get("to", []) == peers
+
+
 def test_policies_can_be_left_out(render: Any) -> None:
     assert policies(render, ingress=False) == {}
 

@@ -192,6 +192,26 @@ def test_keda_is_not_spoken_to_where_it_is_not_installed(
     assert causes(plan(keda, defaults, make_observed(make_td()))) == {}
 
 
+def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
+    make_td: MakeTd, defaults: Defaults
+) -> None:
+    block = {"ipBlock": {"cidr": "10.20.0.0/24"}}
+    other = {"ports": [{"port": 9000}]}
+
+    def egress(**policy: Any) -> list[dict[str, Any]]:
+        tracing = {"otlpEndpoint": "http://collector:4318"}
+        td = make_td(model={"uri": "hf://a/b"}, tracing=tracing, networkPolicy={"egress": [other]} | policy)
+        found = desired_children(td, defaults)[NETWORK_POLICY]
+        assert found is not None
+        rules: list[dict[str, Any]] = found["spec"]["egress"]
+        return rules
+
+    dns, *default = egress()
+    https, traces = ({"ports": [{"protocol": "TCP", "port": port}]} for port in (443, 4318))
+    assert default == [https, traces, other]
+    assert egress(to=[block]) == [dns, https | {"to": [block]}, traces | {"to": [block]}, other]
+
+
 def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults: Defaults) -> None:
     peer = {"podSelector": {"matchLabels": {"app": "client"}}}
     listed = replace(defaults, namespace="dragoman-system")

@@ -128,6 +128,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
     "service.annotations": ({"annotations": {"lb": "internal"}}, SERVICE),
     "networkPolicy.enabled": ({"enabled": False}, NETWORK_POLICY),
     "networkPolicy.from": ({"from": [{"podSelector": {}}]}, NETWORK_POLICY),
+    "networkPolicy.to": ({"to": [{"ipBlock": {"cidr": "10.0.0.8/32"}}]}, NETWORK_POLICY),
     "networkPolicy.egress": ({"egress": [{"ports": [{"port": 9000}]}]}, NETWORK_POLICY),
 }
 """For every leaf of the spec: its group changed, and what that must change."""

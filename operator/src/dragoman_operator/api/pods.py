@@ -140,10 +140,16 @@ class NetworkPolicy(SpecModel):
         description="NetworkPolicy peers that may connect to the http port, besides the operator. Empty: all. "
         "List the router, your clients and your Prometheus.",
     )
+    to: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
+        (),
+        description="NetworkPolicy peers to which the pods may connect on port 443, for models that are "
+        "downloaded (hf://, s3://), and on the port of tracing.otlpEndpoint. Empty: all. List the addresses "
+        "of your mirror, store or proxy, and your trace collector.",
+    )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Additional NetworkPolicy egress rules. Always allowed: DNS, port 443 for models that "
-        "are downloaded (hf://, s3://), and the port of tracing.otlpEndpoint.",
+        description="Additional NetworkPolicy egress rules, as they are. Allowed without one: DNS, port 443 "
+        "for models that are downloaded (hf://, s3://), and the port of tracing.otlpEndpoint (see to).",
     )
 
 
