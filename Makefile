@@ -18,8 +18,8 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock crd \
-    kind kind-cluster clean
+.PHONY: help demo check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
+    sbom audit crd kind kind-cluster clean
 
 help:  ## say what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -116,9 +116,26 @@ lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject 
 	$(EXPORT) --package dragoman-service | awk '/^[a-z]/ {keep = /^($(ADDED_TO_VLLM))==/} keep' \
 	    > requirements/engine-gpu.txt
 	$(EXPORT) --all-packages --extra otel --group check > requirements/check.txt
+	$(EXPORT) --only-group audit --no-emit-package pip > requirements/audit.txt
 	$(EXPORT) --only-group test > requirements/test.txt
 	! grep -nE 'file:|path = "/' uv.lock
 	! grep -oE '(registry|url) = "https?://[^/"]*' uv.lock | grep -vE '//(pypi.org|files.pythonhosted.org)$$'
+
+# What the images install beside what their bases have; releases have the bills of whole images. Checked against its schema a
+# bill takes ten times as long; a test compares it with the lock.
+LOCKED := operator router engine-cpu engine-gpu
+SBOM := build/sbom
+sbom: $(LOCKED:%=$(SBOM)/%.cdx.json)  ## bills of materials (CycloneDX) of each image's Python packages: build/sbom
+
+$(SBOM)/engine-cpu.cdx.json: requirements/torch-cpu.txt
+$(SBOM)/%.cdx.json: requirements/%.txt | $(VENV)/.audit
+	@mkdir -p $(@D)
+	cat $^ | $(BIN)/python -m cyclonedx_py requirements --no-validate --output-reproducible --output-file $@ -
+
+# Without --strict it passes over packages of which PyPI reports nothing.
+audit: $(VENV)/.audit  ## known vulnerabilities of these packages, as PyPI reports them
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes $(LOCKED:%=--requirement requirements/%.txt)
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement requirements/torch-cpu.txt
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -128,6 +145,10 @@ $(VENV)/.check: $(VENV)/.made requirements/check.txt requirements/editable.txt $
 	@echo "installing the parts, and the tools of requirements/check.txt, into $(VENV)"
 	$(PIP) --no-deps --require-hashes -r requirements/check.txt
 	$(PIP) --no-deps --no-build-isolation -r requirements/editable.txt
+	touch $@
+
+$(VENV)/.audit: $(VENV)/.made requirements/audit.txt
+	$(PIP) --no-deps --require-hashes -r requirements/audit.txt
 	touch $@
 
 $(VENV)/.run: $(VENV)/.check requirements/engine-cpu.txt requirements/torch-cpu.txt
