@@ -56,6 +56,16 @@ def test_a_turn_that_a_text_ends_is_not_ended(demo_pod: DemoPod) -> None:
     assert demo_pod.metric("vllm:prompt_tokens_total") - before > plain + 4
 
 
+def test_what_was_sent_before_is_found_in_the_prefix_cache(demo_pod: DemoPod) -> None:
+    """What SECURITY.md says of response times; a test of `test_vllm_starts.py` has it turned off."""
+    hits = demo_pod.metric("vllm:prefix_cache_hits_total")
+    for animal in ("cat", "dog"):
+        messages = [{"role": "user", "content": "The cat sees the dog and " * 50 + animal}]
+        asked = {"model": "demo", "messages": messages, "max_tokens": 1}
+        assert demo_pod.client.post("/v1/chat/completions", json=asked).status_code == 200
+    assert demo_pod.metric("vllm:prefix_cache_hits_total") > hits
+
+
 def test_the_engine_s_metrics_and_ours_are_shown_together(demo_pod: DemoPod) -> None:
     demo_pod.wait_for_metric("vllm:num_requests_running", 0)
     assert demo_pod.metric("vllm:kv_cache_usage_perc") >= 0

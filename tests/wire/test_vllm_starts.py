@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from tests.support.fetching import fetch
 from tests.support.hub import Hub
 from tests.support.servers import VLLM_START_S, wait_until_gone
+
+BLOCK_TOKENS = 128
+"""Of vLLM's cache on a CPU."""
 
 pytestmark = [pytest.mark.vllm, pytest.mark.vllm_start, pytest.mark.timeout(VLLM_START_S + 120)]
 
@@ -95,6 +99,23 @@ def test_a_fetched_model_translates(
     pod = start_pod("--model", str(cache / "models" / "it"), *on_cpu)
     pod.wait_for("/readyz", deadline_s=VLLM_START_S)
     assert pod.translate("Hello").json() == {"translation": "ok"}
+
+
+def test_without_a_prefix_cache_nothing_that_others_sent_is_found_again(
+    start_pod: Any, checkpoint: Path, on_cpu: tuple[str, ...]
+) -> None:
+    """With one it is: `test_what_was_sent_before_is_found_in_the_prefix_cache`."""
+    pod = start_pod("--model", str(checkpoint), *on_cpu, "--engine-args", '{"enable_prefix_caching": false}')
+    pod.wait_for("/readyz", deadline_s=VLLM_START_S)
+    for name in ("Alice", "Bob"):
+        assert pod.translate("Our offer is " + "high, " * 100 + name).status_code == 200
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(pod.client.get("/metrics").text)
+        for sample in family.samples
+    }
+    assert samples["vllm:prompt_tokens_total"] > 2 * BLOCK_TOKENS
+    assert samples["vllm:prefix_cache_queries_total"] == samples["vllm:prefix_cache_hits_total"] == 0
 
 
 def test_pickled_weights_are_not_loaded(
