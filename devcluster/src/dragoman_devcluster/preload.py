@@ -1,8 +1,9 @@
 """Processes of `dragoman` forked from one that has imported its modules, instead of a new interpreter for each.
 
 An interpreter of its own spends a second of CPU on imports; a forked one spends milliseconds. What an interpreter reads
-before its first line (`PYTHON…` variables) is that of the preloaded process, and so are `/proc/PID/cmdline` and
-`/proc/PID/environ`. All else is as `python -m dragoman` has it.
+before its first line (`PYTHON…` variables) is that of the preloaded process, and so are `/proc/PID/cmdline`,
+`/proc/PID/environ`, the seed of hashes, and the environment that modules saw when they were imported. Handlers of
+`atexit` do not run: multiprocessing ends its children by `os._exit`. All else is as `python -m dragoman` has it.
 """
 
 from __future__ import annotations
