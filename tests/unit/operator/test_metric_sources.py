@@ -99,7 +99,7 @@ async def test_token_is_read_once_a_minute(http: aiohttp.ClientSession) -> None:
     chosen = named(url="http://127.0.0.1:9", tokenSecretRef={"name": "prom"})
     found = sources(http, secrets)
     for _ in range(3):
-        found.begin([Key("default", "demo")])
+        found.begin([("default", chosen)])
         result = await found.read("default", chosen, [])
         assert result.failure == "http://127.0.0.1:9: cannot be reached: Connection refused"
     assert secrets.read == 1

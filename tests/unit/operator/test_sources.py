@@ -217,7 +217,7 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
 
     source = servers(http, PROMETHEUS.replace("user:secret@", ""), "token")
     async with prometheus(answer):
-        source.begin([DEMO, Key("other", "demo")])
+        source.begin([("default", OWN), ("other", OWN)])
         pods = [pod("a", f"{NET}.0.1"), pod("b", f"{NET}.0.2")]
         first, _ = await asyncio.gather(source.read("default", OWN, pods), source.read("other", OWN, pods))
     ((query, authorization),) = queries
@@ -227,6 +227,25 @@ async def test_prometheus_is_queried_once_for_all(http: aiohttp.ClientSession) -
     assert (sample.at, sample.running, sample.waiting) == (50.0, 2, 9)
     assert 'namespace="default", pod="b"' in first.problems["b"]
     assert first.failure is None
+
+
+async def test_a_prometheus_learns_of_no_namespaces_but_of_those_that_name_it(
+    http: aiohttp.ClientSession,
+) -> None:
+    queries: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        queries.append(str((await request.post())["query"]))
+        return web.json_response(RESPONSE)
+
+    source = servers(http, f"http://{NET}.2.1:9090/prom")
+    of_tenant = PrometheusSource(url=f"http://{NET}.2.1:9090/prom/")
+    async with prometheus(answer):
+        source.begin([("default", OWN), ("other", OWN), ("tenant", of_tenant)])
+        for namespace, chosen in (("default", OWN), ("tenant", of_tenant)):
+            assert (await source.read(namespace, chosen, [])).failure is None
+    assert ['namespace=~"default|other"' in query for query in queries] == [True, False]
+    assert ['namespace=~"tenant"' in query for query in queries] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -260,9 +279,9 @@ async def test_unreachable_prometheus_keeps_the_last_samples(http: aiohttp.Clien
 
     source, pods = servers(http), [pod("a", f"{NET}.0.1")]
     async with prometheus(answer):
-        source.begin([DEMO])
+        source.begin([("default", OWN)])
         await source.read("default", OWN, pods)
-    source.begin([DEMO])
+    source.begin([("default", OWN)])
     result = await source.read("default", OWN, pods)
     assert result.failure == f"http://{NET}.2.1:9090/prom: cannot be reached: Connection refused"
     assert result.samples["uid-a"].at == 50.0

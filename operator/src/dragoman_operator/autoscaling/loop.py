@@ -142,7 +142,11 @@ class Autoscaler:
 
     def begin(self) -> dict[Key, Scaled]:
         """Start of a tick: the objects to evaluate."""
-        self._prometheus.begin(self._deployments)
+        self._prometheus.begin(
+            (key.namespace, chosen)
+            for key, deployment in self._deployments.items()
+            if (chosen := prometheus_of(deployment.td)) is not None
+        )
         return dict(self._deployments)
 
     async def evaluate(

@@ -1,4 +1,4 @@
-"""Reads metrics of engine pods from Prometheus, with one query for all of them, and tokens from Secrets."""
+"""Reads metrics of engine pods from Prometheus, with one query to each, and tokens from Secrets."""
 
 from __future__ import annotations
 
@@ -89,14 +89,19 @@ class PrometheusServers:
         self._own_token = token
         self._timeout_s = timeout_s
         self._clock = clock
-        self._namespaces: frozenset[str] = frozenset()
+        self._namespaces: dict[str, set[str]] = {}
         self._queries: dict[Server, asyncio.Task[str | None]] = {}
         self._samples: dict[Server, dict[PodName, PodSamples]] = {}
         self._tokens: dict[tuple[str, SecretKey], tuple[float, str]] = {}
 
-    def begin(self, keys: Iterable[Key]) -> None:
-        """Start of a tick, with the deployments that will read."""
-        self._namespaces = frozenset(key.namespace for key in keys)
+    def begin(self, sources: Iterable[tuple[str, PrometheusSource]]) -> None:
+        """Start of a tick, with the namespace and the source of each object that will read.
+
+        A query names the namespaces of objects with its URL alone: any tenant may name a URL.
+        """
+        self._namespaces = {}
+        for namespace, chosen in sources:
+            self._namespaces.setdefault(chosen.url or self._own_url, set()).add(namespace)
         self._samples = {server: self._samples.get(server, {}) for server in self._queries}
         self._queries = {}
 
@@ -123,11 +128,12 @@ class PrometheusServers:
             return SamplesResult(failure=f"{redacted(url)}: {error}")
         server = Server(url, token)
         if server not in self._queries:
-            self._queries[server] = asyncio.create_task(self._query(server, self._namespaces | {namespace}))
+            namespaces = self._namespaces.get(url, set()) | {namespace}
+            self._queries[server] = asyncio.create_task(self._query(server, namespaces))
         failure = await asyncio.shield(self._queries[server])
         return _result_of(pods, self._samples.get(server, {}), failure)
 
-    async def _query(self, server: Server, namespaces: frozenset[str]) -> str | None:
+    async def _query(self, server: Server, namespaces: set[str]) -> str | None:
         """Query one Prometheus; the problem, if there is one."""
         try:
             async with asyncio.timeout(self._timeout_s):
