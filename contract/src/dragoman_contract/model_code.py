@@ -33,8 +33,11 @@ WITHOUT_CODE: Mapping[str, tuple[Any, ...]] = {
 }
 """Values of arguments that run no such code; any other value may."""
 
-MODULE_PATH = "module_path"
-"""End of the names of members of `kv_transfer_config` and `ec_transfer_config` that name a module."""
+CODE_ENDINGS = ("module_path", "_cls", "_plugin")
+"""Ends of the names of members, at any depth, whose values are a module, a class or a file with code."""
+
+BUILT_IN_OR_PATH = ("backend", "policy")
+"""Members whose values are names of vLLM's own, or classes by their path, which has a dot."""
 
 
 def code_arguments(arguments: Mapping[str, Any]) -> list[str]:
@@ -47,10 +50,29 @@ def code_arguments(arguments: Mapping[str, Any]) -> list[str]:
 
 
 def _runs_code(name: str, value: Any) -> bool:
-    if name in WITHOUT_CODE:
-        return value not in WITHOUT_CODE[name]
-    if not isinstance(value, Mapping):
-        return False
-    if name == "compilation_config" and "." in str(value.get("backend", "")):
-        return True
-    return any(str(member).endswith(MODULE_PATH) and value[member] for member in value)
+    """Whether an argument, or a member of one at any depth, runs code."""
+    members = [(name, value)]
+    while members:
+        name, value = members.pop()
+        if name in WITHOUT_CODE:
+            found = value not in WITHOUT_CODE[name]
+        elif isinstance(value, Mapping):
+            found = bool(value) and (name == "inductor_passes" or _proposes_by_class(name, value))
+            members += [(str(member).replace("-", "_"), inner) for member, inner in value.items()]
+        elif isinstance(value, list | tuple):
+            found = False
+            members += [(name, each) for each in value]
+        else:
+            is_path = name in BUILT_IN_OR_PATH and "." in str(value)
+            found = bool(value) and (is_path or name.endswith(CODE_ENDINGS))
+        if found:
+            return True
+    return False
+
+
+def _proposes_by_class(name: str, value: Mapping[str, Any]) -> bool:
+    """Whether vLLM takes a draft model for a class by its path (`SpeculativeConfig._is_custom_proposer_path`)."""
+    method, parts = value.get("method"), str(value.get("model")).split(".")
+    return name == "speculative_config" and (
+        method == "custom_class" or (method is None and len(parts) > 1 and all(map(str.isidentifier, parts)))
+    )
