@@ -42,7 +42,12 @@ NETWORKS: list[dict[str, Any]] = [
     {},
     {"networkPolicy": {"ingress": False}},
     {
-        "networkPolicy": {"restrictEgress": True, "metricsFrom": PEERS, "egress": [{"to": PEERS}]},
+        "networkPolicy": {
+            "restrictEgress": True,
+            "httpsTo": PEERS,
+            "metricsFrom": PEERS,
+            "egress": [{"to": PEERS}],
+        },
         "router": {"clientsFrom": PEERS, "state": {"existingSecret": "redis", "peers": PEERS}},
     },
 ]
