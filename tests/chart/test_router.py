@@ -84,6 +84,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
                 "drain": {"lameDuckSeconds": 3, "timeoutSeconds": 4},
                 "glossaries": {"common": True},
                 "trustedProxies": ["10.244.0.0/16", "192.0.2.1"],
+                "page": False,
                 "extraArgs": ["--anonymous-requests-per-s=5"],
             },
             watchNamespaces=["a", "b"],
@@ -95,6 +96,7 @@ def test_every_value_reaches_the_setting_it_names(router: Any) -> None:
     assert (found.max_body_bytes, found.max_memory_bytes, found.request_timeout_s) == (2048, 500_000_000, 11)
     assert (found.max_file_bytes, found.auth_failures_per_s) == (4096, 0.5)
     assert found.common_glossaries
+    assert not found.page
     assert found.max_connections == 2_000_000
     assert found.trusted_proxies == ("10.244.0.0/16", "192.0.2.1/32")
     assert (found.lame_duck_s, found.drain_timeout_s, found.anonymous_requests_per_s) == (3, 4, 5)

@@ -43,6 +43,8 @@ def test_router_image_imports_everything_that_it_carries(router_image):
         "for package in (dragoman_router, dragoman_protocols):\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"
+        "from dragoman_protocols.page.endpoints import MEDIA, content\n"
+        "assert all(map(content, MEDIA))\n"
         "from dragoman_router.http.assembly import detect\n"
         "print(detect('Le chat dort sur le canapé depuis ce matin.', ('en', 'fr')))\n"
     )

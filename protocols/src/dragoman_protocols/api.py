@@ -225,6 +225,7 @@ class Site:
         served: The pairs as they are listed; empty means every pair.
         ready: Whether translations are possible now.
         usage: Of the caller's key, or the pod's own count.
+        page: Whether the web page is served.
     """
 
     offer: Offer
@@ -234,6 +235,7 @@ class Site:
     keys_required: bool = False
     ready: bool = True
     usage: Usage = Usage(0)
+    page: bool = True
 
 
 class Need(NamedTuple):

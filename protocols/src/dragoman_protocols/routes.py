@@ -21,6 +21,7 @@ APIS = (
     "google",
     "openai.api",
     "browser_extensions",
+    "page.endpoints",
 )
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""
 
@@ -81,7 +82,7 @@ _TEMPLATES = sorted(
 )
 """Longest first, so that `/glossaries/{id}/entries` comes before `/glossaries/{id}`."""
 
-_EXACT = {path: found for path, found in _BY_PATH.items() if "{" not in path}
+_EXACT = {path.rstrip("/"): found for path, found in _BY_PATH.items() if "{" not in path}
 
 
 def _respond_preflight(_: Request, __: Site) -> Answer:

@@ -190,6 +190,7 @@ class Settings(CommandSettings):
     tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")
     tls_key: Path | None = Field(None, description="its private key")
 
+    page: CliImplicitFlag[bool] = Field(True, description="serve the web page at /")
     audit_log: CliImplicitFlag[bool] = Field(
         False,
         description="write a line of JSON to standard output for each request: who, what, how much; no text",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from pydantic_settings import SettingsConfigDict
+from pydantic_settings import CliImplicitFlag, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, CommandSettings, flag, read_command_line
 from dragoman_contract.files import FILE_CHARACTERS, FILE_TIMEOUT_S
@@ -164,6 +164,7 @@ class Settings(CommandSettings):
     )
     max_body_bytes: int = Field(1024 * 1024, ge=1024, description="maximum bytes of a request body")
     max_texts: int = Field(MAX_TEXTS, ge=1, description="maximum texts per request")
+    page: CliImplicitFlag[bool] = Field(True, description="serve the web page at /")
 
     termination_log: Path | None = Field(
         None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"

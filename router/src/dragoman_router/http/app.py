@@ -261,6 +261,7 @@ class App:
             Limits(MAX_TEXTS, self._settings.max_body_bytes),
             gate is not None and gate.requires_keys,
             usage=usage,
+            page=self._settings.page,
         )
         assert endpoint.respond is not None
         # In a thread: naming a hundred languages takes milliseconds when they are first named.

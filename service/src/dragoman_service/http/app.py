@@ -87,6 +87,7 @@ def create_app(
         settings.languages,
         (settings.name,),
         Limits(settings.max_texts, settings.max_body_bytes),
+        page=settings.page,
     )
     app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached)
     app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)

@@ -1,0 +1,1 @@
+"""The web page: files that pods and routers serve, and the endpoints that answer them."""

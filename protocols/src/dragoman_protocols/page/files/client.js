@@ -1,0 +1,110 @@
+// Requests to the APIs of this server. Paths are relative: the page may be below /d/NAMESPACE/NAME/ or a proxy's prefix.
+
+import { keyHeaders } from './key.js';
+import { Refusal, refusalOf } from './refusal.js';
+
+async function call(path, { body, signal } = {}) {
+  const headers = keyHeaders();
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const options = { method: body === undefined ? 'GET' : 'POST', headers, signal };
+  const response = await fetch(path, body === undefined ? options : { ...options, body: JSON.stringify(body) });
+  if (!response.ok) throw refusalOf(response.status, response.headers.get('Retry-After'), await response.json().catch(() => null));
+  return response;
+}
+
+const json = async (path, options) => (await call(path, options)).json();
+
+/** The languages with their targets, and what the server accepts. */
+export async function site(signal) {
+  const [languages, settings] = await Promise.all([json('languages', { signal }), json('frontend/settings', { signal })]);
+  if (!languages.length) throw new Refusal('wait', 'No model is deployed yet.', 10);
+  return { languages, settings };
+}
+
+/** The glossaries that this key may use; none where the server keeps none. */
+export async function glossaries() {
+  try {
+    return (await json('v3/glossaries')).glossaries ?? [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Translate a text; `onPiece` gets the translation as it grows.
+ * @returns {Promise<{text: string, source: string, confidence: number, warnings: {detail: string}[]}>}
+ */
+export async function translate({ text, source, target, glossary }, signal, onPiece) {
+  if (glossary) return translateWithGlossary({ text, source, target, glossary }, signal);
+  const body = { text, source_lang: source, target_lang: target, details: true, stream: true };
+  const response = await call('translate', { body, signal });
+  let grown = '';
+  for await (const { name, data } of events(response.body)) {
+    if (name === 'delta') onPiece(grown += data.text);
+    if (name === 'error') throw refusalOf(500, null, data);
+    if (name === 'result') {
+      const { source_lang, confidence, warnings } = data.details[0];
+      return { text: data.translation, source: source_lang, confidence: confidence ?? 0, warnings };
+    }
+  }
+  throw new TypeError('the answer ended before its result');
+}
+
+/** Over DeepL's API: the native one has terms, and no glossaries that are kept. */
+async function translateWithGlossary({ text, source, target, glossary }, signal) {
+  const body = { text: [text], source_lang: source.split('-')[0].toUpperCase(), target_lang: target, glossary_id: glossary };
+  const answer = await json('v2/translate', { body, signal });
+  return { text: answer.translations[0].text, source, confidence: 0, warnings: [] };
+}
+
+/** Other translations of a text. */
+export async function alternatives({ text, source, target }, signal) {
+  const body = { text, source_lang: source, target_lang: target, alternatives: 3 };
+  const answer = await json('translate', { body, signal });
+  return [...new Set(answer.details?.[0].alternatives ?? [])].filter((each) => each !== answer.translation);
+}
+
+/** The server-sent events of a body, as `{name, data}`. */
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let left = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (left + value).split('\n\n');
+    left = parts.pop();
+    for (const part of parts) {
+      const fields = Object.fromEntries(part.split('\n').map((line) => line.split(/: (.*)/s, 2)));
+      if (fields.data) yield { name: fields.event, data: JSON.parse(fields.data) };
+    }
+  }
+}
+
+/**
+ * Translate a file; `onProgress` gets the share that was sent, 1 while it is translated.
+ * @returns {Promise<string>} The address to download it from.
+ */
+export function translateFile(file, { source, target }, signal, onProgress) {
+  const form = new FormData();
+  form.append('source', source);
+  form.append('target', target);
+  form.append('file', file);
+  // fetch() does not tell how much of a body was sent.
+  const request = new XMLHttpRequest();
+  return new Promise((resolve, reject) => {
+    request.open('POST', 'translate_file');
+    for (const [name, value] of Object.entries(keyHeaders())) request.setRequestHeader(name, value);
+    request.responseType = 'json';
+    request.upload.onprogress = (event) => onProgress(event.total ? event.loaded / event.total : 1);
+    request.upload.onload = () => onProgress(1);
+    request.onerror = () => reject(new TypeError('no answer'));
+    request.onload = () => {
+      const { status, response } = request;
+      // The path alone: behind a proxy the server may not know its own scheme and host.
+      if (status === 200) resolve(`download_file/${response.translatedFileUrl.split('/download_file/')[1]}`);
+      else reject(refusalOf(status, request.getResponseHeader('Retry-After'), response));
+    };
+    signal.addEventListener('abort', () => request.abort(), { once: true });
+    request.send(form);
+  });
+}

@@ -1,0 +1,97 @@
+"""The web page as values: its files, and the headers that they are answered with."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+from dragoman_protocols.api import Answer, Limits, Request, Site
+from dragoman_protocols.errors import UnknownPathError
+from dragoman_protocols.offer import offer_of
+from dragoman_protocols.page.endpoints import ENDPOINTS, MEDIA, POLICY, content, etag, is_known
+from dragoman_protocols.routes import recognise
+
+PROTOCOLS = Path(__file__).parents[3] / "protocols"
+MAX_BYTES = 60_000
+"""Of all files, as they are sent."""
+SITE = Site(offer_of([]), (), (), Limits(None, 1))
+
+
+def asked(path: str, site: Site = SITE, **headers: str) -> Answer:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    request = Request("GET", path, b"", pairs)
+    endpoint = recognise(request)
+    assert endpoint is not None
+    assert endpoint.respond is not None
+    return endpoint.respond(request, site)
+
+
+def test_every_file_of_the_folder_is_served_and_no_other() -> None:
+    folder = files("dragoman_protocols.page").joinpath("files")
+    assert {each.name for each in folder.iterdir()} == set(MEDIA)
+    assert [each.path for each in ENDPOINTS] == ["/", *(f"/page/{name}" for name in list(MEDIA)[1:])]
+
+
+def test_every_file_is_in_the_wheel() -> None:
+    packed = {each.distribution_path for each in WheelBuilder(str(PROTOCOLS)).recurse_included_files()}
+    assert {f"dragoman_protocols/page/files/{name}" for name in MEDIA} <= packed
+
+
+def test_all_files_together_are_small() -> None:
+    assert sum(len(content(name)) for name in MEDIA) <= MAX_BYTES
+
+
+@pytest.mark.parametrize("name", MEDIA)
+def test_a_file_names_no_other_host_and_nothing_is_inline(name: str) -> None:
+    text = content(name).decode()
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)|url\(|@import|['\"]//", text)
+    if name.endswith(".html"):
+        assert not re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
+
+
+def test_what_the_page_and_its_scripts_load_is_served() -> None:
+    named = set(re.findall(r"(?:href|src)=\"page/([^\"]+)\"", content("index.html").decode()))
+    for script in (name for name in MEDIA if name.endswith(".js")):
+        named |= set(re.findall(r"from '\./([^']+)'", content(script).decode()))
+    assert named == set(MEDIA) - {"index.html"}
+
+
+def test_the_page_has_a_policy_that_allows_only_itself() -> None:
+    answer = asked("/")
+    headers = dict(answer.headers)
+    assert answer.status == 200
+    assert headers["Content-Security-Policy"] == POLICY
+    assert "unsafe" not in POLICY
+    assert "default-src 'none'" in POLICY
+    assert headers["ETag"] == etag("index.html")
+    assert not {name.lower() for name in headers} & {"set-cookie", "access-control-allow-origin"}
+
+
+@pytest.mark.parametrize("listed", ["{}", "W/{}", '"other", {}', "*"])
+def test_a_file_that_the_client_has_is_not_sent_again(listed: str) -> None:
+    answer = asked("/page/app.js", if_none_match=listed.format(etag("app.js")))
+    assert (answer.status, answer.body) == (304, b"")
+    assert dict(answer.headers)["ETag"] == etag("app.js")
+
+
+def test_another_version_of_a_file_is_sent() -> None:
+    assert not is_known(etag("app.js"), None)
+    assert asked("/page/app.js", if_none_match=etag("style.css")).body == content("app.js")
+
+
+def test_without_the_page_its_paths_are_unknown() -> None:
+    without = Site(offer_of([]), (), (), Limits(None, 1), page=False)
+    for path in ("/", "/page/app.js"):
+        with pytest.raises(UnknownPathError):
+            asked(path, without)
+
+
+@pytest.mark.parametrize(
+    "path", ["/page", "/page/", "/page/index.html", "/page/../routes.py", "/page/app.js/x", "/index.html"]
+)
+def test_other_paths_are_unknown(path: str) -> None:
+    assert recognise(Request("GET", path, b"", [])) is None

@@ -1,0 +1,432 @@
+"""The web page in Chromium: what people do with it, at a pod and at a router."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from tests.support.servers import PodProcess, RouterProcess
+
+playwright = pytest.importorskip("playwright.sync_api", reason="requirements/test.txt has it")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; Debian: apt-get install chromium"),
+]
+
+expect = playwright.expect
+AXE = "axe-core@4.14.1"
+KEY = "a-secret-of-alice"
+CAT, CHAT = "The cat sleeps on the sofa.", "Le chat dort sur le canapé."
+KATZE = "Die Katze schläft auf dem Sofa."
+ANSWERS = {CAT: CHAT, CHAT: CAT, KATZE: CAT}
+LANGUAGES = [
+    {"source": "en", "targets": ["fr", "de", "ne"]},
+    {"source": "fr", "targets": ["en"]},
+    {"source": "de", "targets": ["en"]},
+]
+
+
+@pytest.fixture(scope="module")
+def pod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PodProcess]:
+    """Knows three sentences; other ones are reversed, which guards find."""
+    flags = [
+        "--model",
+        "org/model",
+        "--engine",
+        "scripted",
+        "--engine-args",
+        json.dumps({"answers": ANSWERS}),
+    ]
+    started = PodProcess(tmp_path_factory.mktemp("page"), *flags, "--languages", json.dumps(LANGUAGES))
+    try:
+        started.wait_for("/readyz")
+        yield started
+    finally:
+        started.close()
+
+
+StartRouter = Callable[..., RouterProcess]
+
+
+@pytest.fixture(scope="module")
+def start_router(pod: PodProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartRouter]:
+    """Routers in front of the pod."""
+    directory = tmp_path_factory.mktemp("routers")
+    deployment = {"name": "default/one", "languages": LANGUAGES, "replicas": [f"127.0.0.1:{pod.port}"]}
+    (directory / "static.yaml").write_text(yaml.safe_dump({"deployments": [deployment]}))
+    routers: list[RouterProcess] = []
+
+    def start(*arguments: str) -> RouterProcess:
+        routers.append(RouterProcess(directory, f"--static={directory / 'static.yaml'}", *arguments))
+        routers[-1].wait_until_ready()
+        return routers[-1]
+
+    yield start
+    for router in routers:
+        router.close()
+
+
+@pytest.fixture(scope="module", params=["pod", "router"])
+def url(request: pytest.FixtureRequest, pod: PodProcess, start_router: StartRouter) -> str:
+    """Of the page."""
+    return f"{pod.url if request.param == 'pod' else start_router().url}/"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Of all tests; each has a profile of its own."""
+    with playwright.sync_playwright() as started:
+        # Containers have no user namespaces for its sandbox.
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page that asks no other host, violates no policy and raises nothing."""
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        opened = context.new_page()
+        opened.set_default_timeout(15_000)
+        hosts, complaints = set[str](), list[str]()
+        opened.on(
+            "request", lambda request: hosts.add(re.sub(r":\d+/.*|/.*", "", request.url.partition("//")[2]))
+        )
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.on("console", lambda message: complaints.append(message.text))
+        yield opened
+        assert hosts <= {"127.0.0.1"}
+        # Chromium reports each status of an error; that is what some tests are about.
+        assert [each for each in complaints if not each.startswith("Failed to load resource")] == []
+        assert context.cookies() == []
+
+
+def open_page(page: Any, url: str, target: str | None = "fr") -> Any:
+    """Open it and choose a target; the place of the translation."""
+    page.goto(url)
+    if target is not None:
+        page.get_by_label("Translate to").select_option(target)
+    return page.get_by_role("region", name="Translation")
+
+
+def write(page: Any, text: str) -> None:
+    page.get_by_label("Text to translate").fill(text)
+
+
+def test_what_is_typed_is_translated_and_its_language_named(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    page.get_by_label("Text to translate").press_sequentially(CAT, delay=5)
+    expect(output).to_have_text(CHAT)
+    expect(page.get_by_text("English detected")).to_be_visible()
+    expect(output).to_have_attribute("lang", "fr")
+    page.get_by_role("button", name="Clear").click()
+    expect(output).to_have_text("")
+    expect(page.get_by_label("Text to translate")).to_be_focused()
+
+
+def test_languages_are_those_that_are_served(page: Any, url: str) -> None:
+    open_page(page, url, None)
+    targets = page.get_by_label("Translate to").locator("option")
+    expect(targets).to_have_text(["English", "French", "German", "Nepali"])
+    page.get_by_label("Translate from").select_option("de")
+    expect(targets).to_have_text(["English"])
+
+
+def test_another_pair_translates_anew(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    with page.expect_request("**/translate") as asked:
+        page.get_by_label("Translate to").select_option("ne")
+    assert asked.value.post_data_json["target_lang"] == "ne"
+    page.get_by_label("Translate from").select_option("de")
+    expect(page.get_by_label("Translate to")).to_have_value("en")
+
+
+def test_a_text_in_the_target_language_is_pointed_out(page: Any, url: str) -> None:
+    open_page(page, url, "en")
+    write(page, "Hello there, friends of mine.")
+    expect(page.get_by_text("This text is in English already.")).to_be_visible()
+    expect(page.get_by_role("button", name="Try now")).to_be_hidden()
+
+
+def test_a_pair_that_is_no_longer_served_is_refused_in_the_server_s_words(page: Any, url: str) -> None:
+    error = {"error": {"code": "unsupported_pair", "message": "en to fr is not served"}}
+    page.route("**/translate", lambda route: route.fulfill(status=422, json=error))
+    open_page(page, url)
+    write(page, CAT)
+    expect(
+        page.get_by_text("This pair of languages is not served. The server says: en to fr")
+    ).to_be_visible()
+
+
+def test_swap_takes_the_translation_as_the_text(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    expect(page.get_by_role("button", name="Swap the languages")).to_be_disabled()
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    page.get_by_role("button", name="Swap the languages").press("Enter")
+    expect(page.get_by_label("Translate from")).to_have_value("fr")
+    expect(page.get_by_label("Translate to")).to_have_value("en")
+    expect(page.get_by_label("Text to translate")).to_have_value(CHAT)
+    expect(output).to_have_text(CAT)
+
+
+def test_an_outdated_request_is_cancelled(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    held: list[Any] = []
+
+    def hold_the_first(route: Any) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/translate", hold_the_first)
+    with page.expect_request("**/translate"):
+        write(page, KATZE)
+    with page.expect_event("requestfailed", lambda request: request == held[0].request):
+        write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    with suppress(playwright.Error):  # It is gone.
+        held[0].abort()
+
+
+def test_keystrokes_are_not_a_request_each(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    page.get_by_label("Text to translate").press_sequentially(CAT)
+    expect(output).to_have_text(CHAT)
+    assert len(asked) < len(CAT) / 2
+
+
+def test_findings_of_the_guards_are_shown(page: Any, url: str) -> None:
+    open_page(page, url)
+    write(page, "The farmer has 12 goats and 30 sheep.")
+    expect(page.get_by_text("Check this translation")).to_be_visible()
+
+
+def test_alternatives_take_the_place_of_the_translation(page: Any, url: str) -> None:
+    output = open_page(page, url)
+
+    def with_another(route: Any) -> None:
+        answer = {
+            "translation": CHAT,
+            "details": [{"source_lang": "en", "alternatives": ["Le chat dort.", CHAT]}],
+        }
+        asks = route.request.post_data_json.get("alternatives")
+        route.fulfill(json=answer) if asks else route.continue_()
+
+    page.route("**/translate", with_another)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    page.get_by_role("button", name="Alternatives").click()
+    page.get_by_role("button", name="Le chat dort.").click()
+    expect(output).to_have_text("Le chat dort.")
+    expect(page.get_by_role("button", name=CHAT)).to_be_visible()
+
+
+def test_a_busy_server_is_asked_again_after_the_time_it_names(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    refused: list[int] = []
+
+    def refuse_the_first(route: Any) -> None:
+        if refused:
+            route.continue_()
+            return
+        refused.append(503)
+        error = {"error": {"code": "overloaded", "message": "the queue is full"}}
+        route.fulfill(status=503, headers={"Retry-After": "2"}, json=error)
+
+    page.route("**/translate", refuse_the_first)
+    write(page, CAT)
+    expect(page.get_by_text("The server is busy.")).to_be_visible()
+    expect(output).to_have_text("")
+    expect(page.get_by_text(re.compile("Next attempt in [12] s"))).to_be_visible()
+    expect(output).to_have_text(CHAT)
+    expect(page.get_by_text("The server is busy.")).to_be_hidden()
+
+
+def test_a_server_that_is_away_is_asked_again(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    page.route("**/translate", lambda route: route.abort("connectionrefused"), times=1)
+    write(page, CAT)
+    expect(page.get_by_text("The server does not answer.")).to_be_visible()
+    page.get_by_role("button", name="Try now").click()
+    expect(output).to_have_text(CHAT)
+
+
+def test_a_text_over_the_limit_is_refused_with_the_numbers(page: Any, url: str) -> None:
+    open_page(page, url)
+    write(page, "a" * 104_858)
+    expect(page.get_by_text("This text has 104,858 characters; at most 104,857")).to_be_visible()
+
+
+def test_a_document_is_translated_and_downloaded(page: Any, url: str) -> None:
+    open_page(page, url)
+    page.locator("#file").set_input_files(
+        [
+            {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
+            {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
+        ]
+    )
+    expect(page.get_by_text("Documents of this kind are not translated.")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the translation of letter.txt").click()
+    assert download.value.suggested_filename == "letter_fr.txt"
+    assert Path(download.value.path()).read_text() == CHAT
+    page.get_by_role("button", name="Remove: letter.txt").click()
+    expect(page.get_by_text("letter.txt", exact=True)).to_have_count(0)
+
+
+def test_a_link_has_the_pair_and_the_text(page: Any, url: str) -> None:
+    output = open_page(page, url)
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    page.get_by_role("button", name="Copy link").click()
+    expect(page).to_have_url(re.compile("#from=auto&to=fr&text=The"))
+    shared = page.url
+    page.goto("about:blank")
+    page.goto(shared)
+    expect(page.get_by_label("Text to translate")).to_have_value(CAT)
+    expect(page.get_by_role("region", name="Translation")).to_have_text(CHAT)
+
+
+def test_what_a_link_has_is_text_and_nothing_else(page: Any, url: str) -> None:
+    page.goto(f"{url}#from=%3Cb%3E&to=__proto__&text=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+    expect(page.get_by_label("Text to translate")).to_have_value("<img src=x onerror=alert(1)>")
+    expect(page.get_by_label("Translate from")).to_have_value("auto")
+    expect(page.locator("main img")).to_have_count(0)
+
+
+def test_a_glossary_of_the_pair_can_be_chosen(page: Any, url: str) -> None:
+    entries = {"entries_format": "tsv", "entries": "cat\tchat"}
+    made = httpx.post(
+        f"{url}v2/glossaries", data={"name": "Animals", "source_lang": "en", "target_lang": "fr", **entries}
+    ).json()
+    output = open_page(page, url)
+    chooser = page.get_by_label("Glossary")
+    expect(chooser).to_be_hidden()
+    page.get_by_label("Translate from").select_option("en")
+    write(page, CAT)
+    expect(output).to_have_text(CHAT)
+    with page.expect_response("**/v2/translate") as answered:
+        chooser.select_option("Animals")
+    assert answered.value.request.post_data_json["glossary_id"] == made["glossary_id"]
+    assert answered.value.ok
+    expect(output).to_have_text(CHAT)
+    page.get_by_label("Translate to").select_option("de")
+    expect(chooser).to_be_hidden()
+
+
+def test_a_key_is_asked_for_and_kept_in_the_tab_alone(
+    page: Any, start_router: StartRouter, tmp_path: Path
+) -> None:
+    (tmp_path / "alice").write_text(KEY)
+    page.goto(start_router(f"--keys-dir={tmp_path}").url)
+    field = page.get_by_label("API key or token")
+    expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+    expect(field).to_be_focused()
+    field.fill("wrong")
+    field.press("Enter")
+    expect(page.get_by_text("This key is not accepted.")).to_be_visible()
+    field.fill(KEY)
+    field.press("Enter")
+    page.get_by_label("Translate to").select_option("fr")
+    expect(field).to_be_hidden()
+    write(page, CAT)
+    expect(page.get_by_role("region", name="Translation")).to_have_text(CHAT)
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": CAT.encode()})
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+    assert KEY not in page.evaluate("JSON.stringify(localStorage)")
+    assert page.evaluate("sessionStorage.length") == 1
+    page.get_by_role("button", name="Forget key").click()
+    expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_the_theme_is_the_system_s_until_it_is_chosen(page: Any, url: str) -> None:
+    page.emulate_media(color_scheme="dark")
+    open_page(page, url)
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.get_by_role("button", name="Light").click()
+    light = page.evaluate(background)
+    assert dark != light
+    page.reload()
+    assert page.evaluate(background) == light
+
+
+def test_nothing_is_wider_than_the_window(page: Any, start_router: StartRouter, tmp_path: Path) -> None:
+    (tmp_path / "alice").write_text(KEY)
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(start_router(f"--keys-dir={tmp_path}").url)
+    wide = "document.documentElement.scrollWidth"
+    expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+    assert page.evaluate(wide) == 360
+    page.get_by_label("API key or token").fill(KEY)
+    page.get_by_role("button", name="Use").click()
+    expect(page.get_by_role("button", name="Forget key")).to_be_visible()
+    write(page, "x" * 200)
+    page.locator("#file").set_input_files({"name": f"{'x' * 80}.pdf", "mimeType": "a/b", "buffer": b"x"})
+    expect(page.get_by_role("region", name="Translation")).not_to_be_empty()
+    for width in (360, 800, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(wide) == width
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, of npm."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm to fetch axe-core with")
+    directory = tmp_path_factory.mktemp("axe")
+    fetched = subprocess.run(["npm", "pack", AXE], cwd=directory, capture_output=True, timeout=60, text=True)
+    if fetched.returncode:
+        pytest.skip(f"axe-core cannot be fetched: {fetched.stderr[-200:]}")
+    with tarfile.open(next(directory.glob("*.tgz"))) as packed:
+        script = packed.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(
+    browser: Any, start_router: StartRouter, pod: PodProcess, axe: str, scheme: str, tmp_path: Path
+) -> None:
+    (tmp_path / "alice").write_text(KEY)
+    with browser.new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme) as context:
+        page = context.new_page()
+        page.goto(start_router(f"--keys-dir={tmp_path}").url)
+        expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+        assert violations(page, axe) == []
+        open_page(page, pod.url)
+        write(page, "The farmer has 12 goats and 30 sheep.")
+        page.locator("#file").set_input_files(
+            [
+                {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
+                {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
+            ]
+        )
+        expect(page.get_by_role("link", name="Download")).to_be_visible()
+        expect(page.get_by_text("Check this translation")).to_be_visible()
+        assert violations(page, axe) == []
+
+
+def violations(page: Any, axe: str) -> list[str]:
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")["violations"]
+    return [f"{each['impact']}: {each['help']}: {each['nodes'][0]['html']}" for each in found]
