@@ -269,6 +269,26 @@ def test_a_server_that_is_away_is_asked_again(page: Any, url: str) -> None:
     expect(output).to_have_text(CHAT)
 
 
+def test_an_answer_of_something_else_is_no_translation(page: Any, url: str) -> None:
+    page.route("**/frontend/settings", lambda route: route.fulfill(body="<h1>Sign in</h1>"), times=1)
+    page.goto(url)
+    expect(page.get_by_text("What answered is not this server")).to_be_visible()
+    page.get_by_role("button", name="Try now").click()
+    expect(page.get_by_label("Translate to")).to_have_value("en")
+
+
+def test_a_document_is_sent_again_by_hand_after_a_failure(page: Any, url: str) -> None:
+    error = {"error": "the engine failed"}
+    page.route("**/translate_file", lambda route: route.fulfill(status=500, json=error), times=1)
+    open_page(page, url)
+    page.locator("#file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": CAT.encode()})
+    expect(page.locator("#files")).to_contain_text(
+        "The translation failed. The server says: the engine failed"
+    )
+    page.get_by_role("button", name="Try again: a.txt").click()
+    expect(page.get_by_role("link", name="Download the translation of a.txt")).to_be_visible()
+
+
 def test_a_text_over_the_limit_is_refused_with_the_numbers(page: Any, url: str) -> None:
     open_page(page, url)
     write(page, "a" * 104_858)
@@ -283,7 +303,7 @@ def test_a_document_is_translated_and_downloaded(page: Any, url: str) -> None:
             {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
         ]
     )
-    expect(page.get_by_text("Documents of this kind are not translated.")).to_be_visible()
+    expect(page.locator("#files")).to_contain_text("Documents of this kind are not translated.")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download the translation of letter.txt").click()
     assert download.value.suggested_filename == "letter_fr.txt"

@@ -27,13 +27,19 @@ export function setUpDocuments(options, askForKey) {
     list.hidden = false;
     list.append(row.item);
     const { source, target, formats } = options();
-    if (!formats.length) return row.end('The server does not answer. Add the document again when it does.');
+    const refuse = (reason) => {
+      row.end(reason);
+      status.textContent = `${file.name}: ${reason}`;
+    };
+    if (!formats.length) return refuse('The server has not said yet what it accepts. Add the document again in a moment.');
     if (!formats.includes(endingOf(file.name))) {
-      return row.end(`Documents of this kind are not translated. These are: ${formats.join(' ')}`);
+      return refuse(`Documents of this kind are not translated. These are: ${formats.join(' ')}`);
     }
     const controller = new AbortController();
-    row.onCancel(() => controller.abort());
-    const attempt = () => { before = before.then(() => send(file, { source, target }, row, controller.signal, attempt)); };
+    const attempt = () => {
+      row.onCancel(() => controller.abort());
+      before = before.then(() => send(file, { source, target }, row, controller.signal, attempt));
+    };
     attempt();
   }
 

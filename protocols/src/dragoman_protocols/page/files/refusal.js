@@ -53,6 +53,7 @@ export function refusalOf(status, retryAfter, body) {
 export function refusalIn(error) {
   if (error instanceof Refusal) return error;
   if (error instanceof TypeError) return new Refusal('away', 'The server does not answer.');
+  if (error instanceof SyntaxError) return new Refusal('other', 'What answered is not this server: a proxy in front of it, perhaps.');
   throw error;
 }
 
