@@ -1,6 +1,7 @@
 """What the Prometheus operator gets of the chart."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -62,10 +63,23 @@ def test_alerts_link_to_the_runbooks_where_they_are_served(render):
     assert all(link.startswith("https://wiki.example/runbooks#dragoman") for link in links)
 
 
+def dashboards(render):
+    """The dashboards, as Grafana reads them."""
+    configs = render(monitoring={"enabled": True}).all("ConfigMap")
+    return [json.loads(text) for config in configs for text in config["data"].values()]
+
+
+def panels(render, kind):
+    """The panels of a type."""
+    found = [panel for board in dashboards(render) for panel in board["panels"] if panel["type"] == kind]
+    assert found
+    return found
+
+
 def test_dashboards_are_json_in_configmaps_that_grafanas_sidecar_loads(render):
     configs = render(monitoring={"enabled": True}).all("ConfigMap")
     assert all(config["metadata"]["labels"]["grafana_dashboard"] == "1" for config in configs)
-    boards = [json.loads(text) for config in configs for text in config["data"].values()]
+    boards = dashboards(render)
     assert {board["uid"] for board in boards} == {"dragoman-fleet", "dragoman-deployment", "dragoman-cost"}
     for board in boards:
         panels = board["panels"]
@@ -80,6 +94,31 @@ def test_dashboards_are_json_in_configmaps_that_grafanas_sidecar_loads(render):
         for panel in panels:
             references = [target["refId"] for target in panel.get("targets", ())]
             assert len(set(references)) == len(references)
+            assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24, "wider than a dashboard"
+
+
+def test_tables_have_a_titled_column_for_each_label_and_not_the_time(render):
+    for panel in panels(render, "table"):
+        (target,), (organize,) = panel["targets"], panel["transformations"]
+        (labels,) = re.findall(r"^(?:.*\n?\* )?(?:sum|max) by \(([^)]*)\)", target["expr"])
+        titles = organize["options"]["renameByName"]
+        assert set(titles) - {"Value"} == set(labels.split(", ")), panel["title"]
+        hidden = {name for name, is_hidden in organize["options"]["excludeByName"].items() if is_hidden}
+        assert hidden == {"Time", "Value"} - set(titles)
+        assert panel["options"]["sortBy"][0]["displayName"] in titles.values()
+
+
+def test_stats_show_the_present_and_not_series_that_have_ended(render):
+    assert all(target["instant"] for panel in panels(render, "stat") for target in panel["targets"])
+
+
+def test_axes_on_the_right_are_those_of_a_legend(render):
+    for panel in panels(render, "timeseries"):
+        legends = [target["legendFormat"] for target in panel["targets"]]
+        for override in panel["fieldConfig"]["overrides"]:
+            pattern = override["matcher"]["options"]
+            if not pattern.startswith("/"):
+                assert any(re.fullmatch(pattern, legend) for legend in legends), panel["title"]
 
 
 @pytest.mark.skipif(
