@@ -52,11 +52,19 @@ settings.load_profile("test")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, Any, Any]:
-    """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together."""
+    """Outside tests/unit, the tests of one file share what their module's fixtures start, so they stay together.
+
+    So do those of tests/unit that need vLLM.
+    """
     order: dict[pytest.Item, int] = {}
     for item in items:
         path = item.path.relative_to(TESTS)
         if path.parts[0] == "unit":
+            if item.get_closest_marker(
+                "vllm"
+            ):  # Each worker that has one of them imports vLLM, for 10 s of CPU.
+                item.add_marker(pytest.mark.xdist_group("unit/vllm"))
+                order[item] = len(LONGEST)
             continue
         if "demo_pod" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.vllm)
