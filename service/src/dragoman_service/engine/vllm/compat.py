@@ -28,6 +28,7 @@ FALLBACK = Gauge(
 
 OUTPUT_COALESCING = "output_coalescing"
 START_PHASES = "start_phases"
+FORKED_ENGINE = "forked_engine"
 
 VARIABLES = "envs:environment_variables"
 
@@ -161,6 +162,14 @@ REACHES = (
             "sampling_params:SamplingParams": "output_kind detokenize logprobs prompt_logprobs",
             "v1.engine:EngineCoreOutputs": "outputs",
             "v1.engine:EngineCoreOutput": "request_id new_token_ids finish_reason events",
+        },
+    ),
+    Reach(
+        FORKED_ENGINE,
+        {
+            "v1.engine.utils": "get_mp_context",
+            "v1.engine.async_llm": "AsyncLLM",
+            "v1.engine.core": "EngineCoreProc",
         },
     ),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),

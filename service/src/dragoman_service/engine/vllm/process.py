@@ -23,7 +23,7 @@ from dragoman_service.download.files import check_formats
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
-from dragoman_service.engine.vllm import compat, weights
+from dragoman_service.engine.vllm import compat, fork, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
@@ -142,6 +142,7 @@ class Runtime:
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
+        fork.begin()
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
@@ -155,6 +156,8 @@ class Runtime:
         config = _engine_config(arguments)
         if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
             self.coalesces_outputs = _coalesce_outputs(config)
+        if compat.FORKED_ENGINE not in absent:
+            fork.use()
         self.llm = _started(config, self._stepped)
         ready()
         _set_envs_cache(True)

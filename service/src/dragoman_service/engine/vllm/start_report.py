@@ -71,7 +71,7 @@ class StartReport(logging.Handler):
     def __init__(self, path: str) -> None:
         super().__init__(logging.INFO)
         self._path = Path(path)
-        _end_with_parent()
+        end_with_parent()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Report a record of the start; ignore all others."""
@@ -152,7 +152,7 @@ def logging_config(report: Path, level: str) -> dict[str, Any]:
     }
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End this process when its parent does, also by SIGKILL; vLLM's processes would stay and hold the GPU."""
     parent = multiprocessing.parent_process()
     name = "end-with-parent"

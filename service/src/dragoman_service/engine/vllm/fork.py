@@ -1,0 +1,69 @@
+"""Starts vLLM's engine process as a fork of a process that has imported vLLM.
+
+The import takes most of the start of a small model's engine, and a spawned engine process begins its own import when
+this process has finished. A fork server imports vLLM at the same time as this process, and the engine process is its
+fork. Neither has used CUDA by then, which a fork could not use again.
+
+Source: https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+
+from dragoman_service.engine.vllm.start_report import end_with_parent
+
+PRELOADED = ("vllm.v1.engine.async_llm", "vllm.v1.engine.core")
+"""What this process imports, too."""
+
+
+class EngineProcess(ForkServerProcess):
+    """A fork with the environment of now: vLLM changes it after the fork server was started."""
+
+    _environment: Mapping[str, str] = {}
+
+    def start(self) -> None:
+        """Fork it."""
+        self._environment = dict(os.environ)
+        super().start()
+
+    def run(self) -> None:
+        """Run the target with the environment; end with the pod.
+
+        The handler that ends a spawned process is made while vLLM is imported, which was in the fork server.
+        """
+        end_with_parent()
+        os.environ.clear()
+        os.environ.update(self._environment)
+        torch, threads = sys.modules.get("torch"), os.environ.get("OMP_NUM_THREADS", "")
+        if torch is not None and threads.isdecimal():
+            # torch has read it while it was imported.
+            torch.set_num_threads(int(threads))
+        super().run()
+
+
+class EngineContext(ForkServerContext):
+    """In the place of the context that vLLM would start its engine process with."""
+
+    Process = EngineProcess
+
+
+CONTEXT = EngineContext()
+
+
+def begin() -> None:
+    """Start the fork server, which begins to import vLLM; with the environment that vLLM reads then."""
+    multiprocessing.set_forkserver_preload(list(PRELOADED))
+    forkserver.ensure_running()
+
+
+def use() -> None:
+    """Have vLLM fork its engine process."""
+    from vllm.v1.engine import utils
+
+    utils.get_mp_context = lambda: CONTEXT

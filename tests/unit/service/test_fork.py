@@ -1,0 +1,54 @@
+"""The fork server's engine process, with a target in place of vLLM's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from dragoman_service.engine.vllm.fork import CONTEXT
+
+
+def test_a_fork_has_the_environment_of_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GONE", "when the fork server started")
+    CONTEXT.Process(target=str).start()
+    monkeypatch.delenv("GONE")
+    monkeypatch.setenv("ADDED", "after that")
+    process = CONTEXT.Process(
+        target=subprocess.check_call, args=(["sh", "-c", f"echo $GONE $ADDED > {tmp_path}/seen"],)
+    )
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+    assert (tmp_path / "seen").read_text() == "after that\n"
+
+
+def test_a_fork_ends_when_the_pod_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "pod.py"
+    script.write_text(
+        textwrap.dedent("""
+        import os, time
+        from dragoman_service.engine.vllm.fork import CONTEXT
+
+        def engine():
+            print(os.getpid(), flush=True)
+            time.sleep(600)
+
+        if __name__ == "__main__":
+            CONTEXT.Process(target=engine).start()
+            time.sleep(600)
+        """)
+    )
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as pod:
+        assert pod.stdout is not None
+        engine = Path(f"/proc/{int(pod.stdout.readline())}")
+        assert engine.exists()
+        pod.kill()
+        deadline_s = time.monotonic() + 10
+        while engine.exists():
+            assert time.monotonic() < deadline_s, "the engine outlived the pod"
+            time.sleep(0.05)
