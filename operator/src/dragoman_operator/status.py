@@ -13,6 +13,7 @@ from typing import Any
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_contract.kubernetes import LOCAL_ADDRESS
 from dragoman_contract.languages import Languages
+from dragoman_contract.models import licence_limit
 from dragoman_kube.kinds import DEPLOYMENT, SERVICE
 from dragoman_kube.objects import annotations_of, is_true
 from dragoman_kube.times import timestamp
@@ -107,7 +108,9 @@ def degraded(
             f"spec.languages has tags of no language: {', '.join(tags)}; pods serve them as they are written"
         )
         return _degraded(True, "UnknownLanguage", problem)
-    return _degraded(False, "AsExpected", "; ".join(("nothing needs attention", *td.deprecated)))
+    limit = licence_limit(td.spec.model.prompt_family)
+    notes = (*td.deprecated, *([f"licence: {limit}"] if limit else []))
+    return _degraded(False, "AsExpected", "; ".join(("nothing needs attention", *notes)))
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,16 @@ def test_tags_of_languages_are_expected(known: str, make_td: MakeTd, make_observ
     assert condition(status_of(td, make_observed(td), Plan(), {}), "Degraded") == ("False", "AsExpected")
 
 
+def test_a_licence_that_forbids_a_use_is_named_and_degrades_nothing(
+    make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    model = {"uri": "hf://tencent/HY-MT1.5-7B", "revision": "main", "promptFamily": "hy-mt1.5"}
+    td = make_td(model=model)
+    status = status_of(td, make_observed(td), Plan(), {})
+    assert condition(status, "Degraded") == ("False", "AsExpected")
+    assert "may not be used in the European Union" in message(status, "Degraded")
+
+
 def test_tags_of_no_language_are_reported(make_td: MakeTd, make_observed: MakeObserved) -> None:
     languages = [{"source": source, "targets": ["xx-notalang", "de"]} for source in ("en", "qq")]
     td = make_td(languages=languages)

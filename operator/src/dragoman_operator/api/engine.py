@@ -207,7 +207,9 @@ class Model(SpecModel):
         "engine.extraArgs names. Pin a revision with it.",
     )
     prompt_family: PromptFamily = Field(
-        description="Prompt format of the model family. custom requires promptTemplate."
+        description="Prompt format of the model family. custom requires promptTemplate. Licences differ: models of "
+        "hunyuan-mt and hy-mt1.5 may not be used in the EU, the UK or South Korea, those of tower-plus and "
+        "tower-instruct not commercially; dragoman models has all."
     )
     prompt_template: str | None = Field(
         None,

@@ -1,0 +1,134 @@
+"""`dragoman models`: models for each prompt family, with their licences, languages and sizes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+
+from dragoman_contract.models import DEFAULT_MAX_NUM_SEQS, FAMILIES, Family
+from dragoman_contract.prompts import CUSTOM_FAMILY, PROMPT_FAMILIES
+
+BF16_BYTES, FP8_BYTES = 2, 1
+
+INTRODUCTION = """# Models
+
+`spec.model.promptFamily` names the format of the prompts that a model was trained with. These are models for each
+of them. `dragoman models` prints this page; a test compares the two. Facts are the publishers', from the pages
+named below. Licences are put in plain words, which is no legal advice: read them before you serve a model.
+
+| `promptFamily` | publisher | licence | use forbidden |
+|---|---|---|---|"""
+
+NOTES = f"""
+The operator repeats a forbidden use in the message of the condition `Degraded`, and leaves its status `False`.
+
+**Memory.** The columns below are the weights alone, computed: parameters as the publisher names the model, times
+two bytes (bf16) or one (fp8). The exact number of parameters may be higher; weights that fp8 leaves alone, the KV
+cache, activations and CUDA graphs come on top. `engine.tensorParallelSize` divides them among GPUs.
+
+**`engine.maxNumSeqs`.** Start with {DEFAULT_MAX_NUM_SEQS}, the default, for every model: the right number follows
+from the requests in flight per replica, not from the model. Too low a number costs throughput
+([performance](performance.md)). `spec.tuning` measures it in running pods ([tuning](tuning.md)), `dragoman tune`
+before a deployment."""
+
+
+def main(argv: list[str]) -> int:
+    """Print the models; 0."""
+    parser = argparse.ArgumentParser(prog="dragoman models", description=__doc__)
+    known = tuple(name for name in PROMPT_FAMILIES if name != CUSTOM_FAMILY)
+    parser.add_argument(
+        "family", nargs="*", metavar="FAMILY", help=f"one of {', '.join(known)}; default: all"
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--markdown", action="store_true", help="as docs/models.md")
+    formats.add_argument("--json", action="store_true", help="for programs")
+    options = parser.parse_args(argv)
+    if unknown := set(options.family).difference(known):
+        parser.error(f"no prompt family {min(unknown)!r}; there are {', '.join(known)}")
+    chosen = [family for family in FAMILIES if not options.family or family.name in options.family]
+    if options.json:
+        json.dump([*map(document, chosen)], sys.stdout, indent=2, ensure_ascii=False)
+        print()
+    elif options.markdown:
+        sys.stdout.write(markdown(chosen))
+    else:
+        print("\n\n".join(map(plain, chosen)))
+    return 0
+
+
+def document(family: Family) -> dict[str, object]:
+    """A family as JSON has it."""
+    return {
+        "promptFamily": family.name,
+        "publisher": family.publisher,
+        "licence": family.licence._asdict(),
+        "languages": family.languages,
+        "source": family.source,
+        "models": [
+            {
+                "uri": model.uri,
+                "billionParameters": model.billion_parameters,
+                "weightsGiB": {
+                    "bf16": model.weights_gib(BF16_BYTES),
+                    "fp8": model.weights_gib(FP8_BYTES),
+                },
+            }
+            for model in family.models
+        ],
+    }
+
+
+def plain(family: Family) -> str:
+    """A family for a terminal."""
+    lines = [
+        f"{family.name} ({family.publisher})",
+        f"  licence    {family.licence.name}: {family.licence.terms}",
+    ]
+    if family.licence.forbidden:
+        lines.append(f"  forbidden  use {family.licence.forbidden}")
+    lines.append(f"  languages  {family.languages}")
+    width = max(len(model.uri) for model in family.models)
+    lines += [
+        f"  {model.uri:<{width}}  {model.billion_parameters:>4g} B"
+        f"  weights {model.weights_gib(BF16_BYTES):>5} GiB in bf16, {model.weights_gib(FP8_BYTES):>4} in fp8"
+        for model in family.models
+    ]
+    return "\n".join(lines)
+
+
+def markdown(families: Sequence[Family]) -> str:
+    """The page docs/models.md."""
+    return "\n".join(_page(families)) + "\n"
+
+
+def _page(families: Sequence[Family]) -> Iterator[str]:
+    yield INTRODUCTION
+    for family in families:
+        name = f"[`{family.name}`](#{_anchor(family.name)})"
+        forbidden = family.licence.forbidden or "–"
+        yield f"| {name} | {family.publisher} | {family.licence.name} | {forbidden} |"
+    yield NOTES
+    for family in families:
+        yield ""
+        yield f"## {family.name}"
+        yield ""
+        yield f"{family.licence.name}. {family.licence.terms}"
+        if family.licence.forbidden:
+            yield f"**Models of this family may not be used {family.licence.forbidden}.**"
+        yield ""
+        yield f"Languages: {family.languages}. Source: <{family.source}>"
+        yield ""
+        yield "| `spec.model.uri` | parameters | weights in bf16 | weights in fp8 |"
+        yield "|---|---|---|---|"
+        for model in family.models:
+            yield (
+                f"| `{model.uri}` | {model.billion_parameters:g} B | {model.weights_gib(BF16_BYTES)} GiB |"
+                f" {model.weights_gib(FP8_BYTES)} GiB |"
+            )
+
+
+def _anchor(heading: str) -> str:
+    """The fragment that GitHub makes of a heading."""
+    return heading.lower().replace(".", "")
