@@ -40,6 +40,7 @@ COMMANDS = {
     "bench": Command("dragoman-bench", "measure the pod against its past and its peers"),
     "tune": Command("dragoman-bench", "find engine settings for a load by measuring"),
     "translate": Command("dragoman", "translate a text through a running service"),
+    "status": Command("dragoman[people]", "show the TranslationDeployments of a cluster, or explain one"),
     "models": Command("dragoman", "list models for each prompt family, with licences and sizes"),
 }
 

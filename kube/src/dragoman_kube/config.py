@@ -17,10 +17,12 @@ from dragoman_kube.errors import ClusterError
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
-async def configuration(kubeconfig: str | Path | None = None) -> client.Configuration:
+async def configuration(
+    kubeconfig: str | Path | None = None, context: str | None = None
+) -> client.Configuration:
     """Read address and credentials. Tokens in files change: read them again when they are refused.
 
-    Without `kubeconfig` the cluster is found as by kubectl.
+    Without `kubeconfig` the cluster is found as by kubectl; without `context` the current one is taken.
 
     Raises:
         ClusterError: There is no cluster to connect to, or its credentials cannot be read.
@@ -29,7 +31,7 @@ async def configuration(kubeconfig: str | Path | None = None) -> client.Configur
     path = kubeconfig or _kubeconfig()
     try:
         if path:
-            await config.load_kube_config(config_file=str(path), client_configuration=loaded)
+            await config.load_kube_config(config_file=str(path), context=context, client_configuration=loaded)
         else:
             config.load_incluster_config(client_configuration=loaded)
     except (config.ConfigException, OSError, ValueError) as error:

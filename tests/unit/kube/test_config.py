@@ -47,6 +47,18 @@ async def test_a_named_file_the_variable_and_the_default_file(
     assert own_namespace() == "mine"
 
 
+async def test_a_context_of_the_file_is_chosen_by_its_name(home: Path) -> None:
+    file = home / "config"
+    file.write_text(
+        KUBECONFIG.replace(
+            "contexts: [", "contexts: [{name: two, context: {cluster: other, user: me}}, "
+        ).replace("clusters: [", 'clusters: [{name: other, cluster: {server: "https://127.0.0.1:4321"}}, ')
+    )
+    assert (await configuration(file, "two")).host == "https://127.0.0.1:4321"
+    with pytest.raises(ClusterError, match="three"):
+        await configuration(file, "three")
+
+
 async def test_no_cluster(home: Path) -> None:
     with pytest.raises(ClusterError, match="set KUBECONFIG or run inside a cluster"):
         await configuration()

@@ -1,0 +1,13 @@
+"""Exit statuses of the commands for people, the same for all."""
+
+from __future__ import annotations
+
+DONE = 0
+FAILED = 1
+"""Some or all of it was not done."""
+USAGE = 2
+"""Flags or files are not right; nothing was sent."""
+UNREACHABLE = 3
+"""The service or the cluster does not answer."""
+INTERRUPTED = 130
+"""By SIGINT, as shells have it."""
