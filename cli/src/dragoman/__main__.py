@@ -39,7 +39,7 @@ COMMANDS = {
     "simulate": Command("dragoman-bench", "replay traffic against the autoscaler"),
     "bench": Command("dragoman-bench", "measure the pod against its past and its peers"),
     "tune": Command("dragoman-bench", "find engine settings for a load by measuring"),
-    "translate": Command("dragoman", "translate a text through a running service"),
+    "translate": Command("dragoman[people]", "translate texts, files and folders by a running service"),
     "status": Command("dragoman[people]", "show the TranslationDeployments of a cluster, or explain one"),
     "models": Command("dragoman", "list models for each prompt family, with licences and sizes"),
 }

@@ -1,66 +1,232 @@
-"""`dragoman translate`: send a text to a running service and print its translation."""
+"""`dragoman translate`: texts, lines of standard input, files and folders, by a running service."""
 
 from __future__ import annotations
 
 import argparse
-import json
+import asyncio
+import os
 import sys
-import urllib.error
-import urllib.request
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from dragoman_contract.http import ENGINE_PORT, TRANSLATE_PATH
+import httpx
+
+from dragoman.engine import EngineError, started
+from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
+from dragoman.files import FilesError, Task, read_glossary, tasks_of
+from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
+from dragoman.lines import split, translate_lines
+from dragoman.progress import progress
+from dragoman.translate_flags import KEY_VARIABLE, add_arguments
+from dragoman.translator import RefusedError, Translator, UnreachableError, Wanted
+
+if TYPE_CHECKING:
+    from dragoman.reach import Reached
+
+CONNECT_TIMEOUT_S = 10.0
+SHOWN_FAILURES = 5
+
+
+class UsageError(Exception):
+    """Flags do not fit together, or the cluster has no such service; the message says what to change."""
 
 
 def main(argv: list[str]) -> int:
-    """Translate the arguments, or each line of standard input; 0, or 1 where the service refused."""
+    """Translate; see `dragoman.exits` for the status."""
     parser = argparse.ArgumentParser(prog="dragoman translate", description=__doc__)
-    parser.add_argument(
-        "text", nargs="*", help="texts to translate; lines of standard input where there are none"
-    )
-    parser.add_argument("--url", default=f"http://127.0.0.1:{ENGINE_PORT}", help="address of the service")
-    parser.add_argument("--from", dest="source", default="en", metavar="TAG", help="BCP-47 tag of the text")
-    parser.add_argument(
-        "--to", dest="target", required=True, metavar="TAG", help="BCP-47 tag of the translation"
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=60, metavar="SECONDS", help="maximum wait for the response"
-    )
+    add_arguments(parser)
     options = parser.parse_args(argv)
-    texts = options.text or [line for line in sys.stdin.read().splitlines() if line.strip()]
     try:
-        translations = post(options.url, texts, options.source, options.target, options.timeout)
-    except urllib.error.HTTPError as refusal:
-        print(f"dragoman translate: {_reason(refusal)}", file=sys.stderr)
-        return 1
-    except OSError as failure:
-        print(f"dragoman translate: {options.url} cannot be reached: {failure}", file=sys.stderr)
-        return 1
-    print("\n".join(translations))
-    return 0
+        return asyncio.run(_run(options))
+    except (UsageError, FilesError, JournalError) as error:
+        return _say(str(error), USAGE)
+    except OSError as error:
+        return _say(str(error), FAILED)
+    except EngineError as error:
+        return _say(str(error), UNREACHABLE)
+    except UnreachableError as error:
+        return _say(f"{error}{_resumed(options)}", UNREACHABLE)
+    except RefusedError as error:
+        return _say(f"{error}{_resumed(options)}", FAILED)
+    except KeyboardInterrupt:
+        return _say(f"interrupted{_resumed(options)}", INTERRUPTED)
 
 
-def post(url: str, texts: list[str], source: str, target: str, timeout_s: float) -> list[str]:
-    """One native request for a list of texts.
+async def _run(options: argparse.Namespace) -> int:
+    if options.text and options.file:
+        raise UsageError("texts and --file exclude each other")
+    if options.text and options.output:
+        raise UsageError("--output is for --file and for standard input")
+    terms = read_glossary(options.glossary) if options.glossary else ()
+    source = None if options.source.lower() == "auto" else options.source
+    wanted = Wanted(source, options.target, terms)
+    tasks = tasks_of(options.file, options.output, options.target)
+    if terms and (documents := [task.source for task in tasks if task.is_document]):
+        raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
+    async with _translator(options) as translator:
+        if tasks:
+            return await _files(translator, wanted, tasks, options)
+        if options.file:
+            raise UsageError("these folders have no files that can be translated")
+        if options.output is not None:
+            content = sys.stdin.buffer.read()
+            return await _lines_to_file(translator, wanted, content, options.output, options)
+        texts = options.text or [line for line in sys.stdin.read().splitlines() if line.strip()]
+        return await _texts_to_stdout(translator, wanted, texts, options)
 
-    Returns:
-        The translations, in the order of `texts`.
 
-    Raises:
-        urllib.error.HTTPError: The service refused; its body has the reason.
-        OSError: The service cannot be reached.
-    """
-    body = json.dumps({"text": texts, "source_lang": source, "target_lang": target}).encode()
-    request = urllib.request.Request(
-        url.rstrip("/") + TRANSLATE_PATH, body, {"content-type": "application/json"}, method="POST"
+async def _files(
+    translator: Translator, wanted: Wanted, tasks: Sequence[Task], options: argparse.Namespace
+) -> int:
+    status = DONE
+    for task in tasks:
+        if task.is_up_to_date and not options.overwrite:
+            _say(f"{task.output} is up to date")
+            continue
+        try:
+            task.output.parent.mkdir(parents=True, exist_ok=True)
+            content = task.source.read_bytes()
+            if task.is_document:
+                with progress(task.source.name, 1) as advance:
+                    translated = await translator.document(task.source.name, content, wanted)
+                    write_atomically(task.output, translated)
+                    advance(1)
+            else:
+                status = max(status, await _lines_to_file(translator, wanted, content, task.output, options))
+        except RefusedError as error:
+            # With one file this is the end; of several the next may be translated.
+            if len(tasks) == 1 or not (error.is_of_the_text or task.is_document):
+                raise
+            status = _say(f"{task.source}: {error}", FAILED)
+        except (FilesError, JournalError, OSError) as error:
+            if len(tasks) == 1:
+                raise
+            status = _say(f"{task.source}: {error}", FAILED)
+    return status
+
+
+async def _lines_to_file(
+    translator: Translator, wanted: Wanted, content: bytes, output: Path, options: argparse.Namespace
+) -> int:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FilesError(f"the text for {output} is not UTF-8: {error}") from error
+    mark = "" if len(text.encode()) == len(content) else "\ufeff"
+    lines, ends = split(text)
+    journal = Journal(output, digest_of(content, wanted.identity), anew=options.overwrite)
+    try:
+        blank = {number for number, line in enumerate(lines) if not line.strip()}
+        waiting = [(n, line) for n, line in enumerate(lines) if n not in blank and n not in journal.done]
+        writing = asyncio.Lock()
+        with progress(output.name, len(lines) - len(blank), len(journal.done)) as advance:
+
+            async def keep(finished: Mapping[int, str]) -> None:
+                async with writing:
+                    await asyncio.to_thread(journal.add, finished)
+                advance(len(finished))
+
+            failed = await translate_lines(
+                *(translator, wanted, waiting, keep), max_lines=options.batch, concurrency=options.concurrency
+            )
+        for number, reason in sorted(failed.items())[:SHOWN_FAILURES]:
+            _say(f"line {number + 1}: {reason}")
+        if failed and not options.partial:
+            return _say(
+                f"{len(failed)} lines failed; {journal.path} has the others. Again, or with --partial", FAILED
+            )
+        whole = mark + "".join(
+            journal.done.get(number, line) + end
+            for number, (line, end) in enumerate(zip(lines, ends, strict=True))
+        )
+        journal.finish(whole.encode())
+        return FAILED if failed else DONE
+    finally:
+        journal.close()
+
+
+async def _texts_to_stdout(
+    translator: Translator, wanted: Wanted, texts: Sequence[str], options: argparse.Namespace
+) -> int:
+    ready: dict[int, str] = {}
+    printed = 0
+
+    async def show(finished: Mapping[int, str]) -> None:
+        nonlocal printed
+        ready.update(finished)
+        while printed in ready:
+            print(ready.pop(printed), flush=True)
+            printed += 1
+
+    failed = await translate_lines(
+        *(translator, wanted, enumerate(texts), show),
+        max_lines=options.batch,
+        concurrency=options.concurrency,
     )
-    with urllib.request.urlopen(request, timeout=timeout_s) as response:
-        translations: list[str] = json.load(response)["translation"]
-    return translations
+    for number, error in sorted(failed.items()):
+        _say(f"text {number + 1}: {error}")
+    # Each text keeps its line.
+    await show({number: texts[number] if options.partial else "" for number in failed})
+    return FAILED if failed else DONE
 
 
-def _reason(refusal: urllib.error.HTTPError) -> str:
-    text = refusal.read().decode("utf-8", "replace")
+@asynccontextmanager
+async def _translator(options: argparse.Namespace) -> AsyncIterator[Translator]:
+    url: str = options.url
+    arguments: Mapping[str, Any] = {}
+    key = _key(options.key_file)
+    async with AsyncExitStack() as stack:
+        if options.model and _in_cluster(options):
+            raise UsageError("--model is of this machine: it excludes the flags of a cluster")
+        if options.model:
+            engine = started(options.model, options.prompt_family, options.device)
+            url = await stack.enter_async_context(engine)
+        elif _in_cluster(options):
+            url, arguments = await _reached(options)
+        http = httpx.AsyncClient(
+            base_url=url.rstrip("/") + "/",
+            headers={"X-API-Key": key} if key else {},
+            timeout=httpx.Timeout(options.timeout, connect=CONNECT_TIMEOUT_S, pool=None),
+            limits=httpx.Limits(max_connections=options.concurrency),
+            **arguments,
+        )
+        yield Translator(await stack.enter_async_context(http), options.patience)
+
+
+def _key(file: Path | None) -> str:
     try:
-        return f"{refusal.code}: {json.loads(text)['error']['message']}"
-    except (ValueError, KeyError, TypeError):
-        return f"{refusal.code}: {text[:500] or refusal.reason}"
+        return file.read_text().strip() if file else os.environ.get(KEY_VARIABLE, "")
+    except OSError as error:
+        raise UsageError(f"the API key cannot be read: {error}") from error
+
+
+def _in_cluster(options: argparse.Namespace) -> bool:
+    return bool(options.cluster or options.kubeconfig or options.context or options.deployment)
+
+
+async def _reached(options: argparse.Namespace) -> Reached:
+    # Without a cluster, neither the client of Kubernetes nor its seconds of imports are needed.
+    from dragoman.reach import NoServiceError, find
+    from dragoman_kube.errors import ClusterError
+
+    try:
+        return await find(options.kubeconfig, options.context, options.deployment)
+    except NoServiceError as error:
+        raise UsageError(str(error)) from error
+    except ClusterError as error:
+        raise UnreachableError(str(error)) from error
+
+
+def _resumed(options: argparse.Namespace) -> str:
+    """A sentence about what is kept, if there is something."""
+    tasks = tasks_of(options.file, options.output, options.target) if options.file else []
+    outputs = [task.output for task in tasks] or ([options.output] if options.output else [])
+    kept = [journal_of(output) for output in outputs if journal_of(output).exists()]
+    return f"; {kept[0]} has what is finished: the same command goes on" if kept else ""
+
+
+def _say(message: str, status: int = DONE) -> int:
+    print(f"dragoman translate: {message}", file=sys.stderr, flush=True)
+    return status

@@ -1,43 +1,75 @@
+import io
 import json
+import os
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dragoman import translate
+from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
+from dragoman.journal import journal_of
 
 
 class Service(BaseHTTPRequestHandler):
-    """Answers in capitals; refuses Klingon as an engine pod refuses a pair."""
+    """Answers in capitals; refuses Klingon as an engine pod refuses a pair, and `too long` as one refuses a text."""
 
     def do_POST(self) -> None:
-        received = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        answer: dict[str, Any]
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path.startswith("/v2/document"):
+            self._document(body)
+            return
+        received = json.loads(body)
+        state: Any = self.server
+        state.received.append((received, self.headers["x-api-key"]))
         if received["target_lang"] == "tlh":
-            status, answer = (
-                422,
-                {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}},
-            )
+            self._answer(422, {"error": {"code": "unsupported_pair", "message": "en to tlh is not served"}})
+        elif "too long" in received["text"]:
+            self._answer(413, {"error": {"code": "text_too_long", "message": "9 tokens"}})
         else:
-            status, answer = 200, {"translation": [text.upper() for text in received["text"]]}
+            self._answer(200, {"translation": [text.upper() for text in received["text"]]})
+
+    def _document(self, body: bytes) -> None:
+        state: Any = self.server
+        if self.path.endswith("/result"):
+            self._answer(200, state.uploaded.upper())
+        elif self.path.endswith("/ID"):
+            assert body == b"document_key=KEY"
+            self._answer(200, {"status": "done"})
+        else:
+            head, _, content = body.partition(b'filename="page.html"')
+            assert b"target_lang" in head
+            state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
+            self._answer(200, {"document_id": "ID", "document_key": "KEY"})
+
+    def _answer(self, status: int, document: dict[str, Any] | bytes) -> None:
         self.send_response(status)
         self.end_headers()
-        self.wfile.write(json.dumps(answer).encode())
+        self.wfile.write(document if isinstance(document, bytes) else json.dumps(document).encode())
 
     def log_message(self, *arguments: object) -> None:
         pass
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
+def service() -> Iterator[Any]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        state: Any = server
+        state.received = []
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield state
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def url(service: Any) -> str:
+    return f"http://127.0.0.1:{service.server_port}"
 
 
 def test_translations_are_printed_a_line_each(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,5 +83,124 @@ def test_a_refusal_has_the_message_of_the_service(url: str, capsys: pytest.Captu
 
 
 def test_an_address_where_nothing_listens_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert translate.main(["--url", "http://127.0.0.1:1", "--to", "fr", "one"]) == 1
-    assert "http://127.0.0.1:1 cannot be reached" in capsys.readouterr().err
+    assert translate.main(["--url", "http://127.0.0.1:1", "--to", "fr", "one"]) == UNREACHABLE
+    assert "http://127.0.0.1:1/ cannot be reached" in capsys.readouterr().err
+
+
+def test_lines_of_standard_input_keep_their_order(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"line {number}" for number in range(100)]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    assert translate.main(["--url", url, "--to", "fr", "--batch", "3", "--concurrency", "5"]) == DONE
+    assert capsys.readouterr().out.splitlines() == [line.upper() for line in lines]
+
+
+def test_a_text_that_fails_keeps_its_place(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert translate.main(["--url", url, "--to", "fr", "one", "too long", "two"]) == FAILED
+    printed = capsys.readouterr()
+    assert printed.out == "ONE\n\nTWO\n"
+    assert "text 2: 413: 9 tokens" in printed.err
+
+
+def test_a_file_is_translated_beside_it_with_blank_lines_and_line_ends(url: str, tmp_path: Path) -> None:
+    source = tmp_path / "letter.txt"
+    source.write_bytes("\ufeffone\r\n\n  \ntwo".encode())
+    assert translate.main(["--url", url, "--to", "fr", "--file", str(source)]) == DONE
+    assert (tmp_path / "letter.fr.txt").read_bytes() == "\ufeffONE\r\n\n  \nTWO".encode()
+    assert {path.name for path in tmp_path.iterdir()} == {"letter.txt", "letter.fr.txt"}
+
+
+def test_what_is_up_to_date_is_not_sent_again(service: Any, url: str, tmp_path: Path) -> None:
+    source = tmp_path / "letter.txt"
+    source.write_text("one\n")
+    command = ["--url", url, "--to", "fr", "--file", str(source)]
+    assert [translate.main(command), translate.main(command)] == [DONE, DONE]
+    assert len(service.received) == 1
+    os.utime(source, (2e9, 2e9))
+    assert translate.main(command) == DONE
+    assert len(service.received) == 2
+    assert translate.main([*command, "--overwrite"]) == DONE
+    assert len(service.received) == 3
+
+
+def test_lines_that_fail_leave_the_others_in_the_journal(
+    service: Any, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("one\ntoo long\ntwo\n")
+    command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
+    assert translate.main(command) == FAILED
+    assert "line 2: 413: 9 tokens" in capsys.readouterr().err
+    assert not output.exists()
+    assert journal_of(output).exists()
+    service.received.clear()
+    assert translate.main([*command, "--partial"]) == FAILED
+    assert [body["text"] for body, _ in service.received] == [["too long"]]
+    assert output.read_text() == "ONE\ntoo long\nTWO\n"
+    assert not journal_of(output).exists()
+
+
+def test_a_folder_becomes_a_folder_with_documents(url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "deep" / "a.txt").write_text("one\n")
+    (folder / "page.html").write_text("<p>two</p>")
+    (folder / "picture.png").write_bytes(b"")
+    assert translate.main(["--url", url, "--to", "fr", "--file", str(folder)]) == DONE
+    made = tmp_path / "texts.fr"
+    assert (made / "deep" / "a.txt").read_text() == "ONE\n"
+    assert (made / "page.html").read_text() == "<P>TWO</P>"
+    assert not (made / "picture.png").exists()
+
+
+def test_a_glossary_and_a_key_go_with_each_request(
+    service: Any, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("# house style\npod\tPod\n")
+    monkeypatch.setenv("DRAGOMAN_API_KEY", "secret")
+    assert translate.main(["--url", url, "--to", "de", "--glossary", str(terms), "a pod"]) == DONE
+    ((body, key),) = service.received
+    assert body["terms"] == [{"source": "pod", "target": "Pod"}]
+    assert key == "secret"
+
+
+def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:
+    assert translate.main(["--url", url, "--from", "auto", "--to", "de", "one"]) == DONE
+    ((body, _),) = service.received
+    assert "source_lang" not in body
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--file", "nowhere.txt"], "nowhere.txt does not exist"),
+        (["--file", "nowhere.txt", "--", "text"], "exclude each other"),
+        (["--output", "out.txt", "text"], "--output is for"),
+        (["--glossary", "nowhere.tsv", "text"], "nowhere.tsv cannot be read"),
+        (["--key-file", "nowhere", "text"], "the API key cannot be read"),
+        (["--kubeconfig", "/nowhere", "text"], "read /nowhere"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = translate.main(["--to", "de", *arguments])
+    assert status == (UNREACHABLE if "kubeconfig" in arguments[0] else USAGE)
+    assert reason in capsys.readouterr().err
+
+
+def test_an_interruption_says_what_is_kept(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("one\n")
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dragoman.translate.translate_lines", interrupt)
+    command = ["--url", url, "--to", "fr", "--file", str(source), "--output", str(output)]
+    assert translate.main(command) == INTERRUPTED
+    assert f"{journal_of(output)} has what is finished: the same command goes on" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""An engine pod of this machine for the time of one command: `dragoman serve` on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import httpx
+
+from dragoman_contract.http import READY_PATH
+
+POLL_S = 0.2
+LAST_WORDS, LOG = "last-words", "log"
+END_S = 30.0
+"""For the end after SIGTERM; then SIGKILL."""
+
+
+class EngineError(Exception):
+    """The engine did not start; the message has its last words."""
+
+
+@asynccontextmanager
+async def started(model: str, family: str, device: str) -> AsyncIterator[str]:
+    """Start an engine, and end it with the block.
+
+    Args:
+        model: A directory, or what else `dragoman serve --model` takes.
+        family: Prompt family.
+        device: `cuda` or `cpu`.
+
+    Yields:
+        Its address, once it is ready. That takes as long as the model takes to load.
+
+    Raises:
+        EngineError: It ended before.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    with tempfile.TemporaryDirectory(prefix="dragoman-engine-") as directory:
+        last_words = Path(directory) / LAST_WORDS
+        command = [*_ends_with_this_process(), sys.executable, "-m", "dragoman", "serve", "--model", model]
+        command += ["--prompt-family", family, "--device", device, "--host", "127.0.0.1", "--port", str(port)]
+        log = os.open(Path(directory) / LOG, os.O_WRONLY | os.O_CREAT)
+        # In a session of its own: Ctrl-C is for the command, which then ends the engine.
+        process = await asyncio.create_subprocess_exec(
+            *(*command, "--termination-log", str(last_words)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        os.close(log)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            if not await _ready(url, process):
+                reason = _last_words(Path(directory))
+                raise EngineError(f"the engine ended with status {process.returncode}: {reason}")
+            yield url
+        finally:
+            await _end(process)
+
+
+async def _ready(url: str, process: asyncio.subprocess.Process) -> bool:
+    """Wait until it is ready, or has ended."""
+    async with httpx.AsyncClient(timeout=5) as http:
+        while process.returncode is None:
+            with suppress(httpx.TransportError):
+                if (await http.get(url + READY_PATH)).is_success:
+                    return True
+            await asyncio.sleep(POLL_S)
+    return False
+
+
+def _last_words(directory: Path) -> str:
+    for name in (LAST_WORDS, LOG):
+        file = directory / name
+        if file.exists() and (said := file.read_text(errors="replace").strip()):
+            return said[-500:]
+    return "it said nothing"
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), END_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _ends_with_this_process() -> list[str]:
+    """What makes the kernel end a child with its parent, also after SIGKILL, where util-linux has it."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []

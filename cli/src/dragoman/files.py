@@ -1,0 +1,117 @@
+"""Which files are translated into which: decided from names and times, before anything is sent."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dragoman.journal import NEW_SUFFIX, SUFFIX, journal_of
+from dragoman_contract.files import FILE_ENDINGS
+
+TEXT_ENDING = ".txt"
+"""Translated line by line; the other endings of `FILE_ENDINGS` are documents, which the service takes apart."""
+
+
+class FilesError(Exception):
+    """Files or flags do not fit together; the message says what to change."""
+
+
+class Task(NamedTuple):
+    """One file to translate."""
+
+    source: Path
+    output: Path
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the document API translates it."""
+        ending = self.source.suffix.lower()
+        return ending in FILE_ENDINGS and ending != TEXT_ENDING
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the output is newer than the source, and no run that was interrupted left a journal."""
+        return (
+            self.output.exists()
+            and not journal_of(self.output).exists()
+            and self.output.stat().st_mtime >= self.source.stat().st_mtime
+        )
+
+
+def tasks_of(sources: Sequence[Path], output: Path | None, target: str) -> list[Task]:
+    """The files of `sources`, which are files and folders, with their outputs.
+
+    Without `output` they lie beside: `letter.fr.txt`, `folder.fr/letter.txt`.
+
+    Args:
+        sources: Files and folders.
+        output: A file for one file, else a folder; it need not exist.
+        target: BCP-47 tag, for names.
+
+    Raises:
+        FilesError: A source does not exist, or two would be written to one file.
+    """
+    into_folder = output is not None and (len(sources) > 1 or output.is_dir())
+    found: list[Task] = []
+    for source in sources:
+        if source.is_dir():
+            root = source.with_name(f"{source.resolve().name}.{target}") if output is None else output
+            if into_folder and len(sources) > 1:
+                root = root / source.resolve().name
+            found += _in_folder(source, root)
+        elif source.exists():
+            beside = source.with_name(f"{source.stem}.{target}{source.suffix}")
+            if output is None:
+                found.append(Task(source, beside))
+            else:
+                found.append(Task(source, output / source.name if into_folder else output))
+        else:
+            raise FilesError(f"{source} does not exist")
+    by_output: dict[Path, Path] = {}
+    for task in found:
+        if task.output.resolve() == task.source.resolve():
+            raise FilesError(f"{task.source} would be written over itself; name another --output")
+        if (other := by_output.setdefault(task.output, task.source)) != task.source:
+            raise FilesError(f"{other} and {task.source} would both be written to {task.output}")
+    return found
+
+
+def _in_folder(folder: Path, root: Path) -> Iterator[Task]:
+    """Files of known kinds in a folder, hidden ones and earlier outputs aside."""
+    for source in sorted(folder.rglob("*")):
+        inside = source.relative_to(folder)
+        hidden = any(part.startswith(".") for part in inside.parts)
+        own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or source.is_relative_to(root)
+        if source.is_file() and not hidden and not own and source.suffix.lower() in FILE_ENDINGS:
+            yield Task(source, root / inside)
+
+
+def read_glossary(file: Path) -> tuple[tuple[str, str], ...]:
+    """Terms and their translations: two columns, divided by tabs, or by commas in a `.csv`.
+
+    Empty lines and lines that begin with `#` are skipped.
+
+    Raises:
+        FilesError: It cannot be read, or a line has no two columns.
+    """
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FilesError(f"the glossary {file} cannot be read: {error}") from error
+    terms = []
+    reader = (
+        csv.reader(text.splitlines())
+        if file.suffix.lower() == ".csv"
+        else (line.split("\t") for line in text.splitlines())
+    )
+    for number, columns in enumerate(reader, 1):
+        if not any(columns) or columns[0].startswith("#"):
+            continue
+        if len(columns) < 2 or not columns[0].strip() or not columns[1].strip():
+            raise FilesError(
+                f"{file}, line {number}: a term and its translation are expected, divided by a tab"
+            )
+        terms.append((columns[0].strip(), columns[1].strip()))
+    return tuple(terms)

@@ -1,0 +1,106 @@
+"""The flags of `dragoman translate`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from dragoman_contract.http import ENGINE_PORT
+
+KEY_VARIABLE = "DRAGOMAN_API_KEY"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument(
+        "text", nargs="*", help="texts to translate; lines of standard input where there are none"
+    )
+    parser.add_argument(
+        *("-f", "--file"),
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="PATH",
+        help="files and folders to translate; .txt line by line, the others as documents",
+    )
+    parser.add_argument(
+        *("-o", "--output"),
+        type=Path,
+        metavar="PATH",
+        help="file, or folder for several; default: beside each file, as NAME.TAG.txt",
+    )
+    parser.add_argument(
+        "--from",
+        dest="source",
+        default="en",
+        metavar="TAG",
+        help="BCP-47 tag of the text, or auto (default: en)",
+    )
+    parser.add_argument("--to", dest="target", required=True, metavar="TAG", help="of the translation")
+    parser.add_argument(
+        "--glossary", type=Path, metavar="FILE", help="terms and translations in two columns, .tsv or .csv"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="translate anew what is up to date or begun")
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="where lines fail, write the others with the source in their place",
+    )
+    where = parser.add_argument_group("where to")
+    where.add_argument(
+        "--url",
+        default=f"http://127.0.0.1:{ENGINE_PORT}",
+        help="address of a pod or router (default: %(default)s)",
+    )
+    where.add_argument(
+        "--model",
+        metavar="PATH",
+        help="start an engine on this machine for the time of the command (needs dragoman-service)",
+    )
+    where.add_argument(
+        "--prompt-family", default="chatml-generic", metavar="NAME", help="of --model (default: %(default)s)"
+    )
+    where.add_argument(
+        "--device", choices=["cuda", "cpu"], default="cuda", help="of --model (default: %(default)s)"
+    )
+    where.add_argument("--cluster", action="store_true", help="the router of the kubeconfig's cluster")
+    where.add_argument("--kubeconfig", type=Path, metavar="FILE", help="implies --cluster")
+    where.add_argument("--context", metavar="NAME", help="of the kubeconfig; implies --cluster")
+    where.add_argument(
+        "--deployment",
+        default="",
+        metavar="NAMESPACE/NAME",
+        help="a TranslationDeployment instead of the router; implies --cluster",
+    )
+    where.add_argument(
+        "--key-file", type=Path, metavar="FILE", help=f"file with an API key; default: ${KEY_VARIABLE}"
+    )
+    pace = parser.add_argument_group("pace")
+    pace.add_argument(
+        "--batch", type=_positive, default=16, metavar="LINES", help="of a request (default: 16)"
+    )
+    pace.add_argument(
+        "--concurrency", type=_positive, default=8, metavar="N", help="requests at a time (default: 8)"
+    )
+    pace.add_argument(
+        "--timeout",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="maximum wait for a response (default: 60)",
+    )
+    pace.add_argument(
+        "--patience",
+        type=float,
+        default=60,
+        metavar="SECONDS",
+        help="give up a service that has refused for load, or not answered, for so long (default: 60)",
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not positive")
+    return number

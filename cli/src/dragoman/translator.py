@@ -1,0 +1,199 @@
+"""A client of a running service for the command line: texts by the native API, files by `/v2/document`; retries."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+
+from dragoman_contract.http import TRANSLATE_PATH
+
+DOCUMENT_PATH = "/v2/document"
+POLL_S = 1.0
+FIRST_DELAY_S, MAX_DELAY_S = 0.25, 15.0
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a translation depends on beside its text.
+
+    Args:
+        source: BCP-47 tag; None: detected, text by text.
+        target: BCP-47 tag.
+        terms: A glossary, as the native API's `terms`.
+    """
+
+    source: str | None
+    target: str
+    terms: tuple[tuple[str, str], ...] = ()
+
+    def body(self, texts: Sequence[str]) -> dict[str, Any]:
+        """A native request."""
+        body: dict[str, Any] = {"text": [*texts], "target_lang": self.target}
+        if self.source:
+            body["source_lang"] = self.source
+        if self.terms:
+            body["terms"] = [{"source": source, "target": target} for source, target in self.terms]
+        return body
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """As JSON, for the journal's hash."""
+        return {"source": self.source, "target": self.target, "terms": [*self.terms]}
+
+
+class UnreachableError(Exception):
+    """The service does not answer, or has refused for load for too long."""
+
+
+class RefusedError(Exception):
+    """The service refused; the message has its status and reason.
+
+    Args:
+        status: HTTP status.
+        code: The native API's name of the cause; empty where there is none.
+        retry_after_s: What `Retry-After` asks for; 0 without.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may succeed later: overload, loading, a drain; not a key's quota."""
+        return self.status in (429, 503) and self.code != "quota_exceeded"
+
+    @property
+    def is_of_the_text(self) -> bool:
+        """Whether another text may succeed: too long, no reliable translation, a failed generation, a timeout."""
+        return self.status in (413, 500, 502, 504) or self.code == "empty_text"
+
+
+class Translator:
+    """Requests to one service, each retried while the cause may pass.
+
+    Args:
+        http: With the service's address, credentials and timeout.
+        patience_s: For so long after the last success is a service that is overloaded or does not answer asked again.
+            One that has never answered is given up at once if it cannot be connected to.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, patience_s: float) -> None:
+        self._http = http
+        self._patience_s = patience_s
+        self._success_s: float | None = None
+        self._began_s = time.monotonic()
+
+    async def texts(self, texts: Sequence[str], wanted: Wanted) -> list[str]:
+        """Translate texts in one request.
+
+        Raises:
+            RefusedError: The service refuses for a cause that does not pass.
+            UnreachableError: See the class.
+        """
+
+        async def attempt() -> list[str]:
+            answer = await self._send("POST", TRANSLATE_PATH, json=wanted.body(texts))
+            try:
+                translations: list[str] = answer.json()["translation"]
+            except (ValueError, LookupError, TypeError):
+                translations = []
+            if len(translations) != len(texts):
+                raise RefusedError(502, "", f"{self._http.base_url} did not answer as Dragoman does")
+            return translations
+
+        return await self._patiently(attempt)
+
+    async def document(self, name: str, content: bytes, wanted: Wanted) -> bytes:
+        """Translate a file, in the format that the ending of its name says.
+
+        Raises:
+            RefusedError: The service refuses, or could not translate it.
+            UnreachableError: See the class.
+        """
+        fields = {"target_lang": wanted.target}
+        if wanted.source:
+            # As at DeepL, a source has no region.
+            fields["source_lang"] = wanted.source.partition("-")[0]
+
+        async def upload() -> Any:
+            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files={"file": (name, content)})
+            return answer.json()
+
+        uploaded = await self._patiently(upload)
+        path, key = f"{DOCUMENT_PATH}/{uploaded['document_id']}", {"document_key": uploaded["document_key"]}
+
+        async def state() -> Any:
+            return (await self._send("POST", path, data=key)).json()
+
+        while True:
+            found = await self._patiently(state)
+            if found["status"] in ("done", "error"):
+                break
+            await asyncio.sleep(POLL_S)
+        if found["status"] == "error":
+            raise RefusedError(502, "", str(found.get("message") or "the document was not translated"))
+        return (await self._patiently(lambda: self._send("POST", f"{path}/result", data=key))).content
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
+        delay_s = FIRST_DELAY_S
+        while True:
+            try:
+                result = await attempt()
+            except RefusedError as error:
+                if not error.passes:
+                    raise
+                cause: Exception = error
+                wait_s = max(delay_s, min(error.retry_after_s, MAX_DELAY_S))
+            except httpx.TransportError as error:
+                cause = error
+                wait_s = delay_s
+                if self._success_s is None and isinstance(error, httpx.ConnectError):
+                    raise UnreachableError(f"{self._http.base_url} cannot be reached: {error}") from error
+            else:
+                self._success_s = time.monotonic()
+                return result
+            since_s = time.monotonic() - (self._success_s or self._began_s)
+            if since_s + wait_s > self._patience_s:
+                raise UnreachableError(
+                    f"{self._http.base_url} has not translated for {since_s:.0f} s: "
+                    f"{type(cause).__name__} {cause}"
+                ) from cause
+            await asyncio.sleep(wait_s)
+            delay_s = min(2 * delay_s, MAX_DELAY_S)
+
+    async def _send(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        try:
+            answer = await self._http.request(method, path.lstrip("/"), **arguments)
+        except httpx.ReadTimeout as error:
+            raise RefusedError(504, "timeout", f"no answer within the time of --timeout: {error}") from error
+        if answer.is_success:
+            return answer
+        code, message = _reason(answer)
+        raise RefusedError(answer.status_code, code, message, _seconds(answer.headers.get("retry-after")))
+
+
+def _reason(answer: httpx.Response) -> tuple[str, str]:
+    """The code and the message of an error, as the native API and DeepL's write them."""
+    try:
+        document = answer.json()
+        error = document.get("error", document)
+        return str(error.get("code") or ""), str(error["message"])
+    except (ValueError, LookupError, AttributeError):
+        return "", answer.text[:500] or answer.reason_phrase
+
+
+def _seconds(header: str | None) -> float:
+    try:
+        return float(header or 0)
+    except ValueError:
+        return 0.0  # A date, which this project's services do not send.

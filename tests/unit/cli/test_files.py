@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from dragoman.files import FilesError, Task, read_glossary, tasks_of
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.txt", "b.docx", "deep/c.HTML", ".hidden/d.txt", "picture.png", "a.fr.txt.dragoman-part"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).touch()
+    return tmp_path / "in"
+
+
+def names(tasks: list[Task], root: Path) -> dict[str, str]:
+    return {str(task.source.relative_to(root)): str(task.output.relative_to(root)) for task in tasks}
+
+
+def test_files_get_their_translation_beside_them(folder: Path) -> None:
+    tasks = tasks_of([folder / "a.txt", folder / "b.docx"], None, "fr")
+    assert names(tasks, folder) == {"a.txt": "a.fr.txt", "b.docx": "b.fr.docx"}
+    assert [task.is_document for task in tasks] == [False, True]
+
+
+def test_one_file_gets_the_name_that_is_given(folder: Path, tmp_path: Path) -> None:
+    (task,) = tasks_of([folder / "a.txt"], tmp_path / "out", "fr")
+    assert task.output == tmp_path / "out"
+    (task,) = tasks_of([folder / "a.txt"], tmp_path, "fr")
+    assert task.output == tmp_path / "a.txt"
+
+
+def test_a_folder_is_searched_for_files_of_known_kinds(folder: Path, tmp_path: Path) -> None:
+    tasks = tasks_of([folder], None, "fr")
+    assert names(tasks, tmp_path) == {
+        "in/a.txt": "in.fr/a.txt",
+        "in/b.docx": "in.fr/b.docx",
+        "in/deep/c.HTML": "in.fr/deep/c.HTML",
+    }
+
+
+def test_outputs_inside_a_folder_are_no_inputs_of_the_next_run(folder: Path) -> None:
+    output = folder / "french"
+    output.mkdir()
+    (output / "a.txt").touch()
+    assert not any(task.source.is_relative_to(output) for task in tasks_of([folder], output, "fr"))
+
+
+def test_several_sources_share_a_folder(folder: Path, tmp_path: Path) -> None:
+    tasks = tasks_of([folder, folder / "a.txt"], tmp_path / "out", "fr")
+    assert {str(task.output.relative_to(tmp_path)) for task in tasks} == {
+        "out/in/a.txt",
+        "out/in/b.docx",
+        "out/in/deep/c.HTML",
+        "out/a.txt",
+    }
+
+
+def test_two_files_are_not_written_to_one(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    with pytest.raises(FilesError, match="would both be written to"):
+        tasks_of([folder / "a.txt", tmp_path / "a.txt"], tmp_path / "out", "fr")
+
+
+def test_a_file_is_not_written_over_itself(folder: Path) -> None:
+    with pytest.raises(FilesError, match="would be written over itself"):
+        tasks_of([folder / "a.txt"], folder, "fr")
+
+
+def test_columns_of_a_glossary(tmp_path: Path) -> None:
+    tabs, commas = tmp_path / "a.tsv", tmp_path / "a.csv"
+    tabs.write_text("# terms\npod\tPod\n\nqueue depth\tLänge der Schlange\tignored\n", encoding="utf-8-sig")
+    commas.write_text('"pods, all",Pods\n')
+    assert read_glossary(tabs) == (("pod", "Pod"), ("queue depth", "Länge der Schlange"))
+    assert read_glossary(commas) == (("pods, all", "Pods"),)
+
+
+@pytest.mark.parametrize("line", ["pod", "pod\t", "\tPod"])
+def test_a_glossary_with_a_missing_column_is_refused_by_its_line(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text(f"a\tb\n{line}\n")
+    with pytest.raises(FilesError, match="line 2"):
+        read_glossary(file)
