@@ -42,6 +42,7 @@ COMMANDS = {
     "translate": Command("dragoman[people]", "translate texts, files and folders by a running service"),
     "status": Command("dragoman[people]", "show the TranslationDeployments of a cluster, or explain one"),
     "models": Command("dragoman", "list models for each prompt family, with licences and sizes"),
+    "completion": Command("dragoman[people]", "print what completes these commands in a shell"),
 }
 
 FORMER_NAMES = {"local": "devcluster"}

@@ -34,19 +34,16 @@ from the requests in flight per replica, not from the model. Too low a number co
 before a deployment."""
 
 
+KNOWN = tuple(name for name in PROMPT_FAMILIES if name != CUSTOM_FAMILY)
+
+
 def main(argv: list[str]) -> int:
     """Print the models; 0."""
     parser = argparse.ArgumentParser(prog="dragoman models", description=__doc__)
-    known = tuple(name for name in PROMPT_FAMILIES if name != CUSTOM_FAMILY)
-    parser.add_argument(
-        "family", nargs="*", metavar="FAMILY", help=f"one of {', '.join(known)}; default: all"
-    )
-    formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--markdown", action="store_true", help="as docs/models.md")
-    formats.add_argument("--json", action="store_true", help="for programs")
+    add_arguments(parser)
     options = parser.parse_args(argv)
-    if unknown := set(options.family).difference(known):
-        parser.error(f"no prompt family {min(unknown)!r}; there are {', '.join(known)}")
+    if unknown := set(options.family).difference(KNOWN):
+        parser.error(f"no prompt family {min(unknown)!r}; there are {', '.join(KNOWN)}")
     chosen = [family for family in FAMILIES if not options.family or family.name in options.family]
     if options.json:
         json.dump([*map(document, chosen)], sys.stdout, indent=2, ensure_ascii=False)
@@ -56,6 +53,16 @@ def main(argv: list[str]) -> int:
     else:
         print("\n\n".join(map(plain, chosen)))
     return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument(
+        "family", nargs="*", metavar="FAMILY", help=f"one of {', '.join(KNOWN)}; default: all"
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--markdown", action="store_true", help="as docs/models.md")
+    formats.add_argument("--json", action="store_true", help="for programs")
 
 
 def document(family: Family) -> dict[str, object]:

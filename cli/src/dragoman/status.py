@@ -34,7 +34,9 @@ class NotOneError(Exception):
 
 def main(argv: list[str], prog: str = "dragoman status") -> int:
     """Print the table or the object; see `dragoman.exits` for the status."""
-    options = parser(prog).parse_args(argv)
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__)
+    add_arguments(parser)
+    options = parser.parse_args(argv)
     try:
         return asyncio.run(_run(options))
     except NotOneError as error:
@@ -56,18 +58,16 @@ def plugin() -> int:
     return main(sys.argv[1:], "kubectl translations")
 
 
-def parser(prog: str = "dragoman status") -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    found = argparse.ArgumentParser(prog=prog, description=__doc__)
-    found.add_argument("name", nargs="?", metavar="NAME", help="one TranslationDeployment; default: all")
-    found.add_argument("-n", "--namespace", default="", help="default: all namespaces")
-    found.add_argument("--kubeconfig", type=Path, metavar="FILE", help="default: as kubectl finds it")
-    found.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
-    found.add_argument("-w", "--watch", action="store_true", help="show changes until interrupted")
-    found.add_argument(
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one TranslationDeployment; default: all")
+    parser.add_argument("-n", "--namespace", default="", help="default: all namespaces")
+    parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="default: as kubectl finds it")
+    parser.add_argument("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
+    parser.add_argument("-w", "--watch", action="store_true", help="show changes until interrupted")
+    parser.add_argument(
         "--interval", type=float, default=2.0, metavar="SECONDS", help="of --watch (default: 2)"
     )
-    return found
 
 
 async def _run(options: argparse.Namespace) -> int:
