@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ async def _run(options: argparse.Namespace) -> int:
         if options.output is not None:
             content = sys.stdin.buffer.read()
             return await _lines_to_file(translator, wanted, content, options.output, options)
-        texts = options.text or [line for line in sys.stdin.read().splitlines() if line.strip()]
+        texts = options.text or split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0]
         return await _texts_to_stdout(translator, wanted, texts, options)
 
 
@@ -83,7 +83,7 @@ async def _files(
     status = DONE
     for task in tasks:
         if task.is_up_to_date and not options.overwrite:
-            _say(f"{task.output} is up to date")
+            _say(f"{task.output} is newer than {task.source}: only --overwrite translates it again")
             continue
         try:
             task.output.parent.mkdir(parents=True, exist_ok=True)
@@ -110,11 +110,7 @@ async def _files(
 async def _lines_to_file(
     translator: Translator, wanted: Wanted, content: bytes, output: Path, options: argparse.Namespace
 ) -> int:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FilesError(f"the text for {output} is not UTF-8: {error}") from error
-    mark = "" if len(text.encode()) == len(content) else "\ufeff"
+    mark, text = _decoded(content, f"the text for {output}")
     lines, ends = split(text)
     journal = Journal(output, digest_of(content, wanted.identity), anew=options.overwrite)
     try:
@@ -150,26 +146,44 @@ async def _lines_to_file(
 async def _texts_to_stdout(
     translator: Translator, wanted: Wanted, texts: Sequence[str], options: argparse.Namespace
 ) -> int:
-    ready: dict[int, str] = {}
+    # Each text keeps its line.
+    ready = {number: text for number, text in enumerate(texts) if not text.strip()}
+    waiting = [(number, text) for number, text in enumerate(texts) if number not in ready]
     printed = 0
 
     async def show(finished: Mapping[int, str]) -> None:
         nonlocal printed
+        advance(len(finished))
         ready.update(finished)
         while printed in ready:
             print(ready.pop(printed), flush=True)
             printed += 1
 
-    failed = await translate_lines(
-        *(translator, wanted, enumerate(texts), show),
-        max_lines=options.batch,
-        concurrency=options.concurrency,
-    )
+    # On a terminal the translations themselves are the progress.
+    shown = nullcontext(_unseen) if sys.stdout.isatty() else progress("texts", len(waiting))
+    with shown as advance:
+        await show({})
+        failed = await translate_lines(
+            *(translator, wanted, waiting, show), max_lines=options.batch, concurrency=options.concurrency
+        )
     for number, error in sorted(failed.items()):
         _say(f"text {number + 1}: {error}")
-    # Each text keeps its line.
     await show({number: texts[number] if options.partial else "" for number in failed})
     return FAILED if failed else DONE
+
+
+def _unseen(count: int) -> None:
+    """Progress that is not shown."""
+
+
+def _decoded(content: bytes, what: str) -> tuple[str, str]:
+    """A byte order mark, if there is one, and the text after it."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise FilesError(f"{what} is not UTF-8: {error}") from error
+    rest = text.removeprefix("\ufeff")
+    return text[: len(text) - len(rest)], rest
 
 
 @asynccontextmanager

@@ -108,7 +108,9 @@ class Translator:
             except (ValueError, LookupError, TypeError):
                 translations = []
             if len(translations) != len(texts):
-                raise RefusedError(502, "", f"{self._http.base_url} did not answer as Dragoman does")
+                raise RefusedError(
+                    answer.status_code, "", f"{self._http.base_url} did not answer as Dragoman does"
+                )
             return translations
 
         return await self._patiently(attempt)

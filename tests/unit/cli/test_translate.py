@@ -18,7 +18,20 @@ from dragoman.journal import journal_of
 class Service(BaseHTTPRequestHandler):
     """Answers in capitals; refuses Klingon as an engine pod refuses a pair, and `too long` as one refuses a text."""
 
+    def do_GET(self) -> None:
+        """The Services of a cluster, as the API server lists them."""
+        assert self.headers["authorization"] == "Bearer person"
+        assert self.path.startswith("/api/v1/services?")
+        router = {
+            "metadata": {"name": "router", "namespace": "system"},
+            "spec": {"clusterIP": "10.0.0.1", "ports": [{"name": "http", "port": 80}]},
+        }
+        self._answer(200, {"metadata": {"resourceVersion": "1"}, "items": [router]})
+
     def do_POST(self) -> None:
+        if self.path.startswith("/api/"):
+            assert self.headers["authorization"] == "Bearer person"
+            assert self.path == "/api/v1/namespaces/system/services/router:http/proxy/translate"
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.path.startswith("/v2/document"):
             self._document(body)
@@ -48,6 +61,7 @@ class Service(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, document: dict[str, Any] | bytes) -> None:
         self.send_response(status)
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(document if isinstance(document, bytes) else json.dumps(document).encode())
 
@@ -90,10 +104,18 @@ def test_an_address_where_nothing_listens_is_named(capsys: pytest.CaptureFixture
 def test_lines_of_standard_input_keep_their_order(
     url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [f"line {number}" for number in range(100)]
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    lines = [f"line {number}" if number % 7 else "" for number in range(100)]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
     assert translate.main(["--url", url, "--to", "fr", "--batch", "3", "--concurrency", "5"]) == DONE
     assert capsys.readouterr().out.splitlines() == [line.upper() for line in lines]
+
+
+def test_standard_input_that_is_no_text_is_named(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
+    assert translate.main(["--url", url, "--to", "fr"]) == USAGE
+    assert "standard input is not UTF-8" in capsys.readouterr().err
 
 
 def test_a_text_that_fails_keeps_its_place(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,6 +186,21 @@ def test_a_glossary_and_a_key_go_with_each_request(
     ((body, key),) = service.received
     assert body["terms"] == [{"source": "pod", "target": "Pod"}]
     assert key == "secret"
+
+
+def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": "person"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(kubeconfig))
+    assert translate.main(["--kubeconfig", str(file), "--to", "fr", "one"]) == DONE
+    assert capsys.readouterr().out == "ONE\n"
 
 
 def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:

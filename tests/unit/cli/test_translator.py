@@ -70,8 +70,9 @@ async def test_a_quota_does_not_pass(code: str, clock: list[float]) -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"translation": []}', b'{"translation": "Hallo"}'])
 async def test_an_address_of_something_else_is_named(body: bytes) -> None:
-    with pytest.raises(RefusedError, match="http://pod/ did not answer as Dragoman does"):
+    with pytest.raises(RefusedError, match="http://pod/ did not answer as Dragoman does") as caught:
         await ask(iter([httpx.Response(200, content=body)]))
+    assert not caught.value.is_of_the_text
 
 
 async def test_a_response_that_takes_too_long_is_a_timeout() -> None:
