@@ -329,7 +329,8 @@ class TranslateFile:
     Args:
         name: Of the file; its ending names its kind.
         request: The options; without texts, which the pod reads in the file.
-        render: Makes the answer of the `Document`, where it is translated in the background; else of its URL.
+        render: Makes the answer of the `Document`, where it is translated in the background; else of its
+            `libretranslate.files.FileAnswer`.
         sample: The beginning of the file, to detect its language by.
     """
 

@@ -91,8 +91,9 @@ class Warned:
     """Something a caller should know about a translation that was given all the same.
 
     Args:
-        code: Stable name: a guard's, `glossary` for terms that are not there, `source_kept` for a segment
-            whose source text was kept, `option_ignored` for an option that is not supported.
+        code: Stable name: a guard's, `glossary` for terms that are not there, `tags_aligned` for a segment
+            whose tags were put back by alignment, `source_kept` for one whose source text was kept,
+            `option_ignored` for an option that is not supported.
         detail: In words that repeat nothing of the texts.
         segment: Index of the segment it is about, or None for the whole.
     """

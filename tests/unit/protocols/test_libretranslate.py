@@ -36,7 +36,13 @@ from dragoman_protocols.libretranslate.api import (
     respond_suggestion,
 )
 from dragoman_protocols.libretranslate.fields import CODES
-from dragoman_protocols.libretranslate.files import handle_download, peek_file, read_file, translated_name
+from dragoman_protocols.libretranslate.files import (
+    FileAnswer,
+    handle_download,
+    peek_file,
+    read_file,
+    translated_name,
+)
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import offer_of
 from dragoman_protocols.translation import Format, TranslationRequest, TranslationResult
@@ -282,7 +288,12 @@ def test_the_pair_of_a_file(fields: dict[str, list[str]], query: bytes, need: Ne
     )
     assert peek_file(upload(fields, query), SITE.offer) == call.peek()
     assert (call.name, call.content) == (f"a_b_{need.targets[0]}.txt", b"Hello\n")
-    assert json.loads(call.render("http://pod/x").body) == {"translatedFileUrl": "http://pod/x"}
+    assert json.loads(call.render(FileAnswer("http://pod/x", {})).body) == {
+        "translatedFileUrl": "http://pod/x"
+    }
+    assert json.loads(call.render(FileAnswer("http://pod/x", {"numbers": 2})).body)["findings"] == {
+        "numbers": 2
+    }
 
 
 @pytest.mark.parametrize(("name", "message"), [(None, "missing file parameter"), ("", "empty file")])

@@ -19,13 +19,16 @@ from dragoman_protocols.languages import language, primary, tag_of_name
 from dragoman_protocols.libretranslate import api as libretranslate
 from dragoman_protocols.markup_tokens import Kind, Token
 from dragoman_protocols.offer import name_in, offer_of
+from dragoman_protocols.translation import Format
 from dragoman_service.files.office import WORD_PARTS, read_word
 from dragoman_service.files.subtitles import read_subtitles
 from dragoman_service.text.chat import NOTE
 from dragoman_service.text.document import Preparation, prepare
 from dragoman_service.text.markup import unescaped
 from dragoman_service.text.numbers import changed_numbers
+from dragoman_service.text.retagging import parts, retagged
 from dragoman_service.text.segments import SENTENCE_END
+from dragoman_service.text.untagged import answer_to, untagged
 
 SITE = Site(offer_of([()]), (), ("m",), Limits(100, 1_000_000))
 
@@ -49,6 +52,15 @@ def cue(line: str) -> bytes:
 def refused(work: Callable[[], object]) -> None:
     with suppress(CallerError):
         work()
+
+
+def put_back(source: str, translation: str, hints: dict[str, str] | None = None) -> None:
+    (segment,) = prepare(source, Preparation(10_000_000, format=Format.HTML)).segments
+    plain = untagged(segment)
+    answer = answer_to(plain, translation)
+    assert answer is not None
+    parts(plain, answer)
+    assert retagged(plain, answer, hints or {})
 
 
 COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
@@ -113,6 +125,18 @@ COSTS: dict[str, tuple[int, Callable[[int], Callable[[], object]]]] = {
     "attributes": (
         8_000,
         lambda size: lambda: Token(Kind.OPEN, "", "a", " " + "b" * size).attribute("class"),
+    ),
+    "lost tags": (
+        1_000,
+        lambda size: lambda: put_back("a1 <b>b <i>c</i></b> d<img> " * size, "e f g h " * size),
+    ),
+    "lost tags around equal words": (
+        1_000,
+        lambda size: lambda: put_back("<b>word word</b> word " * size, "word " * 3 * size),
+    ),
+    "a word that is searched for": (
+        8_000,
+        lambda size: lambda: put_back("a <b>b</b> c", "ab" * size, {"b": "ab" * size + "c"}),
     ),
     "many lines": (5_000, lambda size: lambda: prepare("a\n" * size, Preparation(100))),
     "blanks after a sentence": (8_000, lambda size: lambda: SENTENCE_END.findall("a" + " " * size + "b")),

@@ -117,7 +117,7 @@ def test_an_unserved_language_is_refused_with_a_message(client: deepl.DeepLClien
 
 def test_placeholders_move_with_their_sentence(start_served: Any) -> None:
     """As Weblate has them: empty elements of XML, which are ignored. The reverse of a marker is none, so that
-    the second text stays as it was."""
+    the second text is translated without them."""
     pod = start_served(
         answers={
             "My aunt can show this map to <x1/>.": "Meine Tante kann <x1/> diese Landkarte zeigen.",
@@ -135,4 +135,4 @@ def test_placeholders_move_with_their_sentence(start_served: Any) -> None:
     client.close()
     assert isinstance(results, list)
     assert results[0].text == 'Meine Tante kann <x id="0"></x> diese Landkarte zeigen.'
-    assert results[1].text == 'A <x id="0"></x> B <x id="1"></x>'
+    assert results[1].text == 'B <x id="0"></x> A <x id="1"></x>'

@@ -50,6 +50,18 @@ def test_a_web_page_is_translated_with_a_glossary(client: deepl.DeepLClient) -> 
     client.delete_glossary(glossary)
 
 
+def test_the_state_has_the_findings_of_a_document(client: deepl.DeepLClient, scripted_pod: Any) -> None:
+    # The model of this pod writes backwards and loses all tags.
+    page = b"<p>The <b>cat</b> sleeps.</p><p>Good day</p>"
+    handle = client.translate_document_upload(page, source_lang="EN", target_lang="DE", filename="a.html")
+    form = {"document_key": handle.document_key}
+    state = scripted_pod.client.post(f"/v2/document/{handle.document_id}", data=form).json()
+    assert (state["status"], state["findings"]) == ("done", {"tags_aligned": 1})
+    response = client.translate_document_download(handle)
+    assert response is not None
+    assert b"".join(response.iter_content()) == b"<p>.speels <b>tac</b> ehT</p><p>yad dooG</p>"
+
+
 def test_a_document_is_handed_out_once_and_to_its_owner_only(client: deepl.DeepLClient) -> None:
     handle = client.translate_document_upload("The weather is nice.", target_lang="DE", filename="a.txt")
     assert client.translate_document_get_status(handle).done

@@ -23,6 +23,13 @@ def test_text(demo_pod: Any, source: str) -> None:
     assert translated(demo_pod, "a.txt", content, source).decode() == f"  {PISCINE}\r\n\r\n\t{MUSEE} \r\n"
 
 
+def test_the_answer_has_the_findings_of_a_file(scripted_pod: Any) -> None:
+    form = {"source": "en", "target": "fr"}
+    page = "<p>The <b>cat</b> sleeps.</p>"
+    answer = scripted_pod.client.post("/translate_file", data=form, files={"file": ("a.html", page)})
+    assert answer.json()["findings"] == {"tags_aligned": 1}
+
+
 def test_html_keeps_its_markup_and_its_entities(demo_pod: Any) -> None:
     page = (
         '<!doctype html>\n<html><head><title>{}</title><style>p > b {{}}</style></head>\n<body class="a&amp;b">'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -33,6 +33,7 @@ class Document:
     Args:
         characters: What it is charged for, and what counts as usage once it is done.
         charged: Characters that answers so far have charged for it.
+        findings: The number of warnings about its translation by their codes.
     """
 
     document_id: str
@@ -42,6 +43,7 @@ class Document:
     state: State = State.TRANSLATING
     error: str = ""
     charged: int = 0
+    findings: Mapping[str, int] = field(default_factory=dict)
 
 
 class Documents(Protocol):
@@ -132,6 +134,8 @@ def state_json(document: Document) -> dict[str, Any]:
     described: dict[str, Any] = {"document_id": document.document_id, "status": document.state}
     if document.state is State.DONE:
         described["billed_characters"] = document.characters
+        if document.findings:
+            described["findings"] = document.findings
     if document.state is State.ERROR:
         described["message"] = described["error_message"] = document.error
     return described

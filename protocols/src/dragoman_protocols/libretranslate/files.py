@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mimetypes
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import PurePath
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, TranslateFile, cors_answer
 from dragoman_protocols.errors import InvalidFieldError
@@ -33,6 +33,17 @@ class KeptFile(Protocol):
     def content(self) -> bytes:
         """Its bytes."""
         ...
+
+
+class FileAnswer(NamedTuple):
+    """What is known of a translated file.
+
+    Args:
+        findings: The number of warnings about its translation by their codes.
+    """
+
+    url: str
+    findings: Mapping[str, int]
 
 
 class Files(Protocol):
@@ -85,8 +96,9 @@ def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:
     return act
 
 
-def _translated(url: str) -> Answer:
-    return cors_answer({"translatedFileUrl": url})
+def _translated(file: FileAnswer) -> Answer:
+    findings = {"findings": file.findings} if file.findings else {}
+    return cors_answer({"translatedFileUrl": file.url, **findings})
 
 
 def translated_name(name: str, target: str) -> str:

@@ -183,7 +183,7 @@ def segment_result(number: int, segment: Segment, outcome: Outcome, *, strict: b
         UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
     """
     evaluation = outcome.evaluation
-    if strict and (evaluation.findings or not evaluation.is_usable):
+    if strict and (evaluation.findings or outcome.aligned or not evaluation.is_usable):
         raise UnreliableTranslationError(
             f"segment {number + 1} of the text has findings after the retry: {', '.join(evaluation.names)}"
         )
@@ -196,6 +196,9 @@ def segment_result(number: int, segment: Segment, outcome: Outcome, *, strict: b
     if evaluation.missing:
         count = len(evaluation.missing)
         warnings.append(Warned("glossary", f"{count} of the glossary's terms are not in it", number))
+    if outcome.aligned:
+        detail = "the model lost tags of the text; they are where they belong by alignment of words"
+        warnings.append(Warned("tags_aligned", detail, number))
     alternatives = tuple(restore(segment, each) for each in outcome.alternatives if not verify(segment, each))
     text = evaluation.text
     if _may_have_markers(segment, text):

@@ -20,6 +20,7 @@ from dragoman_service.core.evaluate import (
     retry_sampling,
     segment_result,
 )
+from dragoman_service.core.retag import Retagged, is_wanted, retag
 from dragoman_service.core.stages import (
     Evaluation,
     GeneratedText,
@@ -100,6 +101,7 @@ class Generator:
         texts = [await self.generate(prompt, decoding, urgency)]
         evaluation = await self._evaluated(task, texts[0])
         names = evaluation.names
+        aligned = False
         retried = bool(names)
         self._count(evaluation)
         if retried:
@@ -110,7 +112,15 @@ class Generator:
             second = await self._evaluated(task, texts[1])
             self._count(second)
             names += second.names
+            evaluations = (evaluation, second)
             evaluation = better(evaluation, second)
+            if is_wanted(evaluation):
+                retagged = await self._retagged(task, evaluations, decoding, urgency)
+                texts += retagged.texts
+                if retagged.evaluation is not None:
+                    self._count(retagged.evaluation)
+                    evaluation, aligned = retagged.evaluation, retagged.aligned
+                    names += evaluation.names
         others = await self._alternatives(task, prompt, decoding, urgency) if task.alternatives else []
         texts += [text for text, _ in others]
         read = sum(text.prompt_tokens for text in texts)
@@ -123,7 +133,20 @@ class Generator:
             _different(evaluation.text, [each for _, each in others]),
             read,
             written,
+            aligned,
         )
+
+    async def _retagged(
+        self, task: SegmentTask, evaluations: Sequence[Evaluation], decoding: Decoding, urgency: int
+    ) -> Retagged:
+        async def generated(other: SegmentTask) -> tuple[GeneratedText, Evaluation]:
+            prompt = self.family.prompt(other.segment.text, other.pair, other.options)
+            text = await self.generate(prompt, decoding, urgency)
+            if self.origin.added is not None:
+                self.origin.added(text.prompt_tokens + text.output_tokens)
+            return text, await self._evaluated(other, text)
+
+        return await retag(task, evaluations, generated)
 
     async def generate(self, prompt: Prompt, decoding: Decoding, priority: int = 0) -> GeneratedText:
         """One complete generation, started once the request has a slot for it.

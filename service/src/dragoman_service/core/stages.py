@@ -50,8 +50,8 @@ class Observer:
         """A guard reported a finding.
 
         Args:
-            guard: A `text.guards.Guard`, a `text.restoring.Fault` with `marker_` before it, or `glossary`:
-                17 values in all.
+            guard: A `text.guards.Guard`, a `text.restoring.Fault` with `marker_` before it, `glossary`, or
+                `tags_aligned`: 19 values in all.
         """
 
     def retried(self) -> None:
@@ -161,6 +161,7 @@ class Outcome:
         names: Everything found on the way, by its label in metrics.
         retried: Whether it was generated twice.
         alternatives: Further texts, all usable and different.
+        aligned: Whether the text has tags that were put back by alignment.
     """
 
     evaluation: Evaluation
@@ -169,6 +170,7 @@ class Outcome:
     alternatives: tuple[str, ...] = ()
     prompt_tokens: int = 0
     output_tokens: int = 0
+    aligned: bool = False
 
 
 @dataclass(frozen=True)

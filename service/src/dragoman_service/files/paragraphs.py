@@ -49,7 +49,7 @@ class Paragraph:
         """Replace the text by a translation of `written`.
 
         Returns:
-            False where tags were lost, doubled, invented or moved out of order: nothing is changed then.
+            False where tags were lost, doubled or invented: nothing is changed then.
         """
         try:
             tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
@@ -57,6 +57,7 @@ class Paragraph:
             return False
         if not self._kept(tree):
             return False
+        self._put_in_order(tree)
         before = _placed(self.before)
         built = list(self._built(tree, self._common()))
         after = _placed(self.after)
@@ -87,14 +88,19 @@ class Paragraph:
         return f'<g id="{number}">{inner}</g>'
 
     def _kept(self, tree: etree._Element) -> bool:
-        """Whether all tags are there once, and those whose order counts in order."""
+        """Whether all tags are there once."""
         found = [(str(node.tag), node.get("id") or "") for node in tree.iterdescendants()]
         wanted = [
             ("x" if isinstance(piece, Fixed) else "g", str(number))
             for number, piece in enumerate(self._marked)
         ]
-        fixed = [tag for tag in found if tag[0] == "x"]
-        return sorted(found) == sorted(wanted) and fixed == [tag for tag in wanted if tag[0] == "x"]
+        return sorted(found) == sorted(wanted)
+
+    def _put_in_order(self, tree: etree._Element) -> None:
+        """Put what is no text in its order: a bookmark ends behind its beginning."""
+        fixed = [number for number, piece in enumerate(self._marked) if isinstance(piece, Fixed)]
+        for node, number in zip(tree.iterdescendants("x"), fixed, strict=True):
+            node.set("id", str(number))
 
     def _built(self, node: etree._Element, style: Text) -> Iterator[etree._Element]:
         """The elements that a part of the translation becomes."""

@@ -113,7 +113,7 @@ class Documents:
                     account.pair = await asyncio.to_thread(answering.translator.check, request)
                 admitted.set_result(None)
                 translator = answering.translator.on_behalf_of(account.origin, limit_s)
-                content = await file.translated(translator)
+                content, document.findings = await file.translated(translator)
             except RequestError as error:
                 account.refused(error)
                 if not admitted.done():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from dragoman_protocols.blanks import not_blank, put_back
 from dragoman_protocols.detection import NOTHING, detect
 from dragoman_protocols.errors import UnknownDocumentError
 from dragoman_protocols.languages import Pair
+from dragoman_protocols.libretranslate.files import FileAnswer
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.costs import Cost, cost_of, demands_of
@@ -37,6 +39,17 @@ MAX_KEPT_BYTES = 128 * 1024 * 1024
 
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _PREFIX = re.compile(r"(/[A-Za-z0-9_.~-]{1,100}){1,10}/?")
+
+
+class Translated(NamedTuple):
+    """The content of a translated file.
+
+    Args:
+        findings: The number of warnings by their codes.
+    """
+
+    content: bytes
+    findings: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -66,14 +79,15 @@ class ReadFile:
             return cost_of(())
         return cost_of(demands_of(replace(self.request, texts=self.words)))
 
-    async def translated(self, translator: Translator) -> bytes:
+    async def translated(self, translator: Translator) -> Translated:
         """The file with its texts translated."""
         results = [] if self.request is None else await translator.translate(self.request)
 
         def rebuilt() -> bytes:
             return self.file.rebuild([result.text for result in put_back(self.texts, results, None)])
 
-        return await asyncio.to_thread(rebuilt)
+        findings = Counter(warned.code for result in results for warned in result.warnings)
+        return Translated(await asyncio.to_thread(rebuilt), dict(sorted(findings.items())))
 
 
 def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
@@ -182,12 +196,13 @@ class FileWork(Work):
 
     async def answer(self, translator: Translator) -> Answer:
         """Translate the file and answer its URL."""
-        content = await self.file.translated(translator)
+        content, findings = await self.file.translated(translator)
         request = self.exchange.request
         tag = request.text_header(REPLICA_HEADER)
         key = f"{new_document_id(tag)}.{self.call.name}"
         self.files.put(key, self.call.name, content)
-        return self.call.render(f"{base_url(request, self.exchange.scheme)}download_file/{key}")
+        url = f"{base_url(request, self.exchange.scheme)}download_file/{key}"
+        return self.call.render(FileAnswer(url, findings))
 
 
 def base_url(request: Request, scheme: str) -> str:

@@ -50,21 +50,78 @@ async def test_an_answer_doubted_twice_is_flagged_or_refused(core, counts) -> No
         await translator.translate(request_for("The cat sleeps on the sofa.", on_finding=OnFinding.FAIL))
 
 
-async def test_lost_tags_leave_the_segment_as_it_was(core, counts) -> None:
-    html = "<p>The dog sees <b>the cat</b> every day.</p><p>The cat sleeps on the sofa.</p>"
-    answers = {text: answer.replace("<x1>", "") for text, answer in GERMAN.items()}
+CAT = "<p>The dog sees <b>the cat</b> every day.</p>"
+
+
+async def test_lost_tags_are_put_back_by_alignment(core, counts) -> None:
+    html = f"{CAT}<p>The cat sleeps on the sofa.</p>"
+    answers = {text: answer.replace("<x1>", "").replace("</x1>", "") for text, answer in GERMAN.items()}
+    answers["the cat"] = "die Katze"
     translator = core(lambda text, _: answers[text])
     (result,) = await translator.translate(request_for(html, format=Format.HTML))
-    assert result.text == html.replace("The cat sleeps on the sofa.", "Die Katze schläft auf dem Sofa.")
-    assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 0)]
-    assert counts.findings[0] == "marker_lost"
-    assert counts.left == 1
-    (result,) = await translator.translate(
-        request_for("<p>The dog sees <b>the cat</b> every day.</p>", format=Format.HTML)
+    assert result.text == (
+        "<p>Der Hund sieht <b>die Katze</b> jeden Tag.</p><p>Die Katze schläft auf dem Sofa.</p>"
     )
-    assert result.text == "<p>The dog sees <b>the cat</b> every day.</p>"
-    with pytest.raises(UnreliableTranslationError):
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("tags_aligned", 0)]
+    assert counts.findings == ["marker_lost", "marker_lost", "tags_aligned"]
+    assert (counts.left, len(translator.engine.prompts)) == (0, 4)
+    with pytest.raises(UnreliableTranslationError, match=r"segment 1 .* tags_aligned"):
         await translator.translate(request_for(html, format=Format.HTML, on_finding=OnFinding.FAIL))
+
+
+async def test_an_answer_with_other_faults_is_made_again_without_tags(core) -> None:
+    def answers(text, times):
+        untagged = {
+            "The dog sees the cat every day.": "Der Hund sieht die Katze jeden Tag.",
+            "the cat": "die Katze",
+        }
+        return untagged.get(text, "Sure! Here is the translation: Der Hund.")
+
+    translator = core(answers)
+    (result,) = await translator.translate(request_for(CAT, format=Format.HTML))
+    assert result.text == "<p>Der Hund sieht <b>die Katze</b> jeden Tag.</p>"
+    assert [warned.code for warned in result.warnings] == ["tags_aligned"]
+    assert len(translator.engine.prompts) == 4
+
+
+async def test_many_lost_elements_cost_two_more_generations_at_most(core) -> None:
+    words = ["apple", "pear", "plum", "cherry", "grape"]
+    html = f"<p>I eat {' and '.join(f'<b>{word}</b>' for word in words)} every day.</p>"
+    german = {"apple": "Apfel", "pear": "Birne", "plum": "Pflaume", "cherry": "Kirsche", "grape": "Traube"}
+
+    def answers(text, times):
+        if text == "I eat apple and pear and plum and cherry and grape every day.":
+            return "Täglich esse ich Apfel und Birne und Pflaume und Kirsche und Traube."
+        if "<x1>" in text:
+            return "nein <x1>"
+        return "\n".join(german[line] for line in text.split("\n"))
+
+    translator = core(answers)
+    (result,) = await translator.translate(request_for(html, format=Format.HTML))
+    assert result.text == (
+        "<p>Täglich esse ich <b>Apfel</b> und <b>Birne</b> und <b>Pflaume</b> und <b>Kirsche</b> und <b>Traube</b>.</p>"
+    )
+    assert len(translator.engine.prompts) == 4
+
+
+async def test_a_lost_placeholder_is_shown_as_it_is_instead(core) -> None:
+    answers = {
+        "Hello <x1/>, good morning to you.": "Hallo, guten Morgen.",
+        "Hello {name}, good morning to you.": "Hallo {name}, guten Morgen.",
+    }
+    translator = core(lambda text, _: answers[text])
+    (result,) = await translator.translate(request_for("Hello {name}, good morning to you."))
+    assert (result.text, result.warnings) == ("Hallo {name}, guten Morgen.", ())
+
+
+async def test_a_segment_that_fails_without_tags_too_stays_as_it_was(core, counts) -> None:
+    translator = core(lambda text, _: "<b>Der Hund</b>")
+    (result,) = await translator.translate(request_for(CAT, format=Format.HTML))
+    assert result.text == CAT
+    assert [(warned.code, warned.segment) for warned in result.warnings] == [("source_kept", 0)]
+    assert counts.left == 1
+    with pytest.raises(UnreliableTranslationError):
+        await translator.translate(request_for(CAT, format=Format.HTML, on_finding=OnFinding.FAIL))
 
 
 async def test_kept_tags_come_back_in_place(core) -> None:

@@ -118,6 +118,18 @@ def test_formats_move_with_their_words() -> None:
     ]
 
 
+def test_breaks_and_bookmarks_keep_their_order_whatever_the_model_did() -> None:
+    document = docx.Document()
+    run = document.add_paragraph().add_run("One")
+    run.add_tab()
+    run.add_text("two")
+    run.add_break()
+    run.add_text("three")
+    swapped = 'Drei <x id="1"/> zwei <x id="0"/> eins'
+    content = translate(read_word, saved(document), lambda text: swapped if "<x" in text else text)
+    assert opened(content).paragraphs[0].text == "Drei \t zwei \n eins"
+
+
 @pytest.mark.parametrize(
     "answer",
     [
