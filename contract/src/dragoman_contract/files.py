@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-FILE_ENDINGS = (".txt", ".html", ".htm", ".srt", ".docx", ".pptx", ".odt", ".odp", ".epub")
+# fmt: off
+FILE_ENDINGS = (
+    ".txt", ".md", ".html", ".htm", ".srt", ".vtt", ".docx", ".pptx", ".xlsx", ".odt", ".odp", ".epub", ".csv", ".tsv",
+    ".po", ".pot", ".xlf", ".xliff", ".json", ".arb", ".yaml", ".yml", ".strings", ".resx", ".xml",
+)
+# fmt: on
 """Endings of the names of files that can be translated."""
 
 FILE_TIMEOUT_S = 600.0

@@ -21,7 +21,7 @@ MAX_PARAMETERS = 32
 STALLED_BYTES = 1024
 """So many bytes in one piece that are neither a header nor content: padding, which the parser takes byte by byte."""
 
-TEXT_ENDINGS = (".txt", ".srt", ".html", ".htm")
+TEXT_ENDINGS = (".txt", ".md", ".srt", ".vtt", ".html", ".htm", ".csv", ".tsv")
 SAMPLE_BYTES = 8192
 _MARKUP = re.compile(r"<[^<>]*>|[\d:,>-]{3,}")
 """What would pass for a language: tags, and the times of subtitles."""

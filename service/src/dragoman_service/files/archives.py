@@ -41,7 +41,11 @@ class Archive:
         except UNREADABLE:
             raise BrokenFileError("the file is no document of this kind: it cannot be unpacked") from None
         entries = self._zip.infolist()
-        if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+        if len(entries) > MAX_ENTRIES:
+            raise BrokenFileError(
+                f"the file has {len(entries)} parts; at most {MAX_ENTRIES} are read, split it"
+            )
+        if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
             raise BrokenFileError(f"the file unpacks to more than {MAX_UNPACKED_BYTES} bytes; split it")
         self.names = tuple(dict.fromkeys(entry.filename for entry in entries))
 

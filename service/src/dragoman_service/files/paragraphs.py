@@ -126,7 +126,7 @@ class Paragraph:
             run.append(deepcopy(style.properties))
         shown = etree.SubElement(run, f"{{{namespace}}}t")
         shown.text = text
-        if "wordprocessingml" in namespace:
+        if "drawingml" not in namespace:
             shown.set(SPACE, "preserve")
         return run
 
@@ -137,12 +137,17 @@ def paragraphs(root: etree._Element) -> Iterator[Paragraph]:
         namespace = etree.QName(element).namespace or ""
         if "wordprocessingml" not in namespace and "drawingml" not in namespace:
             continue
-        pieces = pieces_of(element)
-        shown = [index for index, piece in enumerate(pieces) if not isinstance(piece, Fixed)]
-        first, after = (shown[0], shown[-1] + 1) if shown else (0, 0)
-        paragraph = Paragraph(element, pieces[:first], pieces[first:after], pieces[after:])
+        paragraph = paragraph_of(element)
         if any(map(str.isalpha, paragraph.plain)):
             yield paragraph
+
+
+def paragraph_of(element: etree._Element) -> Paragraph:
+    """The paragraph that an element with runs is."""
+    pieces = pieces_of(element)
+    shown = [index for index, piece in enumerate(pieces) if not isinstance(piece, Fixed)]
+    first, after = (shown[0], shown[-1] + 1) if shown else (0, 0)
+    return Paragraph(element, pieces[:first], pieces[first:after], pieces[after:])
 
 
 def _placed(pieces: Sequence[Piece]) -> list[etree._Element]:

@@ -35,7 +35,7 @@ def read_text(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is neither.
     """
-    encoding = _marked_encoding(content) or "utf-8"
+    encoding = marked_encoding(content) or "utf-8"
     text = decoded(content, encoding)
     return FileDocument((text,), Format.PLAIN, lambda texts: texts[0].encode(encoding))
 
@@ -49,7 +49,7 @@ def read_html(content: bytes) -> FileDocument:
         BrokenFileError: It is not in that encoding, or it is unknown.
     """
     named = CHARSET.search(content, 0, PRESCAN_BYTES)
-    encoding = _marked_encoding(content) or _known_encoding(named[1].decode() if named else "utf-8")
+    encoding = marked_encoding(content) or _known_encoding(named[1].decode() if named else "utf-8")
     text = decoded(content, encoding)
     return FileDocument((text,), Format.HTML, lambda texts: texts[0].encode(encoding, "xmlcharrefreplace"))
 
@@ -66,7 +66,8 @@ def decoded(content: bytes, encoding: str) -> str:
         raise BrokenFileError(f"the file is not {encoding}; save it as UTF-8") from None
 
 
-def _marked_encoding(content: bytes) -> str | None:
+def marked_encoding(content: bytes) -> str | None:
+    """The encoding that a byte order mark names."""
     return next((encoding for mark, encoding in BYTE_ORDER_MARKS if content.startswith(mark)), None)
 
 

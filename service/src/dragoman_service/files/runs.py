@@ -15,8 +15,8 @@ from lxml import etree
 
 from dragoman_protocols.errors import BrokenFileError
 
-DROPPED = frozenset({"proofErr", "lastRenderedPageBreak"})
-"""Notes of the program that wrote the file about the text as it was."""
+DROPPED = frozenset({"proofErr", "lastRenderedPageBreak", "rPh", "phoneticPr"})
+"""Notes about the text as it was: of the program that wrote the file, and how it is pronounced."""
 
 BOXES = frozenset({"hyperlink", "ins", "moveTo", "smartTag", "customXml", "sdt", "dir", "bdo"})
 """Elements with runs in them, which stay together."""

@@ -1,10 +1,10 @@
-"""SubRip subtitles: numbers and times stay, the speech between them is translated.
+"""SubRip and WebVTT subtitles: numbers and times stay, the speech between them is translated.
 
 Lines of a cue that are one sentence become one text, and its translation gets as many lines again; what
 of different people (lines that begin with a dash) and ended sentences stay apart. The few tags that
 players know are kept as HTML; all else is escaped on the way and comes back as it was.
 
-Source: https://www.matroska.org/technical/subtitles.html#srt-subtitles
+Source: https://www.matroska.org/technical/subtitles.html#srt-subtitles, https://www.w3.org/TR/webvtt1/
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dragoman_protocols.errors import BrokenFileError
 from dragoman_protocols.translation import Format
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.plain import decoded
 from dragoman_service.text.markup import unescaped
 
 TIMES = re.compile(r"\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}\s*-->\s*\d{1,3}:\d{1,2}:\d{1,2}[,.]\d{1,3}.*")
+VTT_TIMES = re.compile(r"\s*(?:\d{2,4}:)?\d{2}:\d{2}\.\d{3}\s+-->\s+(?:\d{2,4}:)?\d{2}:\d{2}\.\d{3}.*")
 TAG = re.compile(r"(</?(?:i|b|u|s|font(?:\s[^<>]*)?)>)", re.IGNORECASE)
 POSITION = re.compile(r"\{\\[^{}]*\}")
 """Where a player shows a cue, as in `{\\an8}`."""
@@ -30,10 +32,33 @@ SPEAKER = re.compile(r"(?:</?[a-z][^<>]*>|\s)*[-–—]\s*", re.IGNORECASE)
 ENDS = re.compile(r"[.!?…。！？।:♪][\"'”’»)\]]*(?:</[a-z]+>)*\s*$", re.IGNORECASE)
 """How a line ends that the next does not continue."""
 
+VTT_MOMENT = re.compile(r"<([\d:.]{9,14})>")
+VTT_CLASS = re.compile(r"<(c|v|lang|b|i|u|ruby|rt)\.([^\s<>\"]{1,200})")
+"""What is no tag of HTML: when a word is spoken, and classes, which are attributes on the way."""
+HTML_MOMENT = re.compile(r'<wbr at="([\d:.]+)">')
+HTML_CLASS = re.compile(r'<([a-z]+) classes="([^"]*)"')
+
 MAX_END_CHARS = 200
 """How much of a line is searched for its end: the search takes time quadratic in it."""
 
 SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What differs between kinds of subtitles.
+
+    Args:
+        times: The line with which a cue begins.
+        strict: Whether an empty line always ends a cue.
+        to_html: From the text of a cue.
+        from_html: The way back.
+    """
+
+    times: re.Pattern[str]
+    strict: bool
+    to_html: Callable[[str], str]
+    from_html: Callable[[str], str]
 
 
 @dataclass(frozen=True)
@@ -51,17 +76,34 @@ def read_subtitles(content: bytes) -> FileDocument:
     Raises:
         BrokenFileError: It is in another encoding.
     """
+    return _read(content, SRT)
+
+
+def read_vtt(content: bytes) -> FileDocument:
+    """A file of WebVTT subtitles.
+
+    Raises:
+        BrokenFileError: It is none, or is in another encoding.
+    """
+    if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"WEBVTT"):
+        raise BrokenFileError("the file is no WebVTT: it does not begin with WEBVTT")
+    return _read(content, VTT)
+
+
+def _read(content: bytes, kind: _Kind) -> FileDocument:
     wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     encoding = "utf-16" if wide else ("utf-8-sig" if content.startswith(b"\xef\xbb\xbf") else "utf-8")
     lines = re.split(r"(\r\n|\r|\n)", decoded(content, encoding))
     spoken, breaks = lines[::2], lines[1::2]
-    groups = _groups(spoken)
-    texts = tuple(_as_html(_joined(spoken, group)) for group in groups)
+    groups = _groups(spoken, kind)
+    texts = tuple(kind.to_html(_joined(spoken, group)) for group in groups)
 
     def rebuild(translations: Sequence[str]) -> bytes:
         translated_lines: list[str | None] = list(spoken)
         for group, translation in zip(groups, translations, strict=True):
-            lines = _wrapped(_from_html(SPACES.sub(_without_break, translation)), group.after - group.first)
+            lines = _wrapped(
+                kind.from_html(SPACES.sub(_without_break, translation)), group.after - group.first
+            )
             lines[0] = group.prefix + lines[0]
             left_over = group.after - group.first - len(lines)
             translated_lines[group.first : group.after] = [*lines, *[None] * left_over]
@@ -70,18 +112,20 @@ def read_subtitles(content: bytes) -> FileDocument:
             line + end for line, end in zip(translated_lines, ends, strict=True) if line is not None
         ).encode(encoding)
 
-    return FileDocument(texts, Format.HTML, rebuild)
+    return FileDocument(texts, Format.HTML, rebuild, non_splitting_tags=frozenset({"c", "v", "lang"}))
 
 
-def _groups(lines: Sequence[str]) -> list[_Group]:
+def _groups(lines: Sequence[str], kind: _Kind) -> list[_Group]:
     groups: list[_Group] = []
     in_cue = continues = False
     for index, line in enumerate(lines):
-        if TIMES.fullmatch(line):
+        if kind.times.fullmatch(line):
             in_cue, continues = True, False
             continue
         if not line.strip():
-            in_cue = in_cue and index + 1 < len(lines) and not _begins_cue(lines, index + 1)
+            in_cue = (
+                in_cue and not kind.strict and index + 1 < len(lines) and not _begins_cue(lines, index + 1)
+            )
             continues = False
             continue
         if not in_cue:
@@ -128,6 +172,19 @@ def _as_html(text: str) -> str:
 def _from_html(text: str) -> str:
     """The way back."""
     return "".join(part if index % 2 else unescaped(part) for index, part in enumerate(TAG.split(text)))
+
+
+def _vtt_as_html(text: str) -> str:
+    return VTT_CLASS.sub(r'<\1 classes="\2"', VTT_MOMENT.sub(r'<wbr at="\1">', text))
+
+
+def _vtt_from_html(text: str) -> str:
+    text = HTML_CLASS.sub(r"<\1.\2", HTML_MOMENT.sub(r"<\1>", text))
+    return text.replace("-->", "--&gt;")
+
+
+SRT = _Kind(TIMES, False, _as_html, _from_html)
+VTT = _Kind(VTT_TIMES, True, _vtt_as_html, _vtt_from_html)
 
 
 def _wrapped(text: str, count: int) -> list[str]:

@@ -25,7 +25,7 @@ from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.files.document import FileDocument
-from dragoman_service.files.kinds import reader_for
+from dragoman_service.files.kinds import read
 from dragoman_service.http.answering import Exchange, Work
 from dragoman_service.http.lifecycle import Unfetched
 
@@ -96,7 +96,7 @@ def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
     Raises:
         CallerError: The file cannot be read.
     """
-    file = reader_for(call.name)(call.content)
+    file = read(call.name, call.content, call.request.target_lang)
     texts, words = not_blank(file.texts), tuple(file.words())
     request = replace(
         call.request,

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman_protocols.errors import BrokenFileError, UnsupportedFileError
 from dragoman_protocols.translation import Format
-from dragoman_service.files.kinds import READERS, reader_for
+from dragoman_service.files.kinds import read
 from dragoman_service.files.plain import read_html, read_text
 
 
@@ -44,10 +44,10 @@ def test_html_of_an_unknown_encoding_is_refused() -> None:
 
 
 def test_a_file_is_known_by_the_end_of_its_name() -> None:
-    assert reader_for("a.b/LETTER.DOCX") is READERS[".docx"]
+    assert read("a.b/LETTER.TXT", b"a b", "de").texts == ("a b",)
     for name in ("letter.pdf", "letter", "", ".docx"):
-        with pytest.raises(UnsupportedFileError, match=r"\.txt, \.html"):
-            reader_for(name)
+        with pytest.raises(UnsupportedFileError, match=r"\.txt, \.md, \.html"):
+            read(name, b"a b", "de")
 
 
 def test_a_page_s_words_are_what_is_shown_of_it() -> None:

@@ -1,0 +1,209 @@
+"""Markdown: paragraphs, headings, list items and cells of tables; code, HTML and links' addresses stay.
+
+CommonMark and tables. A paragraph is written again with its own marks only if it was translated, in one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
+
+from lxml import etree
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from dragoman_protocols.errors import BrokenFileError
+from dragoman_protocols.translation import Format
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.plain import decoded, marked_encoding
+
+MAX_BYTES = 512 * 1024
+"""A book. The parser takes 0.7 s for so much text, and 10 s where all of it is brackets."""
+
+FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#?\w+;)")
+AT_START = re.compile(
+    r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
+)
+HARD_BREAK = "\\\n"
+
+
+@dataclass
+class _Block:
+    """A run of text.
+
+    Args:
+        lines: For each of its lines: its number, and from and up to which character it stands in it.
+        in_table: Whether it is a cell.
+        marks: What stands before and behind a marked part, by its number; before alone for what is no text.
+    """
+
+    lines: list[tuple[int, int, int]]
+    in_table: bool
+    text: str = ""
+    marks: list[tuple[str, str | None]] = field(default_factory=list)
+
+
+def read_markdown(content: bytes) -> FileDocument:
+    """An .md file.
+
+    Raises:
+        BrokenFileError: It is too large, or is not UTF-8.
+    """
+    if len(content) > MAX_BYTES:
+        raise BrokenFileError(f"the file has more than {MAX_BYTES} bytes; split it")
+    encoding = marked_encoding(content) or "utf-8"
+    whole = decoded(content, encoding)
+    line_end = "\r\n" if "\r\n" in whole else "\n"
+    source = whole.replace("\r\n", "\n").replace("\r", "\n")
+    found = FRONT_MATTER.match(source)
+    start = found.end() if found else 0
+    lines = source[start:].split("\n")
+    blocks = _blocks(source[start:], lines)
+
+    def rebuild(translations: Sequence[str]) -> bytes:
+        written: list[str | None] = [*lines]
+        for block, translation in reversed(list(zip(blocks, translations, strict=True))):
+            if translation != block.text:
+                _replace(block, translation, written)
+        text = source[:start] + "\n".join(line for line in written if line is not None)
+        return text.replace("\n", line_end).encode(encoding)
+
+    return FileDocument(
+        tuple(block.text for block in blocks), Format.XML, rebuild, non_splitting_tags=frozenset({"g", "x"})
+    )
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # Addresses stay as they are written.
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    parser.validateLink = lambda url: True  # type: ignore[method-assign] # noqa: ARG005
+    return parser
+
+
+def _blocks(source: str, lines: Sequence[str]) -> list[_Block]:
+    try:
+        tokens = _parser().parse(source)
+    except (RecursionError, ValueError, IndexError) as error:
+        raise BrokenFileError(f"the file is no Markdown that can be read: {str(error)[:200]}") from None
+    blocks: list[_Block] = []
+    columns: dict[int, int] = {}
+    in_table = False
+    for token in tokens:
+        if token.type in ("table_open", "table_close"):
+            in_table = token.type == "table_open"
+        if token.type != "inline" or token.map is None:
+            continue
+        places = _places(token, lines, columns, in_table=in_table)
+        if places is None:
+            continue
+        block = _Block(places, in_table)
+        block.text = "".join(_written(token.children or [], block))
+        if any(
+            child.type == "text" and any(map(str.isalpha, child.content)) for child in token.children or []
+        ):
+            blocks.append(block)
+    return blocks
+
+
+def _places(
+    token: Token, lines: Sequence[str], columns: dict[int, int], *, in_table: bool
+) -> list[tuple[int, int, int]] | None:
+    """Where the lines of a run stand in the source; None where they cannot be found."""
+    assert token.map is not None
+    content = token.content.replace("|", "\\|") if in_table else token.content
+    places: list[tuple[int, int, int]] = []
+    for number, text in enumerate(content.split("\n"), token.map[0]):
+        column = lines[number].find(text, columns.get(number, 0)) if number < len(lines) else -1
+        if column < 0:
+            return None
+        columns[number] = column + len(text)
+        places.append((number, column, column + len(text)))
+    return places
+
+
+def _written(children: Sequence[Token], block: _Block) -> list[str]:
+    """The run as text with tags."""
+    parts: list[str] = []
+    for child in children:
+        if child.type in ("text", "text_special"):
+            parts.append(escape(child.content))
+        elif child.type == "softbreak":
+            parts.append(" ")
+        elif child.nesting == 1:
+            parts.append(f'<g id="{len(block.marks)}">')
+            block.marks.append(_around(child))
+        elif child.nesting == -1:
+            parts.append("</g>")
+        else:
+            parts.append(f'<x id="{len(block.marks)}"/>')
+            block.marks.append((_alone(child), None))
+    return parts
+
+
+def _around(token: Token) -> tuple[str, str]:
+    if token.type != "link_open":
+        return token.markup, token.markup
+    if token.markup == "autolink":
+        return "<", ">"
+    return "[", f"]({_address(str(token.attrs.get('href', '')), str(token.attrs.get('title', '')))})"
+
+
+def _address(url: str, title: str) -> str:
+    shown = f"<{url}>" if re.search(r"[\s()<>]", url) or not url else url
+    return f'{shown} "{title}"'.replace("\n", " ") if title else shown
+
+
+def _alone(token: Token) -> str:
+    if token.type == "code_inline":
+        pad = " " if token.content.startswith("`") or token.content.endswith("`") else ""
+        return f"{token.markup}{pad}{token.content}{pad}{token.markup}"
+    if token.type == "image":
+        address = _address(str(token.attrs.get("src", "")), str(token.attrs.get("title", "")))
+        return f"![{token.content}]({address})"
+    return HARD_BREAK if token.type == "hardbreak" else token.content
+
+
+def _replace(block: _Block, translation: str, lines: list[str | None]) -> None:
+    try:
+        tree = etree.fromstring(f"<p>{translation}</p>", etree.XMLParser(resolve_entities=False))
+    except (etree.XMLSyntaxError, ValueError):
+        return
+    found = sorted((str(node.tag), node.get("id") or "") for node in tree.iterdescendants())
+    wanted = [("x" if behind is None else "g", str(n)) for n, (_, behind) in enumerate(block.marks)]
+    if found != sorted(wanted):
+        return
+    text = AT_START.sub(r"\1\\\2", _built(tree, block)) if not block.in_table else _built(tree, block)
+    number, start, _ = block.lines[0]
+    first = lines[number] or ""
+    behind = (lines[block.lines[-1][0]] or "")[block.lines[-1][2] :]
+    prefix = (lines[block.lines[1][0]] or "")[: block.lines[1][1]] if len(block.lines) > 1 else ""
+    lines[number] = first[:start] + text.replace("\n", f"\n{prefix}") + behind
+    for other, _, _ in block.lines[1:]:
+        lines[other] = None
+
+
+def _built(node: etree._Element, block: _Block) -> str:
+    parts = [_escaped(node.text, block)]
+    for child in node:
+        before, behind = block.marks[int(child.get("id"))]
+        if behind is None:
+            parts.append(before)
+        elif before == "<":
+            parts.append(f"<{''.join(child.itertext())}>")
+        else:
+            inner = _built(child, block)
+            # A blank beside the mark would make it text.
+            left, right = inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :]
+            parts.append(f"{left}{before}{inner.strip()}{behind}{right}")
+        parts.append(_escaped(child.tail, block))
+    return "".join(parts)
+
+
+def _escaped(text: str | None, block: _Block) -> str:
+    plain = re.sub(r"\s*[\n\r]\s*", " ", text or "")
+    shown = SPECIAL.sub(r"\\\g<0>", plain)
+    return shown.replace("|", "\\|") if block.in_table else shown

@@ -1,0 +1,220 @@
+"""Documents of every kind through the core and back: for others' libraries only their texts have changed."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+from xml.sax.saxutils import escape
+
+import polib
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+from prometheus_client import CollectorRegistry
+from tests.unit.service.files.documents import DOCUMENTS
+
+from dragoman_contract.files import FILE_ENDINGS
+from dragoman_protocols.translation import TranslationRequest
+from dragoman_service.core.translator import Translator
+from dragoman_service.engine.protocol import Chunk, Finish
+from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
+from dragoman_service.files.document import FileDocument
+from dragoman_service.files.kinds import read
+from dragoman_service.prompts.families import prompt_family
+from dragoman_service.text.pieces import MARKER
+
+
+class Shouting(ScriptedEngine):
+    """Answers in capitals."""
+
+    def __init__(self) -> None:
+        super().__init__(Script(), "m", CollectorRegistry())
+
+    async def generate(self, prompt, *_, **__):
+        yield Chunk(shouted(prompt.segment), Finish.STOP, 1, 1)
+
+
+def shouted(text: str) -> str:
+    parts: list[str] = []
+    position = 0
+    for marker in MARKER.finditer(text):
+        parts += (text[position : marker.start()].upper(), marker[0])
+        position = marker.end()
+    return "".join([*parts, text[position:].upper()])
+
+
+async def translated(file: FileDocument) -> bytes:
+    # The texts stay in one language, so that nothing is found wrong with them.
+    request = TranslationRequest(
+        file.texts,
+        "en-GB",
+        "en",
+        format=file.format,
+        ignore_tags=file.ignore_tags,
+        splitting_tags=file.splitting_tags,
+        non_splitting_tags=file.non_splitting_tags,
+    )
+    results = await Translator(Shouting(), prompt_family("chatml-generic")).translate(request)
+    return file.rebuild([result.text for result in results])
+
+
+def folded(value: Any) -> str:
+    return repr(value).casefold()
+
+
+def test_there_is_a_document_of_each_kind() -> None:
+    tested = {name.rpartition(".")[2] for name in DOCUMENTS}
+    elsewhere = {"htm", "odt", "odp", "epub", "xliff", "yml"}
+    assert tested | elsewhere == {ending.removeprefix(".") for ending in FILE_ENDINGS}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+async def test_only_the_texts_change(name: str) -> None:
+    content, seen = DOCUMENTS[name]
+    file = read(name, content, "en-GB")
+    assert file.rebuild(file.texts)
+    assert folded(seen(file.rebuild(file.texts))) == folded(seen(content))
+    back = await translated(file)
+    assert folded(seen(back)) == folded(seen(content))
+    assert back != content
+    after = read(name, back, "en-GB").texts
+    if not name.endswith((".po", ".pot", ".xlf")):
+        assert folded(after) == folded(file.texts)
+        assert all(
+            re.sub(r"<[^<>]*>|&\w+;|\{+\w+\}+|%\S+|https?:\S+", "", text).isupper()
+            for text in after
+            if text.strip()
+        )
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in DOCUMENTS if n.endswith((".json", ".arb", ".yaml", ".strings", ".md"))]
+)
+def test_what_is_not_translated_comes_back_byte_for_byte(name: str) -> None:
+    content, _ = DOCUMENTS[name]
+    file = read(name, content, "en")
+    assert file.rebuild(file.texts) == content
+
+
+async def test_a_catalog_gets_what_it_lacks() -> None:
+    def back(name: str, translations: list[str]) -> list[Any]:
+        file = read("a.po", DOCUMENTS[f"{name}.po"][0], "pt-BR")
+        catalog = polib.pofile(file.rebuild(translations).decode() + "\n")
+        assert catalog.metadata["Language"] == "pt_BR"
+        return [(e.msgstr or sorted(e.msgstr_plural.items()), e.fuzzy) for e in catalog if not e.obsolete]
+
+    assert back("template", ["Abrir %s", "Um ficheiro", "%d ficheiros"]) == [
+        ("Abrir %s", False),
+        ([(0, "Um ficheiro"), (1, "%d ficheiros")], False),
+    ]
+    assert back("started", ["Incerto", "Novo"]) == [("Fertig", False), ("Incerto", False), ("Novo", False)]
+
+
+def targets(name: str) -> list[Any]:
+    file = read("a.xlf", DOCUMENTS[f"{name}.xlf"][0], "de")
+    root = ET.fromstring(
+        file.rebuild(
+            [
+                text.upper().replace("<G ID", "<g id").replace("</G", "</g").replace("<X ID", "<x id")
+                for text in file.texts
+            ]
+        )
+    )
+    assert (root.get("trgLang") or root[0].get("target-language")) == "de"
+    return [
+        re.sub(r"ns0:| xmlns:\w+=\"[^\"]*\"", "", ET.tostring(each, encoding="unicode")).strip()
+        for each in root.iter()
+        if each.tag.endswith("}target")
+    ]
+
+
+def test_xliff_gets_targets() -> None:
+    mt = 'state="needs-review-translation" state-qualifier="mt-suggestion"'
+    assert targets("inline") == [
+        f'<target {mt}>A <g id="1">BOLD</g> WORD<x id="2" /> AND <ph id="3">{{0}}</ph></target>'
+    ]
+    assert targets("kept") == ['<target state="final">Fertig</target>', f"<target {mt}>NEW TEXT</target>"]
+    assert targets("segmented") == [
+        f'<target {mt}><mrk mtype="seg" mid="1">ONE.</mrk> <mrk mtype="seg" mid="2">TWO.</mrk></target>'
+    ]
+    assert targets("two-inline") == ['<target>A <pc id="1">BOLD</pc> WORD<ph id="2" /></target>']
+    assert targets("two-kept") == ["<target>Fertig</target>", "<target>NEW ONE</target>"]
+
+
+def test_arb_names_its_language_and_keeps_its_metadata() -> None:
+    file = read("a.arb", DOCUMENTS["app.arb"][0], "pt-BR")
+    assert file.texts == ("Hello {name}", "Bye now")
+    back = json.loads(file.rebuild(["Olá {name}", "Tchau"]))
+    assert (back["@@locale"], back["hello"], back["@hello"]["description"]) == (
+        "pt_BR",
+        "Olá {name}",
+        "A greeting",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yes", "12: a", "- x", "a # b", "it's", 'a "b"', " x ", "a\nb", "", "# no", "é: ü", "{a}", "*x", "null"],
+)
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a: some text\nb: 1\n",
+        "a: 'some text'\nb: 1\n",
+        'a: "some text"\nb: 1\n',
+        "a: |-\n  some text\nb: 1\n",
+        "{a: some text, b: 1}\n",
+        "a: >-\n  some text\nb: 1\n",
+    ],
+)
+def test_yaml_has_any_translation_as_it_is(source: str, text: str) -> None:
+    file = read("a.yml", source.encode(), "de")
+    assert file.texts == ("some text",)
+    assert yaml.safe_load(file.rebuild([text])) == {"a": text, "b": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*a*",
+        "# a",
+        "1. a",
+        "- a",
+        "a_b_ _c_",
+        "<b>",
+        "[a](b)",
+        "a | b",
+        "> a",
+        "`a",
+        "&amp;",
+        "\\",
+        "a\nb",
+        "+ a",
+        "***",
+        "==",
+    ],
+)
+@pytest.mark.parametrize(
+    "source",
+    ["some text\n", "- some text\n- x1\n", "| a1 | b1 |\n|---|---|\n| some text | 1 |\n", "> some text\n"],
+)
+def test_markdown_has_any_translation_as_text(source: str, text: str) -> None:
+    file = read("a.md", source.encode(), "de")
+    place = file.texts.index("some text")
+    texts = list(file.texts)
+    texts[place] = escape(text)
+    render = MarkdownIt("commonmark").enable("table").render
+    assert render(file.rebuild(texts).decode()) == render(source).replace(
+        "some text", escape(text.replace("\n", " "))
+    )
+
+
+def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
+    file = read("a.strings", DOCUMENTS["app.strings"][0], "de")
+    assert file.texts == ('Some "text" here', "Line\nbreak %@")
+    assert b'"Ein \\"Text\\"\\n\\\\";' in file.rebuild(['Ein "Text"\n\\', "b"])
+    assert read("a.vtt", DOCUMENTS["captions.vtt"][0], "de").texts == (
+        "<v Anna>Hello &amp; welcome, all of you.",
+        'One <c classes="loud">speaker</c>.',
+        'Another <wbr at="00:00:03.500">one.',
+    )
