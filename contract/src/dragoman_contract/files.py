@@ -4,7 +4,8 @@ from __future__ import annotations
 
 # fmt: off
 FILE_ENDINGS = (
-    ".txt", ".md", ".html", ".htm", ".srt", ".vtt", ".docx", ".pptx", ".xlsx", ".odt", ".odp", ".epub", ".csv", ".tsv",
+    ".txt", ".md", ".html", ".htm", ".srt", ".vtt", ".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub",
+    ".csv", ".tsv",
     ".po", ".pot", ".xlf", ".xliff", ".json", ".arb", ".yaml", ".yml", ".strings", ".resx", ".xml",
 )
 # fmt: on

@@ -46,6 +46,7 @@ READERS: MappingProxyType[str, ReaderFor] = MappingProxyType(
         ".xlsx": _any_language(read_excel),
         ".odt": _any_language(read_opendocument),
         ".odp": _any_language(read_opendocument),
+        ".ods": _any_language(read_opendocument),
         ".epub": _any_language(read_book),
         ".csv": _any_language(read_csv),
         ".tsv": _any_language(read_tsv),

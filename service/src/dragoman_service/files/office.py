@@ -59,7 +59,7 @@ def read_powerpoint(content: bytes) -> FileDocument:
 
 
 def read_opendocument(content: bytes) -> FileDocument:
-    """An .odt or .odp file.
+    """An .odt, .odp or .ods file.
 
     Raises:
         BrokenFileError: It is none, or is damaged.

@@ -64,7 +64,7 @@ def folded(value: Any) -> str:
 
 def test_there_is_a_document_of_each_kind() -> None:
     tested = {name.rpartition(".")[2] for name in DOCUMENTS}
-    elsewhere = {"htm", "odt", "odp", "epub", "xliff", "yml"}
+    elsewhere = {"htm", "odt", "odp", "ods", "epub", "xliff", "yml"}
     assert tested | elsewhere == {ending.removeprefix(".") for ending in FILE_ENDINGS}
 
 

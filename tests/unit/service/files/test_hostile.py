@@ -24,7 +24,7 @@ MAX_S = 3.0
 MAX_GROWTH_BYTES = 400 * 1024 * 1024
 """Of the process's peak, by all files together."""
 
-ZIPPED = (".docx", ".pptx", ".xlsx", ".odt", ".odp", ".epub")
+ZIPPED = (".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub")
 XML = (".xml", ".xlf", ".resx")
 PARTS = {
     ".docx": "word/document.xml",
@@ -32,6 +32,7 @@ PARTS = {
     ".xlsx": "xl/sharedStrings.xml",
     ".odt": "content.xml",
     ".odp": "content.xml",
+    ".ods": "content.xml",
     ".epub": "a.xhtml",
 }
 NEEDED = {".pptx": "ppt/presentation.xml", ".xlsx": "xl/workbook.xml", ".epub": "META-INF/container.xml"}

@@ -360,3 +360,30 @@ def test_a_chapter_that_came_back_broken_is_not_handed_out() -> None:
 def test_a_protected_book_is_refused() -> None:
     with pytest.raises(BrokenFileError, match="protected"):
         read_book(book(**{"META-INF/rights.xml": "<rights/>", "one.xhtml": CHAPTER}))
+
+
+def test_a_spreadsheet_of_opendocument_keeps_its_formulas() -> None:
+    opendocument, table, text = (
+        pytest.importorskip(f"odf.{name}") for name in ("opendocument", "table", "text")
+    )
+    document = opendocument.OpenDocumentSpreadsheet()
+    sheet = table.Table(name="A sheet")
+    row = table.TableRow()
+    for words, options in (
+        ("Some text", {}),
+        ("5", {"formula": "of:=2+3", "valuetype": "float", "value": "5"}),
+    ):
+        cell = table.TableCell(**options)
+        cell.addElement(text.P(text=words))
+        row.addElement(cell)
+    sheet.addElement(row)
+    document.spreadsheet.addElement(sheet)
+    written = io.BytesIO()
+    document.write(written)
+    content = translate(
+        read_opendocument, written.getvalue(), lambda each: each.replace("Some text", "Ein Text")
+    )
+    back = opendocument.load(io.BytesIO(content))
+    cells = back.getElementsByType(table.TableCell)
+    assert [str(cell) for cell in cells] == ["Ein Text", "5"]
+    assert cells[1].getAttribute("formula") == "of:=2+3"
