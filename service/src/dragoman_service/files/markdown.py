@@ -6,7 +6,7 @@ CommonMark and tables. A paragraph is written again with its own marks only if i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
@@ -27,6 +27,17 @@ SPECIAL = re.compile(r"[\\`*\[\]<]|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=~)~|&(?=#
 AT_START = re.compile(
     r"^(\s*\d{0,9})((?<=\d)[.)](?=\s|$)|(?<!\d)(?:#{1,6}(?=\s|$)|[>|+=-]|~~~))", re.MULTILINE
 )
+AT_END = re.compile(r"(?<=\s)#+$")
+IN_MARKDOWN: Mapping[str, tuple[str, str]] = {}
+IN_HTML = {
+    "**": ("<strong>", "</strong>"),
+    "__": ("<strong>", "</strong>"),
+    "*": ("<em>", "</em>"),
+    "_": ("<em>", "</em>"),
+    "~~": ("<del>", "</del>"),
+}
+"""How marks are written, where not as they were."""
+
 HARD_BREAK = "\\\n"
 
 
@@ -128,8 +139,16 @@ def _places(
 def _written(children: Sequence[Token], block: _Block) -> list[str]:
     """The run as text with tags."""
     parts: list[str] = []
+    address = ""
     for child in children:
-        if child.type in ("text", "text_special"):
+        if child.markup == "autolink":
+            if child.nesting == -1:
+                parts.append(f'<x id="{len(block.marks)}"/>')
+                block.marks.append((f"<{address}>", None))
+            address = str(child.attrs.get("href", ""))
+        elif address:
+            address = child.content
+        elif child.type in ("text", "text_special"):
             parts.append(escape(child.content))
         elif child.type == "softbreak":
             parts.append(" ")
@@ -147,8 +166,6 @@ def _written(children: Sequence[Token], block: _Block) -> list[str]:
 def _around(token: Token) -> tuple[str, str]:
     if token.type != "link_open":
         return token.markup, token.markup
-    if token.markup == "autolink":
-        return "<", ">"
     return "[", f"]({_address(str(token.attrs.get('href', '')), str(token.attrs.get('title', '')))})"
 
 
@@ -176,7 +193,14 @@ def _replace(block: _Block, translation: str, lines: list[str | None]) -> None:
     wanted = [("x" if behind is None else "g", str(n)) for n, (_, behind) in enumerate(block.marks)]
     if found != sorted(wanted):
         return
-    text = AT_START.sub(r"\1\\\2", _built(tree, block)) if not block.in_table else _built(tree, block)
+    text = _built(tree, block, IN_MARKDOWN)
+    if _marks_in(text) != sum(behind is not None for _, behind in block.marks):
+        text = _built(tree, block, IN_HTML)
+    text = text.strip()
+    if block.in_table:
+        text += " " if text.endswith("\\") else ""  # It would escape the bar behind it.
+    else:
+        text = AT_END.sub(r"\\\g<0>", AT_START.sub(r"\1\\\2", text))
     number, start, _ = block.lines[0]
     first = lines[number] or ""
     behind = (lines[block.lines[-1][0]] or "")[block.lines[-1][2] :]
@@ -186,16 +210,21 @@ def _replace(block: _Block, translation: str, lines: list[str | None]) -> None:
         lines[other] = None
 
 
-def _built(node: etree._Element, block: _Block) -> str:
+def _marks_in(text: str) -> int:
+    """Marked parts that a reader finds: none between letters, or beside punctuation where no blank follows."""
+    inline = _parser().parseInline(text)
+    return sum(child.nesting == 1 for token in inline for child in token.children or [])
+
+
+def _built(node: etree._Element, block: _Block, forms: Mapping[str, tuple[str, str]]) -> str:
     parts = [_escaped(node.text, block)]
     for child in node:
         before, behind = block.marks[int(child.get("id"))]
         if behind is None:
             parts.append(before)
-        elif before == "<":
-            parts.append(f"<{''.join(child.itertext())}>")
         else:
-            inner = _built(child, block)
+            before, behind = forms.get(before, (before, behind))
+            inner = _built(child, block, forms)
             # A blank beside the mark would make it text.
             left, right = inner[: len(inner) - len(inner.lstrip())], inner[len(inner.rstrip()) :]
             parts.append(f"{left}{before}{inner.strip()}{behind}{right}")

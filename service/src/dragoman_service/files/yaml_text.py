@@ -17,7 +17,7 @@ from dragoman_service.files.document import FileDocument
 from dragoman_service.files.plain import decoded, marked_encoding
 from dragoman_service.files.values import in_xml, is_language
 
-PLAIN = re.compile(r"[^\W\d_](?:[^\n:#\[\]{},&*!|>'\"%@`\\]|:(?=\S)|(?<=\S)[#'\"])*(?<![\s:])")
+PLAIN = re.compile(r"[^\W\d_](?:[^\n\t:#\[\]{},&*!|>'\"%@`\\?]|:(?=\S)|(?<=\S)[#'\"])*(?<![\s:])")
 """A text that may stand without quotes, a little less than YAML allows."""
 
 WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -126,12 +126,12 @@ def _block(raw: str, translation: str, style: str) -> str | None:
     head, _, body = raw.partition("\n")
     first = next((line for line in body.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip(" "))]
-    content = translation.strip("\n")
-    lines = content.split("\n")
-    if not indent or re.search(r"\d", head.partition("#")[0]) or any(line[:1] in " \t" for line in lines[:1]):
+    lines = translation.rstrip("\n").split("\n")
+    if not indent or re.search(r"\d", head.partition("#")[0]) or lines[0][:1] in ("", " ", "\t"):
         return None
     if style == ">" and any(line.startswith((" ", "\t")) for line in lines):
         return None
-    gap = "\n\n" if style == ">" else "\n"
     blank_end = body[len(body.rstrip("\n ")) :]
-    return f"{head}\n" + gap.join(indent + line if line else "" for line in lines) + (blank_end or "")
+    # In a folded block a line break is one more.
+    text = re.sub(r"\n+", r"\g<0>\n", "\n".join(lines)) if style == ">" else "\n".join(lines)
+    return f"{head}\n" + "\n".join(indent + line if line else "" for line in text.split("\n")) + blank_end

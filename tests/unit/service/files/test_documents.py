@@ -154,7 +154,25 @@ def test_arb_names_its_language_and_keeps_its_metadata() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["yes", "12: a", "- x", "a # b", "it's", 'a "b"', " x ", "a\nb", "", "# no", "é: ü", "{a}", "*x", "null"],
+    [
+        "yes",
+        "12: a",
+        "- x",
+        "a # b",
+        "it's",
+        'a "b"',
+        " x ",
+        "a\nb",
+        "",
+        "\n\na",
+        "a\n\nb",
+        "b ?",
+        "# no",
+        "é: ü",
+        "{a}",
+        "*x",
+        "null",
+    ],
 )
 @pytest.mark.parametrize(
     "source",
@@ -207,6 +225,21 @@ def test_markdown_has_any_translation_as_text(source: str, text: str) -> None:
     assert render(file.rebuild(texts).decode()) == render(source).replace(
         "some text", escape(text.replace("\n", " "))
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("A **bold** word\n", '这是<g id="0">“粗体”</g>字', "这是<strong>“粗体”</strong>字\n"),
+        ("A _soft_ word\n", 'ein weich<g id="0">es</g> Wort', "ein weich<em>es</em> Wort\n"),
+        ("A **bold** word\n", 'Ein <g id="0"> fettes </g>Wort', "Ein  **fettes** Wort\n"),
+        ("# C one\n", "Eins C #", "# Eins C \\#\n"),
+        ("See <https://a.b> now\n", 'Jetzt <x id="0"/> sehen', "Jetzt <https://a.b> sehen\n"),
+    ],
+)
+def test_marks_in_markdown_are_read_as_such(source: str, translation: str, expected: str) -> None:
+    file = read("a.md", source.encode(), "de")
+    assert file.rebuild([translation]).decode() == expected
 
 
 def test_strings_are_escaped_and_captions_keep_their_notes() -> None:
