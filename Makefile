@@ -18,7 +18,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
+.PHONY: help demo docs check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
     sbom audit crd kind kind-cluster clean
 
 help:  ## say what there is
@@ -33,9 +33,9 @@ up: $(VENV)/.run  ## bring up the local cluster with the demo in it, and leave i
 down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
-# Two jobs side by side: the tests, some of which wait, in two processes, and the rest. vLLM and helm are not needed.
+# Two jobs side by side: the tests, some of which wait, in two processes, and the rest, with the documentation's links. vLLM and helm are not needed.
 check: $(VENV)/.check  ## lint, types and the fast tests
-	@$(MAKE) --no-print-directory --jobs=2 check-tests lint
+	@$(MAKE) --no-print-directory --jobs=2 check-tests lint docs
 
 check-tests: $(VENV)/.check
 	$(BIN)/python -m pytest -q -n 2 -m 'not slow and not vllm' --ignore=tests/unit/devcluster --hypothesis-profile=check \
@@ -67,6 +67,9 @@ soak: $(VENV)/.test  ## a short soak, memory, and an hour of load and random fau
 	$(BIN)/python -m pytest -m soak --ignore=tests/images
 	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
 
+docs: $(VENV)/.docs  ## the documentation as a site: build/site; a broken link or anchor fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 lint: $(VENV)/.check  ## layers, style, types
 	$(BIN)/lint-imports
 	$(BIN)/ruff check .
@@ -80,7 +83,7 @@ format: $(VENV)/.check
 crd: $(VENV)/.check  ## write the CRD from the models, in both places that hold it
 	$(BIN)/dragoman crd | tee charts/dragoman/files/$(CRD) > crds/$(CRD)
 
-kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind; TORCH_INDEX as docs/install.md says)
+kind-cluster:  ## a cluster of kind's, with the images (needs Docker and kind; TORCH_INDEX as docs/how-to/install.md says)
 	docker build --file operator/Dockerfile --tag dragoman-operator:$(VERSION) .
 	docker build --file router/Dockerfile --tag dragoman-router:$(VERSION) .
 	docker build --file service/Dockerfile.cpu --tag dragoman-engine:$(VERSION)-cpu \
@@ -95,7 +98,7 @@ kind: kind-cluster  ## the demo in that cluster (needs kubectl and helm, too)
 	kubectl --context kind-dragoman apply -f examples/demo.yaml
 	kubectl --context kind-dragoman wait --for=condition=Available td/demo --timeout=10m
 	@echo "kubectl --context kind-dragoman --namespace dragoman-system port-forward service/dragoman-router 8080:80"
-	@echo "and translate at localhost:8080, in any of the APIs of docs/api.md"
+	@echo "and translate at localhost:8080, in any of the APIs of docs/reference/api.md"
 
 # The lock: uv.lock for Linux, Python 3.11 to 3.13, with a GPU or without, and one file with hashes per image and set of
 # tools for pip. torch's build without CUDA has no hash at PyPI: torch-cpu.txt names it, and is installed by itself.
@@ -117,6 +120,7 @@ lock: $(VENV)/.made  ## write uv.lock and requirements/*.txt from the pyproject 
 	    > requirements/engine-gpu.txt
 	$(EXPORT) --all-packages --extra otel --extra people --group check > requirements/check.txt
 	$(EXPORT) --only-group audit --no-emit-package pip > requirements/audit.txt
+	$(EXPORT) --only-group docs > requirements/docs.txt
 	$(EXPORT) --only-group test > requirements/test.txt
 	! grep -nE 'file:|path = "/' uv.lock
 	! grep -oE '(registry|url) = "https?://[^/"]*' uv.lock | grep -vE '//(pypi.org|files.pythonhosted.org)$$'
@@ -149,6 +153,10 @@ $(VENV)/.check: $(VENV)/.made requirements/check.txt requirements/editable.txt $
 
 $(VENV)/.audit: $(VENV)/.made requirements/audit.txt
 	$(PIP) --no-deps --require-hashes -r requirements/audit.txt
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.made requirements/docs.txt
+	$(PIP) --no-deps --require-hashes -r requirements/docs.txt
 	touch $@
 
 $(VENV)/.run: $(VENV)/.check requirements/engine-cpu.txt requirements/torch-cpu.txt

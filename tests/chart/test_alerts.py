@@ -13,7 +13,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "charts/dragoman/files/monitoring/rules.yaml"
-RUNBOOKS = ROOT / "docs/runbooks.md"
+RUNBOOKS = ROOT / "docs/how-to/runbooks.md"
 GROUPS = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
 ALERTS = {rule["alert"]: rule for group in GROUPS for rule in group["rules"] if "alert" in rule}
 HOURS = "x400"
@@ -315,7 +315,7 @@ def test_an_alert_has_what_a_responder_needs(name: str) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
     assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
     assert rule["annotations"]["description"].endswith(".")
-    assert rule["annotations"]["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
+    assert rule["annotations"]["runbook_url"] == f"docs/how-to/runbooks.md#{name.lower()}"
 
 
 def test_each_alert_has_its_section_and_the_reverse() -> None:

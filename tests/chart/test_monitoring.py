@@ -126,7 +126,7 @@ def test_axes_on_the_right_are_those_of_a_legend(render):
 )
 def test_the_documented_query_is_the_cost_of_a_million_characters(root, tmp_path):
     """An hour of 3 GPUs at 2 is 6; 1.2 million characters in it make 5 for a million."""
-    query = (root / "docs/install.md").read_text().partition("\n```\n1e6")[2].partition("```")[0]
+    query = (root / "docs/how-to/install.md").read_text().partition("\n```\n1e6")[2].partition("```")[0]
     series = {
         'dragoman_deployment_gpus{deployment_namespace="team",deployment="demo",pod="operator"}': "3x59",
         'dragoman_deployment_gpus{deployment_namespace="team",deployment="idle",pod="operator"}': "8x59",

@@ -201,8 +201,8 @@ def test_roles_can_be_left_to_someone_else(render):
 
 
 def documented(root, heading):
-    """Verbs by resource in the table of docs/install.md below the line `heading`."""
-    lines = (root / "docs/install.md").read_text().splitlines()
+    """Verbs by resource in the table of docs/how-to/install.md below the line `heading`."""
+    lines = (root / "docs/how-to/install.md").read_text().splitlines()
     table = itertools.takewhile(lambda line: line.startswith("|"), lines[lines.index(heading) + 2 :])
     rows = [[cell.strip() for cell in row.split("|")[1:3]] for row in list(table)[2:]]
     found: dict[str, set[str]] = {}

@@ -12,7 +12,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = {"configMapKeyRef": "configmap", "secretKeyRef": "secret", "tokenSecretRef": "secret"}
 
 
@@ -65,5 +65,5 @@ def test_scaling_is_not_suggested_where_the_autoscaler_decides() -> None:
         for path in (*PAGES, *(ROOT / "cli").rglob("*.py"), *(ROOT / "charts").rglob("*.*"))
         if "kubectl scale" in path.read_text()
     }
-    assert suggestions <= {"docs/install.md", "docs/autoscaling.md"}
-    assert "autoscaling is off or `External`" in (ROOT / "docs" / "install.md").read_text()
+    assert suggestions <= {"docs/how-to/install.md", "docs/how-to/autoscaling.md"}
+    assert "autoscaling is off or `External`" in (ROOT / "docs/how-to/install.md").read_text()

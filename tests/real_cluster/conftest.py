@@ -64,7 +64,7 @@ def fresh(request: pytest.FixtureRequest) -> Iterator[Fresh]:
         if found_or_none(lambda: cluster.definitions.read_custom_resource_definition(CRD)):
             pytest.fail(
                 f"Dragoman is installed in this cluster: it has the CRD {CRD}. Name another cluster, or remove the "
-                "release, its objects and the CRD (docs/install.md)",
+                "release, its objects and the CRD (docs/how-to/install.md)",
                 pytrace=False,
             )
         try:

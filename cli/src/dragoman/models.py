@@ -30,8 +30,8 @@ cache, activations and CUDA graphs come on top. `engine.tensorParallelSize` divi
 
 **`engine.maxNumSeqs`.** Start with {DEFAULT_MAX_NUM_SEQS}, the default, for every model: the right number follows
 from the requests in flight per replica, not from the model. Too low a number costs throughput
-([performance](performance.md)). `spec.tuning` measures it in running pods ([tuning](tuning.md)), `dragoman tune`
-before a deployment."""
+([benchmarks](../benchmarks.md)). `spec.tuning` measures it in running pods ([tuning](../how-to/tuning.md)),
+`dragoman tune` before a deployment."""
 
 
 KNOWN = tuple(name for name in PROMPT_FAMILIES if name != CUSTOM_FAMILY)
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "family", nargs="*", metavar="FAMILY", help=f"one of {', '.join(KNOWN)}; default: all"
     )
     formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--markdown", action="store_true", help="as docs/models.md")
+    formats.add_argument("--markdown", action="store_true", help="as docs/reference/models.md")
     formats.add_argument("--json", action="store_true", help="for programs")
 
 
@@ -106,7 +106,7 @@ def plain(family: Family) -> str:
 
 
 def markdown(families: Sequence[Family]) -> str:
-    """The page docs/models.md."""
+    """The page docs/reference/models.md."""
     return "\n".join(_page(families)) + "\n"
 
 

@@ -32,7 +32,10 @@ pytestmark = [
 
 CHART = ROOT / "charts/dragoman"
 HELM = Path(sys.executable).parent / "helm"
-PAGES = "".join((ROOT / f"docs/{name}.md").read_text() for name in ("engine-pod", "router", "autoscaling"))
+PAGES = "".join(
+    (ROOT / f"docs/{name}.md").read_text()
+    for name in ("reference/engine-pod", "reference/router", "how-to/autoscaling")
+)
 KEY = "the-key-of-a-team"
 GPU_ENGINE = {"device": "cuda", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 0.2}}
 
@@ -127,8 +130,8 @@ def absent(query: str) -> bool:
 
 
 def documented_query() -> str:
-    """The cost of a million characters, as docs/install.md has it."""
-    page = (ROOT / "docs/install.md").read_text()
+    """The cost of a million characters, as docs/how-to/install.md has it."""
+    page = (ROOT / "docs/how-to/install.md").read_text()
     return "1e6" + page.partition("\n```\n1e6")[2].partition("```")[0].rstrip()
 
 

@@ -121,7 +121,10 @@ def test_what_is_wanted_or_passes_asks_for_nothing(conditions: list[dict[str, st
 
 def test_every_cause_of_the_runbook_has_advice() -> None:
     section = (
-        (ROOT / "docs/runbooks.md").read_text().partition("## DragomanDegraded")[2].partition("\n## ")[0]
+        (ROOT / "docs/how-to/runbooks.md")
+        .read_text()
+        .partition("## DragomanDegraded")[2]
+        .partition("\n## ")[0]
     )
     causes = {
         name

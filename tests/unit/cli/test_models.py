@@ -18,8 +18,8 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_page_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs/models.md").read_text()
-    assert printed(capsys, "--markdown") == page, "run dragoman models --markdown > docs/models.md"
+    page = (ROOT / "docs/reference/models.md").read_text()
+    assert printed(capsys, "--markdown") == page, "run dragoman models --markdown > docs/reference/models.md"
 
 
 def test_every_family_has_its_models() -> None:

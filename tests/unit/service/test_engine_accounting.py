@@ -205,7 +205,7 @@ async def test_a_retry_is_counted_too(monkeypatch: pytest.MonkeyPatch, operation
 async def test_one_request_has_a_bound_in_the_engine(
     monkeypatch: pytest.MonkeyPatch, request_: dict[str, Any]
 ) -> None:
-    # Twice `--max-num-seqs`, at most 128: docs/text.md.
+    # Twice `--max-num-seqs`, at most 128: docs/explanation/text.md.
     engine = CountingEngine(max_num_seqs=16, token_s=0.0005)
     async with pod(monkeypatch, engine, max_num_seqs=16) as there:
         answer = await there.http.post(**request_)

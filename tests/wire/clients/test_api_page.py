@@ -1,4 +1,4 @@
-"""docs/api.md: each curl is run against a pod with the demo model, and prints the documented output."""
+"""docs/reference/api.md: each curl is run against a pod with the demo model, and prints the documented output."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "api.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/api.md"
 EXAMPLE = re.compile(r"^```sh\n(curl .*?)\n```\n```\w*\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 ADDRESS = "localhost:8000"
 ANYTHING = "…"

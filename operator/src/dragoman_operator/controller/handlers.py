@@ -139,7 +139,7 @@ async def login(**_: Any) -> kopf.ConnectionInfo:
     )
 
 
-ADVICE = "grant the operator get, list and watch of it, as docs/install.md lists them"
+ADVICE = "grant the operator get, list and watch of it, as docs/how-to/install.md lists them"
 
 
 async def readable(kube: KubeClient, namespaces: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`/` and `/page/…`: the web page for people who translate in a browser; see docs/page.md.
+"""`/` and `/page/…`: the web page for people who translate in a browser; see docs/how-to/page.md.
 
 Its scripts call the APIs of this package like any other client.
 """

@@ -1,1 +1,1 @@
-"""The maxNumSeqs that fits the measured load; docs/tuning.md describes the rules."""
+"""The maxNumSeqs that fits the measured load; docs/how-to/tuning.md describes the rules."""

@@ -63,7 +63,7 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
 def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     """Engine arguments for a CPU where the user gave none.
 
-    Compiling makes a small model's start slower and its answers hardly faster: docs/engine-pod.md has
+    Compiling makes a small model's start slower and its answers hardly faster: docs/reference/engine-pod.md has
     the figures. `--engine-args '{"enforce_eager": false}'` compiles all the same.
 
     Args:
@@ -80,7 +80,7 @@ def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dic
 def gpu_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Engine arguments on a GPU: more CUDA graphs than vLLM's own, for steps in which some requests begin.
 
-    They take 2 s and 0.1 GiB more. docs/performance.md has what they bring.
+    They take 2 s and 0.1 GiB more. docs/benchmarks.md has what they bring.
 
     Args:
         arguments: As the user gave them; if any is about graphs, vLLM's own graphs are kept.

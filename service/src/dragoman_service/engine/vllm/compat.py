@@ -1,8 +1,8 @@
 """What this folder uses of vLLM below its public API, checked against the release that runs.
 
 A required part that is missing ends the start with a sentence; an optional one is replaced by its fallback, logged, and
-exported as `dragoman_vllm_fallback{feature="…"} 1`. docs/engine-pod.md has the table. Nothing of vLLM is imported
-before `check` is called, which is after its environment was set.
+exported as `dragoman_vllm_fallback{feature="…"} 1`. docs/reference/engine-pod.md has the table. Nothing of vLLM is
+imported before `check` is called, which is after its environment was set.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Reach:
     """One use of vLLM below its public API.
 
     Args:
-        name: As in the metric and in docs/engine-pod.md.
+        name: As in the metric and in docs/reference/engine-pod.md.
         uses: Names by where they are, a module of vLLM or `module:object`, separated by blanks: attributes, fields,
             keys of a mapping, or what a class sets in its constructor; `a|b` is either.
         required: Whether the pod cannot do without it.
