@@ -18,7 +18,7 @@ VERSION = $(shell sed -n 's/^appVersion: //p' charts/dragoman/Chart.yaml)
 HELM = $(or $(wildcard $(BIN)/helm),helm)
 CRD := translationdeployments.dragoman.io.yaml
 
-.PHONY: help demo docs check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
+.PHONY: help demo docs reference check check-tests test test-vllm test-devcluster test-images test-cluster search soak up down lint format lock \
     sbom audit crd kind kind-cluster clean
 
 help:  ## say what there is
@@ -66,6 +66,10 @@ soak: $(VENV)/.test  ## a short soak, memory, and an hour of load and random fau
 	@mkdir -p build
 	$(BIN)/python -m pytest -m soak --ignore=tests/images
 	$(BIN)/python bench/soak/run.py --seconds $(SECONDS) --seed $(SEED) --json build/soak-$(SEED).json
+
+reference: $(VENV)/.check  ## write the generated pages of the documentation
+	$(BIN)/python docs/generate.py
+	$(BIN)/dragoman models --markdown > docs/reference/models.md
 
 docs: $(VENV)/.docs  ## the documentation as a site: build/site; a broken link or anchor fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

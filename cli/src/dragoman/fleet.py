@@ -139,7 +139,7 @@ ADVICE: Mapping[str, str] = {
     "RolledBack": "the last version runs on; change the spec to try again",
     "ProgressDeadlineExceeded": "raise rollout.startTimeout if a start takes that long; see " + _LOGS,
     "UnknownLanguage": "correct the tags in spec.languages; they are BCP-47, such as de, pt-BR or zh-Hant",
-    "Degraded": "do what the message says; docs/how-to/runbooks.md has more (DragomanDegraded)",
+    "Degraded": "do what the message says; docs/how-to/troubleshooting.md has more",
     "ScalingActive": "the number of replicas stays as it is: do what the message says",
     "MetricsAvailable": "the number of replicas stays as it is until pods report; see " + _LOGS,
     "Available": "nothing answers: see " + _PODS,

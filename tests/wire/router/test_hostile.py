@@ -14,7 +14,7 @@ from dragoman_bench.hostile import GOOD, hostile, post, throw
 from dragoman_contract import http_protocol, serving
 
 ROUNDS = int(os.environ.get("HOSTILE_REQUESTS", "600"))
-"""`HOSTILE_REQUESTS=10000` is the figure in docs/reference/router.md."""
+"""`HOSTILE_REQUESTS=10000` is the figure in docs/benchmarks.md."""
 
 
 async def test_hostile_requests_cost_no_other_client(router: Any, start_upstream: Any, until: Any) -> None:

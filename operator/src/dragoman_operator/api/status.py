@@ -99,7 +99,7 @@ class Scaling(StatusModel):
     rule: str | None = Field(
         None,
         max_length=64,
-        description="Rule that determined the number of replicas, see docs/how-to/autoscaling.md.",
+        description="Rule that determined the number of replicas, see docs/explanation/scaling.md.",
     )
     reason: str = Field(max_length=1024, description="Reason, with measurements.")
     desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")

@@ -20,7 +20,7 @@ GPUs."""
 
 SLICE_S = 0.0015
 """Long work runs for this time before other tasks of the event loop have their turn. With 4 ms, hostile requests raised
-the p99 of other clients 1.60 times instead of 1.44 (docs/reference/engine-pod.md)."""
+the p99 of other clients 1.60 times instead of 1.44 (docs/benchmarks.md)."""
 
 STARTED_PER_TURN = 8
 """Starting a generation takes about 0.1 ms."""

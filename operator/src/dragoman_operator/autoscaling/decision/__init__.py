@@ -1,1 +1,1 @@
-"""The scaling decision: pure functions of metrics and history. docs/how-to/autoscaling.md describes the rules."""
+"""The scaling decision: pure functions of metrics and history. docs/explanation/scaling.md describes the rules."""
