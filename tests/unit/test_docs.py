@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
+import jsonschema
 import pytest
 import yaml
 from docs.generate import pages
@@ -57,6 +59,14 @@ def manifests() -> list[Any]:
 @pytest.mark.parametrize("manifest", manifests())
 def test_a_manifest_is_valid(manifest: dict[str, Any]) -> None:
     TranslationDeploymentSpec.model_validate(manifest["spec"])
+
+
+def test_values_of_the_chart_are_valid() -> None:
+    schema = json.loads((ROOT / "charts/dragoman/values.schema.json").read_text())
+    found = [yaml.safe_load(text) for _, text in blocks("yaml") if text.startswith("# values.yaml")]
+    assert found
+    for values in found:
+        jsonschema.validate(values, schema)
 
 
 def test_every_block_of_yaml_and_json_can_be_read() -> None:
