@@ -34,7 +34,7 @@ down: $(VENV)/.run  ## stop the local cluster
 	$(BIN)/dragoman devcluster down
 
 # Two jobs side by side: the tests, some of which wait, in two processes, and the rest, with the documentation's links. vLLM and helm are not needed.
-check: $(VENV)/.check  ## lint, types and the fast tests
+check: $(VENV)/.check $(VENV)/.docs  ## lint, types, the fast tests and the links of the documentation
 	@$(MAKE) --no-print-directory --jobs=2 check-tests lint docs
 
 check-tests: $(VENV)/.check
@@ -71,6 +71,7 @@ reference: $(VENV)/.check  ## write the generated pages of the documentation
 	$(BIN)/python docs/generate.py
 	$(BIN)/dragoman models --markdown > docs/reference/models.md
 
+# --quiet would hide from --strict what it counts.
 docs: $(VENV)/.docs  ## the documentation as a site: build/site; a broken link or anchor fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
