@@ -50,27 +50,43 @@ def test_chart_test_is_green(world: World) -> None:
 def test_chart_test_is_red_with_the_reason_where_a_model_is_missing(world: World, note: Any) -> None:
     spec = {"model": {"uri": "file:///no-such-model", "promptFamily": "chatml-generic"}, "podTemplate": {}}
     world.create("broken", **spec)
-    degraded = until(
-        lambda: next(
-            (
-                found["message"]
-                for kind, found in world.fresh.conditions(OBJECTS, "broken").items()
-                if (kind, found["status"]) == ("Degraded", "True")
-            ),
-            "",
-        ),
-        "the object without a model is Degraded",
-        300,
-    )
+    degraded = until_degraded(world, "broken", 300)
     assert "/no-such-model" in degraded
     output = world.fresh.helm_fails("test", RELEASE, f"--namespace={SYSTEM}", "--logs", "--timeout=3m")
     broken, *reasons = re.findall(rf"^(?:{OBJECTS}/broken: .*|    \w+ is .*)$", output, re.M)
     assert any("Degraded is True" in each and "/no-such-model" in each for each in reasons), output
     assert f"{OBJECTS}/demo: en to de: " in output
     note("helm test with a missing model: " + " | ".join(each.strip() for each in (broken, *reasons)))
-    world.fresh.objects.delete_namespaced_custom_object(GROUP, VERSION, OBJECTS, PLURAL, "broken")
-    gone = ENGINE.replace("=demo", "=broken")
-    until(lambda: not world.fresh.pods(OBJECTS, gone), "its pods are deleted", 120)
+    delete(world, "broken")
+
+
+def test_a_registry_of_models_that_does_not_answer_is_named_within_30_s(world: World, note: Any) -> None:
+    spec = {
+        "model": {"uri": "oci://127.0.0.1:9/model:1", "promptFamily": "chatml-generic"},
+        "podTemplate": {},
+    }
+    world.create("unpulled", **spec)
+    degraded = until_degraded(world, "unpulled", 30)
+    note(f"a registry that does not answer: {degraded}")
+    assert "127.0.0.1:9/model:1" in degraded
+    delete(world, "unpulled")
+
+
+def until_degraded(world: World, name: str, timeout_s: float) -> str:
+    """The message of an object's condition Degraded once that is True."""
+
+    def message() -> str:
+        found = world.fresh.conditions(OBJECTS, name).get("Degraded", {})
+        return found["message"] if found.get("status") == "True" else ""
+
+    return until(message, f"{name} is Degraded", timeout_s)
+
+
+def delete(world: World, name: str) -> None:
+    """Delete an object and wait until its pods are deleted."""
+    world.fresh.objects.delete_namespaced_custom_object(GROUP, VERSION, OBJECTS, PLURAL, name)
+    pods = ENGINE.replace("=demo", f"={name}")
+    until(lambda: not world.fresh.pods(OBJECTS, pods), f"the pods of {name} are deleted", 120)
 
 
 def test_edit_replaces_the_pod_and_loses_nothing(world: World) -> None:

@@ -11,6 +11,7 @@ from dragoman_service.core.concurrency import together
 from dragoman_service.core.stages import Evaluation, GeneratedText, SegmentTask
 from dragoman_service.engine.protocol import Finish
 from dragoman_service.text.document import Segment
+from dragoman_service.text.pieces import markers_in
 from dragoman_service.text.restoring import verify
 from dragoman_service.text.retagging import parts, retagged
 from dragoman_service.text.untagged import Untagged, answer_to, untagged, without_markers
@@ -63,6 +64,8 @@ async def retag(task: SegmentTask, evaluations: Sequence[Evaluation], generate: 
         generate: Called at most `MAX_REQUESTS` times.
     """
     source = untagged(task.segment)
+    if _has_marker(source.text):
+        return Retagged(None, False, ())
     texts: list[GeneratedText] = []
     found = _without_loss(source, evaluations)
     if found is None:
@@ -104,6 +107,8 @@ async def _translated(
     """Translations of parts, by their texts: one request for each, or one for all of them, a line each."""
     lines = [" ".join(text.split()) for text in wanted]
     requested = lines if len(lines) <= count else ["\n".join(lines)]
+    if any(map(_has_marker, requested)):
+        return {}, []
     done = await together([_one(generate, _task(task, text)) for text in requested])
     texts = [generated for generated, _ in done]
     if len(requested) == len(lines):
@@ -111,6 +116,11 @@ async def _translated(
     else:
         answers = done[0][1].text.split("\n") if done[0][1].is_usable else []
     return (dict(zip(wanted, answers, strict=True)) if len(answers) == len(wanted) else {}), texts
+
+
+def _has_marker(text: str) -> bool:
+    """Whether literal text, such as "<x4/>", would be taken for a marker of a segment that has none."""
+    return any(markers_in(text))
 
 
 async def _one(generate: Generate, task: SegmentTask) -> tuple[GeneratedText, Evaluation]:

@@ -13,6 +13,9 @@ GERMAN = {
     "The dog sees the big cat every day.": "Der Hund sieht jeden Tag die große Katze.",
 }
 
+BLANKS = "\n" * 5
+"""More than a marker has."""
+
 
 def request_for(*texts, **options):
     return TranslationRequest(texts, "de", "en", **options)
@@ -112,6 +115,28 @@ async def test_a_lost_placeholder_is_shown_as_it_is_instead(core) -> None:
     translator = core(lambda text, _: answers[text])
     (result,) = await translator.translate(request_for("Hello {name}, good morning to you."))
     assert (result.text, result.warnings) == ("Hallo {name}, guten Morgen.", ())
+
+
+async def test_a_lost_placeholder_that_looks_like_a_marker_leaves_the_source(core) -> None:
+    text = "Hello <x4/>, good morning to you."
+    answers = {
+        "Hello <x1/>, good morning to you.": "Hallo, guten Morgen.",
+        text: "Hallo <x4/>, guten Morgen.",
+    }
+    translator = core(lambda text, _: answers[text])
+    (result,) = await translator.translate(request_for(text))
+    assert result.text == text
+    assert [warned.code for warned in result.warnings] == ["source_kept"]
+
+
+async def test_an_element_that_would_read_as_a_marker_on_one_line_is_not_generated_alone(core) -> None:
+    source = f"See the <{BLANKS}x4/> cat of today and more."
+    answer = f"Sieh die <{BLANKS}x4/> Katze von heute und mehr."
+    translator = core(lambda text, _: answer if text == source else "nein")
+    html = f"<p>See the <b>&lt;{BLANKS}x4/&gt; cat</b> of today and more.</p>"
+    (result,) = await translator.translate(request_for(html, format=Format.HTML))
+    assert result.text == f"<p>Sieh die <b>&lt;{BLANKS}x4/&gt; Katze</b> von heute und mehr.</p>"
+    assert len(translator.engine.prompts) == 3
 
 
 async def test_a_segment_that_fails_without_tags_too_stays_as_it_was(core, counts) -> None:
