@@ -197,7 +197,12 @@ def deployment(name: str, samples: list[dict[str, Any]], **fields: Any) -> dict[
     usual = {
         "now": sample(NOW),
         "history": history,
-        "scaling": {"rule": "Load", "reason": "the load", "measured": None, "changes": [change] * 5},
+        "scaling": {
+            "rule": "Load",
+            "reason": "the load",
+            "measured": "2026-11-25T02:59:20Z",
+            "changes": [change] * 5,
+        },
         "state": "Progressing",
         "message": "one replica starts",
         "degraded": False,
@@ -235,6 +240,7 @@ def test_decisions_are_listed_with_their_reasons(page: Any, url: str) -> None:
     page.goto(f"{url}/page/fleet.html")
     changes = card(page, SHORT).get_by_role("listitem")
     expect(changes).to_have_count(5)
+    expect(card(page, SHORT).get_by_text("Load: the load (measured 40 s ago)")).to_be_visible()
     expect(changes.first).to_have_text("2 min ago1 → 2Backlog: 118 requests wait")
     expect(card(page, SHORT)).to_contain_text("4,321 over 4 h")
     expect(value(page, SHORT, "GPU s for 1M characters")).to_have_text("50K")

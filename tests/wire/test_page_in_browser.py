@@ -418,3 +418,14 @@ def test_the_page_is_used_with_the_keyboard_alone(page: Any, pod: PodProcess) ->
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_text("The model has no other translation")).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/", "/page/fleet.html"])
+def test_a_visit_loads_less_than_100_kilobytes(page: Any, start_router: StartRouter, path: str) -> None:
+    loaded: list[Any] = []
+    page.on("requestfinished", lambda request: loaded.append(request))
+    page.goto(start_router().url + path, wait_until="networkidle" if path == "/" else "load")
+    expect(page.get_by_role("region").first).to_be_visible()
+    sizes = [request.sizes() for request in loaded]
+    assert len(sizes) >= 10
+    assert sum(size["responseHeadersSize"] + size["responseBodySize"] for size in sizes) < 100_000

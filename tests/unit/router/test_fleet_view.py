@@ -223,6 +223,8 @@ HOST = (b"host", b"127.0.0.1:8080")
         ("127.0.0.1", [HOST], True),
         ("::1", [(b"host", b"[::1]:8080")], True),
         ("127.0.0.1", [(b"host", b"LOCALHOST")], True),
+        ("::ffff:127.0.0.1", [HOST], True),
+        ("::ffff:10.0.0.7", [HOST], False),
         ("10.0.0.7", [HOST], False),
         ("127.0.0.1", [], False),
         ("127.0.0.1", [(b"host", b"rebound.example.org")], False),

@@ -39,6 +39,8 @@ def _name(host: str) -> str:
 
 def _is_loopback(address: str) -> bool:
     try:
-        return ip_address(address).is_loopback
+        found = ip_address(address)
     except ValueError:
         return False
+    # Where a socket of IPv6 accepts IPv4.
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback

@@ -57,7 +57,10 @@ class Deployments:
         known = self._fleet.backends.get(found.key)
         if known is None or known.deployment != found:
             self._fleet.put(found)
-        if (reported := status(item)) is not None:
+        reported = status(item)
+        if reported is None:
+            self._fleet.statuses.pop(found.key, None)
+        else:
             self._fleet.statuses[found.key] = reported
 
     def remove(self, item: Manifest) -> None:

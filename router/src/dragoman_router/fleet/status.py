@@ -105,7 +105,7 @@ def status(manifest: Mapping[str, Any]) -> Status | None:
         scaling=Scaling(
             (scaling.rule or "")[:64],
             scaling.reason[:MAX_REASON_CHARS],
-            scaling.evaluation_time,
+            None if scaling.evaluation_time is None else scaling.evaluation_time[:64],
             scaling.changes[:5],
         ),
         state=state.reason[:256],

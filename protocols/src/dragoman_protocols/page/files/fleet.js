@@ -122,9 +122,10 @@ function cardOf(name) {
     why.hidden = !deployment.message || (!deployment.degraded && deployment.now.ready >= deployment.now.wanted);
     const samples = [...each.kept.samples, ...each.kept.live].map(withCost);
     for (const tile of tiles) tile.show(deployment, samples, from, to);
-    const { rule, reason, changes: made } = deployment.scaling;
+    const { rule, reason, measured, changes: made } = deployment.scaling;
     scaling.hidden = !reason && !made.length;
-    write(decision, rule && reason ? `${rule}: ${reason}` : reason);
+    const age = measured ? ` (measured ${span(to - Date.parse(measured) / 1000)} ago)` : '';
+    write(decision, `${rule && reason ? `${rule}: ${reason}` : reason}${age}`);
     showChanges(changes, made, to);
   };
   const next = [...cards.keys()].sort().find((other) => other > name);
