@@ -235,6 +235,19 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
             assert violations(page, axe) == []
 
 
+def test_nothing_is_wider_than_a_telephone_with_a_key_that_sees_the_fleet(page: Any, keyed: str) -> None:
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(f"{keyed}/page/fleet.html")
+    page.get_by_label("API key or token").fill(ADMIN)
+    page.get_by_role("button", name="Use").click()
+    expect(card(page, "default/one")).to_be_visible()
+    expect(page.get_by_role("button", name="Forget key")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.get_by_role("link", name="Translate").click()
+    expect(page.get_by_role("link", name="Fleet")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
 def test_decisions_are_listed_with_their_reasons(page: Any, url: str) -> None:
     page.route("**/fleet?*", lambda route: route.fulfill(json=fleet(deployment(SHORT, HOURS))))
     page.goto(f"{url}/page/fleet.html")

@@ -45,14 +45,12 @@ def read(backend: Backend, status: Status | None, now_s: float) -> Reading:
         status: What the operator reports; None: nothing, and the replicas are those that the source lists.
         now_s: Unix seconds.
     """
-    counts, ready, wanted = backend.responses, backend.open_count, len(backend.endpoints)
+    counts, wanted = backend.responses, len(backend.endpoints)
     if status is None:
-        status = Status(ready)
-    else:
-        ready = status.ready
+        status = Status(ready=backend.open_count)
     sample = Sample(
         time=int(now_s),
-        ready=ready,
+        ready=status.ready,
         wanted=wanted if status.wanted is None else status.wanted,
         queued=backend.queued + (status.waiting or 0),
         running=backend.in_flight if status.running is None else status.running,

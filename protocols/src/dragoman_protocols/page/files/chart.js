@@ -37,7 +37,6 @@ export function path(times, values, { from, to, max, width, height, steps = fals
   const y = (value) => round(height - (Math.min(value, max) / max) * height);
   return runs(times, values).map((run) => {
     const [first] = run;
-    const end = run.at(-1);
     let line = `M${x(first.time)} ${y(first.value)}`;
     for (const { time, value } of run.slice(1)) line += steps ? `H${x(time)}V${y(value)}` : `L${x(time)} ${y(value)}`;
     if (run.length === 1) line += 'h1';

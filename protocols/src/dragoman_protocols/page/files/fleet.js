@@ -98,7 +98,7 @@ function showAbout(fleet, ago) {
   const listed = count ? `${count} deployment${count === 1 ? '' : 's'}` : 'No TranslationDeployment is there yet';
   const more = fleet.left_out ? `, ${fleet.left_out} more are not listed` : '';
   write(at('about'), `${listed}${more}. Charts: the last ${ago}. Durations and characters are those of requests through the router ${fleet.router}.`
-    + (fleet.deployments.some((each) => each.state) ? ' Replicas, engines and decisions are as the operator reported them up to a minute ago.' : ''));
+    + (fleet.deployments.some((each) => each.state) ? ' Replicas, engines and decisions are as the operator last reported them.' : ''));
 }
 
 /** A deployment's card, in the order of names. */
