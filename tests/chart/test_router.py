@@ -113,7 +113,7 @@ def test_tokens(router: Any) -> None:
         "audience": ["translations", "mail"],
         "nameClaim": "email",
         "limitsClaim": "groups",
-        "limits": {"*": {"characterLimit": 5_000_000}, "staff": {"requestsPerS": 0.5}},
+        "limits": {"*": {"characterLimit": 5_000_000}, "staff": {"requestsPerS": 0.5, "fleet": True}},
     }
     found = settings(router({"oidc": values, "auditLog": True}))
     assert found.audit_log
@@ -121,6 +121,7 @@ def test_tokens(router: Any) -> None:
     assert (found.oidc_name_claim, found.oidc_limits_claim) == ("email", "groups")
     assert found.oidc_limits["*"].character_limit == 5_000_000
     assert found.oidc_limits["staff"].requests_per_s == 0.5
+    assert [found.oidc_limits[each].fleet for each in ("*", "staff")] == [False, True]
     assert found.keys_dir is None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.browser import ARGUMENTS, CHROMIUM, axe_script, watched_page
 from tests.support.servers import PodProcess, RouterProcess
 
 
@@ -81,3 +82,26 @@ class RoutedPods:
 def routed_pods() -> type[RoutedPods]:
     """The class."""
     return RoutedPods
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium for all tests of a module; each has a profile of its own."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="requirements/test.txt has it")
+    with playwright.sync_playwright() as started:
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """See `watched_page`."""
+    with watched_page(browser) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core."""
+    return axe_script(tmp_path_factory.mktemp("axe"))

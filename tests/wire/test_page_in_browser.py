@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,18 +12,14 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from tests.support.browser import NEEDED, WIDTHS, violations, watched_page
 from tests.support.servers import PodProcess, RouterProcess
 
 playwright = pytest.importorskip("playwright.sync_api", reason="requirements/test.txt has it")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium; Debian: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.slow, NEEDED]
 
 expect = playwright.expect
-AXE = "axe-core@4.14.1"
 KEY = "a-secret-of-alice"
 CAT, CHAT = "The cat sleeps on the sofa.", "Le chat dort sur le canapé."
 KATZE = "Die Katze schläft auf dem Sofa."
@@ -82,35 +75,6 @@ def start_router(pod: PodProcess, tmp_path_factory: pytest.TempPathFactory) -> I
 def url(request: pytest.FixtureRequest, pod: PodProcess, start_router: StartRouter) -> str:
     """Of the page."""
     return f"{pod.url if request.param == 'pod' else start_router().url}/"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Of all tests; each has a profile of its own."""
-    with playwright.sync_playwright() as started:
-        # Containers have no user namespaces for its sandbox.
-        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page that asks no other host, violates no policy and raises nothing."""
-    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
-        opened = context.new_page()
-        opened.set_default_timeout(15_000)
-        hosts, complaints = set[str](), list[str]()
-        opened.on(
-            "request", lambda request: hosts.add(re.sub(r":\d+/.*|/.*", "", request.url.partition("//")[2]))
-        )
-        opened.on("pageerror", lambda error: complaints.append(str(error)))
-        opened.on("console", lambda message: complaints.append(message.text))
-        yield opened
-        assert hosts <= {"127.0.0.1"}
-        # Chromium reports each status of an error; that is what some tests are about.
-        assert [each for each in complaints if not each.startswith("Failed to load resource")] == []
-        assert context.cookies() == []
 
 
 def open_page(page: Any, url: str, target: str | None = "fr") -> Any:
@@ -408,45 +372,60 @@ def test_nothing_is_wider_than_the_window(page: Any, start_router: StartRouter, 
         assert page.evaluate(wide) == width
 
 
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core, of npm."""
-    if shutil.which("npm") is None:
-        pytest.skip("no npm to fetch axe-core with")
-    directory = tmp_path_factory.mktemp("axe")
-    fetched = subprocess.run(["npm", "pack", AXE], cwd=directory, capture_output=True, timeout=60, text=True)
-    if fetched.returncode:
-        pytest.skip(f"axe-core cannot be fetched: {fetched.stderr[-200:]}")
-    with tarfile.open(next(directory.glob("*.tgz"))) as packed:
-        script = packed.extractfile("package/axe.min.js")
-        assert script is not None
-        return script.read().decode()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(
+def test_axe_finds_nothing_at_any_width(
     browser: Any, start_router: StartRouter, pod: PodProcess, axe: str, scheme: str, tmp_path: Path
 ) -> None:
     (tmp_path / "alice").write_text(KEY)
-    with browser.new_context(viewport={"width": 360, "height": 800}, color_scheme=scheme) as context:
-        page = context.new_page()
-        page.goto(start_router(f"--keys-dir={tmp_path}").url)
-        expect(page.get_by_text("This server asks for a key.")).to_be_visible()
-        assert violations(page, axe) == []
-        open_page(page, pod.url)
-        write(page, "The farmer has 12 goats and 30 sheep.")
-        page.locator("#file").set_input_files(
-            [
-                {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
-                {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
-            ]
+    keyed = start_router(f"--keys-dir={tmp_path}").url
+    for width in WIDTHS:
+        with watched_page(browser, viewport={"width": width, "height": 800}, color_scheme=scheme) as page:
+            page.goto(keyed)
+            expect(page.get_by_text("This server asks for a key.")).to_be_visible()
+            assert violations(page, axe) == []
+            open_page(page, pod.url)
+            write(page, "The farmer has 12 goats and 30 sheep.")
+            page.locator("#file").set_input_files(
+                [
+                    {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
+                    {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
+                ]
+            )
+            expect(page.get_by_role("link", name="Download")).to_be_visible()
+            expect(page.get_by_text("Check this translation")).to_be_visible()
+            assert violations(page, axe) == []
+
+
+def test_the_page_is_used_with_the_keyboard_alone(page: Any, pod: PodProcess) -> None:
+    """From the text, which has the focus, through all that can be done, in the order of the page."""
+    output = open_page(page, f"{pod.url}/")
+    page.get_by_label("Text to translate").focus()
+    page.keyboard.type(CAT)
+    page.keyboard.press("Control+Enter")
+    expect(output).to_have_text(CHAT)
+    reached = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent")
         )
-        expect(page.get_by_role("link", name="Download")).to_be_visible()
-        expect(page.get_by_text("Check this translation")).to_be_visible()
-        assert violations(page, axe) == []
+        if reached[-1] == "Copy":
+            break
+    assert reached == ["Clear", "Translation", "Alternatives", "Copy link", "Copy"]
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Copied")).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("The model has no other translation")).to_be_visible()
 
 
-def violations(page: Any, axe: str) -> list[str]:
-    page.evaluate(axe)
-    found = page.evaluate("axe.run()")["violations"]
-    return [f"{each['impact']}: {each['help']}: {each['nodes'][0]['html']}" for each in found]
+@pytest.mark.parametrize("path", ["/", "/page/fleet.html"])
+def test_a_visit_loads_less_than_100_kilobytes(page: Any, start_router: StartRouter, path: str) -> None:
+    loaded: list[Any] = []
+    page.on("requestfinished", lambda request: loaded.append(request))
+    page.goto(start_router().url + path, wait_until="networkidle" if path == "/" else "load")
+    expect(page.get_by_role("region").first).to_be_visible()
+    sizes = [request.sizes() for request in loaded]
+    assert len(sizes) >= 10
+    assert sum(size["responseHeadersSize"] + size["responseBodySize"] for size in sizes) < 100_000

@@ -25,6 +25,7 @@ from dragoman_protocols.translation import Delta, TranslationRequest, Translatio
 if TYPE_CHECKING:
     from dragoman_protocols.chat import Chat
     from dragoman_protocols.detection import Detection
+    from dragoman_protocols.page.fleet import ObservedFleet
 
 
 @dataclass(slots=True)
@@ -226,6 +227,8 @@ class Site:
         ready: Whether translations are possible now.
         usage: Of the caller's key, or the pod's own count.
         page: Whether the web page is served.
+        sees_fleet: Whether the caller may see the fleet view.
+        fleet: For the fleet view, where it is requested; None: there is none.
     """
 
     offer: Offer
@@ -236,6 +239,8 @@ class Site:
     ready: bool = True
     usage: Usage = Usage(0)
     page: bool = True
+    sees_fleet: bool = False
+    fleet: ObservedFleet | None = None
 
 
 class Need(NamedTuple):

@@ -164,6 +164,12 @@ class TokenRefusedError(CallerError):
     code = "token_refused"
 
 
+class FleetForbiddenError(CallerError):
+    """The caller may not see the fleet view."""
+
+    code = "fleet_forbidden"
+
+
 class QuotaError(CallerError):
     """A quota is used up."""
 
@@ -366,6 +372,7 @@ STATUSES: dict[type[RequestError], int] = {
     KeyMissingError: 401,
     KeyRefusedError: 403,
     TokenRefusedError: 401,
+    FleetForbiddenError: 403,
     UnknownPathError: 404,
     UnknownDeploymentError: 404,
     UnknownDocumentError: 404,

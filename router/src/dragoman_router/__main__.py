@@ -90,6 +90,8 @@ async def _run(settings: Settings) -> None:
         admin_port = await stack.enter_async_context(served(admin, settings.host, settings.admin_port))
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks = [group.create_task(work) for work in _sources(settings, fleet, metrics, ring, certificates)]
+        if settings.page:
+            tasks.append(group.create_task(state.history.run()))
         if state.audit is not None:
             tasks.append(group.create_task(state.audit.run()))
         if issuer is not None:

@@ -39,6 +39,7 @@ class Request(api.Request):
         key_name: Name of the API key, or of the token's caller, once it was found.
         account: Of the token's caller; None without a token.
         scope: Deployments that its key or token may use; None: all.
+        fleet: Whether its key or token may see the fleet view.
         candidates: Keys of the deployments that may answer it, once they are determined.
         reserved_bytes: Memory that its body takes.
         audit: For the audit log; None: it is off.
@@ -51,6 +52,7 @@ class Request(api.Request):
     key_name: str | None = None
     account: object = None
     scope: tuple[str, ...] | None = None
+    fleet: bool = False
     candidates: tuple[str, ...] = ()
     reserved_bytes: int = 0
     audit: AuditEntry | None = None

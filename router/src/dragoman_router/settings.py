@@ -43,6 +43,7 @@ class TokenLimits(BaseModel, alias_generator=to_camel, extra="forbid", frozen=Tr
     character_limit: int | None = Field(None, gt=0)
     burst_s: float = Field(10.0, gt=0)
     deployments: tuple[Annotated[str, Field(pattern=r"^[^/*]+/(\*|[^/*]+)$")], ...] | None = None
+    fleet: bool = False
 
 
 class Settings(CommandSettings):

@@ -17,7 +17,8 @@ from dragoman_protocols.routes import recognise
 
 PROTOCOLS = Path(__file__).parents[3] / "protocols"
 MAX_BYTES = 60_000
-"""Of all files, as they are sent."""
+"""Of the files of one document, as they are sent."""
+DOCUMENTS = [name for name in MEDIA if name.endswith(".html")]
 SITE = Site(offer_of([]), (), (), Limits(None, 1))
 
 
@@ -33,7 +34,11 @@ def asked(path: str, site: Site = SITE, **headers: str) -> Answer:
 def test_every_file_of_the_folder_is_served_and_no_other() -> None:
     folder = files("dragoman_protocols.page").joinpath("files")
     assert {each.name for each in folder.iterdir()} == set(MEDIA)
-    assert [each.path for each in ENDPOINTS] == ["/", *(f"/page/{name}" for name in list(MEDIA)[1:])]
+    assert [each.path for each in ENDPOINTS] == [
+        "/",
+        *(f"/page/{name}" for name in list(MEDIA)[1:]),
+        "/fleet",
+    ]
 
 
 def test_every_file_is_in_the_wheel() -> None:
@@ -41,8 +46,20 @@ def test_every_file_is_in_the_wheel() -> None:
     assert {f"dragoman_protocols/page/files/{name}" for name in MEDIA} <= packed
 
 
-def test_all_files_together_are_small() -> None:
-    assert sum(len(content(name)) for name in MEDIA) <= MAX_BYTES
+def loaded(document: str) -> set[str]:
+    """The files that a document and its scripts name."""
+    named = set(re.findall(r"(?:href|src)=\"(?:page/)?([^/\"]+\.\w+)\"", content(document).decode()))
+    for script in (name for name in named if name.endswith(".js")):
+        assert set(re.findall(r"from '\./([^']+)'", content(script).decode())) <= named, "preloaded"
+    return named | {document}
+
+
+def test_the_documents_are_small() -> None:
+    assert len(DOCUMENTS) == 2
+    for document in DOCUMENTS:
+        assert (
+            sum(len(content(name)) for name in loaded(document) - (set(DOCUMENTS) - {document})) <= MAX_BYTES
+        )
 
 
 @pytest.mark.parametrize("name", MEDIA)
@@ -53,11 +70,8 @@ def test_a_file_names_no_other_host_and_nothing_is_inline(name: str) -> None:
         assert not re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
 
 
-def test_what_the_page_and_its_scripts_load_is_served() -> None:
-    named = set(re.findall(r"(?:href|src)=\"page/([^\"]+)\"", content("index.html").decode()))
-    for script in (name for name in MEDIA if name.endswith(".js")):
-        named |= set(re.findall(r"from '\./([^']+)'", content(script).decode()))
-    assert named == set(MEDIA) - {"index.html"}
+def test_what_the_documents_and_their_scripts_load_is_served() -> None:
+    assert set[str]().union(*map(loaded, DOCUMENTS)) == set(MEDIA)
 
 
 def test_the_page_has_a_policy_that_allows_only_itself() -> None:

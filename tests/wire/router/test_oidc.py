@@ -281,6 +281,23 @@ async def test_each_token_of_a_caller_has_its_own_deployments(
     assert found == [200, 422, 200, 422]
 
 
+async def test_each_token_of_a_caller_sees_the_fleet_or_not(
+    start_router: Any, start_upstream: Any, issuer: TestIssuer
+) -> None:
+    router = await start_router(
+        oidc_issuer=issuer.url,
+        oidc_audience=(AUDIENCE,),
+        oidc_limits_claim="groups",
+        oidc_limits={"staff": {"fleet": True, "deployments": ["default/a"]}, "*": {}},
+    )
+    for name in "ab":
+        router.serve(name, (await start_upstream()).replica())
+    staff, other = (bearer(issuer.token(groups=[group])) for group in ("staff", "guests"))
+    answers = [await router.get("/fleet", headers=headers) for headers in (staff, other, staff, other)]
+    assert [status for status, *_ in answers] == [200, 403, 200, 403]
+    assert [each["name"] for each in answers[2][1]["deployments"]] == ["default/a"]
+
+
 async def test_a_new_signing_key_is_found_and_clients_cannot_make_the_router_ask_on(
     router: Any, issuer: TestIssuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,8 @@ def respond_settings(_: Request, site: Site) -> Answer:
             "filesTranslation": True,
             "supportedFilesFormat": list(FILE_ENDINGS),
             "language": {"source": {"code": AUTO, "name": "Auto Detect"}, "target": _named(first)},
+            # Not of LibreTranslate: whether the page has a link to its fleet view.
+            "fleet": site.page and site.sees_fleet,
         }
     )
 

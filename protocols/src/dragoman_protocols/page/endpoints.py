@@ -1,4 +1,4 @@
-"""`/` and `/page/…`: the web page for people who translate in a browser; see docs/how-to/page.md.
+"""`/`, `/page/…`, `/fleet`: the web page for people who translate in a browser, with its fleet view; see docs/how-to/page.md.
 
 Its scripts call the APIs of this package like any other client.
 """
@@ -12,20 +12,26 @@ from importlib.resources import files
 from dragoman_protocols.api import Answer, Endpoint, Kind, Request, Site
 from dragoman_protocols.errors import UnknownPathError
 from dragoman_protocols.native import API as NATIVE
+from dragoman_protocols.page.fleet import ENDPOINT as FLEET
 
 PAGE = "index.html"
 """The file that is answered at `/`."""
 DIRECTORY = "/page/"
 """Path of the other files."""
 
+_DOCUMENT = "text/html; charset=utf-8"
 _SCRIPT, _STYLE = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
 MEDIA = {
-    PAGE: "text/html; charset=utf-8",
+    PAGE: _DOCUMENT,
     "icon.svg": "image/svg+xml",
     "style.css": _STYLE,
     "app.js": _SCRIPT,
+    "chart.js": _SCRIPT,
     "client.js": _SCRIPT,
     "documents.js": _SCRIPT,
+    "fleet.css": _STYLE,
+    "fleet.html": _DOCUMENT,
+    "fleet.js": _SCRIPT,
     "key.js": _SCRIPT,
     "languages.js": _SCRIPT,
     "refusal.js": _SCRIPT,
@@ -95,4 +101,4 @@ def _endpoint(name: str) -> Endpoint:
     )
 
 
-ENDPOINTS = tuple(map(_endpoint, MEDIA))
+ENDPOINTS = (*map(_endpoint, MEDIA), FLEET)

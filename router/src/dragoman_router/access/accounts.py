@@ -21,6 +21,7 @@ class Limits:
         character_limit: Characters in a period, usually a month.
         burst_s: Seconds of the rate that a pause saves up.
         deployments: That it may use, as `NAMESPACE/NAME` or `NAMESPACE/*`; None: all.
+        fleet: Whether it may see the fleet view, of these deployments.
     """
 
     requests_per_s: float | None = None
@@ -28,6 +29,7 @@ class Limits:
     character_limit: int | None = None
     burst_s: float = 10.0
     deployments: tuple[str, ...] | None = None
+    fleet: bool = False
 
     @property
     def limited(self) -> bool:

@@ -28,10 +28,12 @@ class Identity(NamedTuple):
     Args:
         account: Of its caller, for all tokens of this caller.
         deployments: That this token may use; None: all.
+        fleet: Whether it may see the fleet view.
     """
 
     account: Account
     deployments: tuple[str, ...] | None
+    fleet: bool = False
 
 
 class Tokens(Protocol):
@@ -133,7 +135,7 @@ class Gate:
                 return False
             found = await tokens.verify(token)
         request.account, request.key_name = found.account, found.account.name
-        request.scope = found.deployments
+        request.scope, request.fleet = found.deployments, found.fleet
         return True
 
     def lacks_key(self, request: Request) -> bool:
@@ -157,7 +159,8 @@ class Gate:
         if self._failures is not None:
             self._failures.check(request.client, None if found is None else found.name)
         if found is not None:
-            request.key_name, request.scope = found.name, found.account.limits.deployments
+            limits = found.account.limits
+            request.key_name, request.scope, request.fleet = found.name, limits.deployments, limits.fleet
         elif self._tokens is None:
             raise KeyRefusedError(KEY_UNKNOWN)
         elif self._ring is None or looks_like_token(key):

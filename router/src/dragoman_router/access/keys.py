@@ -2,7 +2,7 @@
 
 Each file of the directory is one key; metrics and usage have its name. It contains the key
 alone, or JSON: `{"key": "…", "requestsPerS": 10, "charactersPerS": 20000, "characterLimit": 5000000,
-"deployments": ["team-a/*"]}`.
+"deployments": ["team-a/*"], "fleet": true}`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class _KeyFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     character_limit: int | None = None
     burst_s: float = 10.0
     deployments: tuple[str, ...] | None = None
+    fleet: bool = False
 
 
 class Key:
@@ -141,4 +142,5 @@ def _parsed(name: str, text: bytes) -> tuple[str, Limits]:
         entry.character_limit,
         entry.burst_s,
         entry.deployments,
+        entry.fleet,
     )

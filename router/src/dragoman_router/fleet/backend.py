@@ -82,13 +82,15 @@ class Endpoint:
 class ResponseCounts:
     """Responses of one deployment; prometheus_client's own counters would take five times as long."""
 
-    __slots__ = ("buckets", "responses", "seconds")
+    __slots__ = ("buckets", "characters", "responses", "seconds")
 
     def __init__(self) -> None:
         self.responses: dict[tuple[str, int], int] = {}
         """By API and status."""
         self.buckets = [0] * (len(DURATION_BUCKETS_S) + 1)
         self.seconds = 0.0
+        self.characters = 0
+        """That were translated."""
 
     def add(self, api: str, status: int, seconds: float) -> None:
         """One more."""

@@ -19,6 +19,7 @@ from dragoman_router.fleet.manifests import (
     owner_of,
     replicas_of_slices,
 )
+from dragoman_router.fleet.status import status
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings
 
@@ -56,6 +57,11 @@ class Deployments:
         known = self._fleet.backends.get(found.key)
         if known is None or known.deployment != found:
             self._fleet.put(found)
+        reported = status(item)
+        if reported is None:
+            self._fleet.statuses.pop(found.key, None)
+        else:
+            self._fleet.statuses[found.key] = reported
 
     def remove(self, item: Manifest) -> None:
         """One was deleted."""

@@ -11,6 +11,7 @@ from random import Random
 
 from dragoman_router.fleet.backend import Backend, Endpoint
 from dragoman_router.fleet.queue import QueueLimits
+from dragoman_router.fleet.status import Status
 from dragoman_router.routing.deployments import Deployment, Replica
 from dragoman_router.routing.placement import Catalogue
 
@@ -24,6 +25,8 @@ class Fleet:
 
     def __init__(self, limits: QueueLimits, chance: Random) -> None:
         self.backends: dict[str, Backend] = {}
+        self.statuses: dict[str, Status] = {}
+        """What the operator reports of deployments, where the source has it."""
         self.catalogue = Catalogue()
         self.synced = asyncio.Event()
         self.departed: set[Endpoint] = set()
@@ -51,6 +54,7 @@ class Fleet:
 
     def remove(self, key: str) -> None:
         """Remove a deployment."""
+        self.statuses.pop(key, None)
         backend = self.backends.pop(key, None)
         if backend is not None:
             self.catalogue.remove(key)

@@ -21,12 +21,14 @@ from dragoman_contract.serving import Message, Receive, Send
 from dragoman_protocols.api import NOTHING, Answer, Endpoint, Kind, Limits, Peek, Site, Usage, time_limit_s
 from dragoman_protocols.errors import DefectError, DrainingError, RequestError
 from dragoman_protocols.keys import body_without_key, key_in_body
+from dragoman_protocols.page.fleet import FLEET_PATH
 from dragoman_protocols.routes import api_of, with_body
 from dragoman_router.access.accounts import Charge
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.connections import ExchangeError, Headers, Reply
 from dragoman_router.http.busy_polling import BusyPolling
 from dragoman_router.http.documents import document_of, fetch, owner
+from dragoman_router.http.fleet import check_fleet, observed_fleet, sees_fleet
 from dragoman_router.http.job import Answered, Job
 from dragoman_router.http.proxy import HOP_BY_HOP
 from dragoman_router.http.reading import ClientDisconnectedError, known_endpoint, read_body, read_head, refuse
@@ -195,6 +197,7 @@ class App:
             entry.deployment, entry.characters = answered.backend.deployment.key, characters
             entry.status = answered.reply.status
         state.characters[endpoint.api.name] += characters
+        answered.backend.responses.characters += characters
         state.metrics.translated(answered.backend.deployment.key, peek.needs, request.key_name, characters)
         try:
             await self._relay(answered, placement, job, exchange)
@@ -254,14 +257,20 @@ class App:
         else:
             usage = Usage(*await gate.used(account))
         catalogue = state.fleet.catalogue.within(request.scope)
+        keys_required, fleet = gate is not None and gate.requires_keys, None
+        if endpoint.path == FLEET_PATH and self._settings.page:
+            check_fleet(request, keys_required)
+            fleet = observed_fleet(state, request, self._settings.router_id)
         site = Site(
             catalogue.offer(),
             catalogue.pairs(),
             catalogue.models(),
             Limits(MAX_TEXTS, self._settings.max_body_bytes),
-            gate is not None and gate.requires_keys,
+            keys_required,
             usage=usage,
             page=self._settings.page,
+            sees_fleet=sees_fleet(request, keys_required),
+            fleet=fleet,
         )
         assert endpoint.respond is not None
         # In a thread: naming a hundred languages takes milliseconds when they are first named.

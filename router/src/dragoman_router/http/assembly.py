@@ -11,6 +11,7 @@ from dragoman_router.access.gate import Gate, Tokens
 from dragoman_router.access.keys import KeyRing
 from dragoman_router.access.usage import Calendar, Usage
 from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.history import FleetHistory
 from dragoman_router.fleet.queue import QueueLimits
 from dragoman_router.http.app import App
 from dragoman_router.http.audit import AuditLog, standard_output
@@ -53,6 +54,7 @@ def assemble(
         gate = Gate(ring, tokens, settings.anonymous_requests_per_s, usage, clock, failures)
     state = State(
         fleet=fleet,
+        history=FleetHistory(fleet),
         proxy=Proxy(fleet, metrics, chance),
         gate=gate,
         metrics=metrics,

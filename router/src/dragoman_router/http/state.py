@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from dragoman_router.access.gate import Gate
 from dragoman_router.fleet.fleet import Fleet
+from dragoman_router.fleet.history import FleetHistory
 from dragoman_router.http.audit import AuditLog
 from dragoman_router.http.proxy import HeadWriter, Proxy
 from dragoman_router.metrics import Metrics
@@ -39,6 +40,7 @@ class State:
     """
 
     fleet: Fleet
+    history: FleetHistory
     proxy: Proxy
     gate: Gate | None
     metrics: Metrics

@@ -76,7 +76,7 @@ class Tokens:
                 )
             raise TokenRefusedError(f"the token is signed with a key that {self.issuer} does not list")
         limits = self._limits_of(caller)
-        identity = Identity(self._account(caller, limits), limits.deployments)
+        identity = Identity(self._account(caller, limits), limits.deployments, limits.fleet)
         until_s = min(caller.expires_s, self._seconds() + CACHED_S)
         self._verified[_digest(token)] = identity, until_s
         return identity

@@ -224,6 +224,7 @@ function start() {
     named = namer(served.languages);
     at('key-form').hidden = true;
     at('forget').hidden = !hasKey();
+    at('fleet').hidden = !served.settings.fleet;
     at('formats').textContent = served.settings.supportedFilesFormat.join(' ');
     choose(wantedPair());
     glossaries().then((found) => { kept = found; showPair(); });

@@ -12,7 +12,8 @@ async function call(path, { body, signal } = {}) {
   return response;
 }
 
-const json = async (path, options) => (await call(path, options)).json();
+/** The JSON that a path answers with. */
+export const json = async (path, options) => (await call(path, options)).json();
 
 /** The languages with their targets, and what the server accepts. */
 export async function site(signal) {

@@ -32,6 +32,7 @@ export function refusalOf(status, retryAfter, body) {
   if (status === 456 || code === 'quota_exceeded' || (status === 403 && /character/.test(message))) {
     return new Refusal('final', `The quota of this key is used up.${said}`);
   }
+  if (code === 'fleet_forbidden') return new Refusal('final', `The fleet view is not shown to you.${said}`);
   if (status === 401 || status === 403) {
     const missing = /required/.test(message);
     return new Refusal('key', missing ? 'This server asks for a key.' : `This key is not accepted.${said}`);
