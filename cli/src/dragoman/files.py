@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.journal import NEW_SUFFIX, SUFFIX, journal_of
-from dragoman_contract.files import FILE_ENDINGS
+from dragoman_contract.files import FILE_ENDINGS, translated_ending
 
 TEXT_ENDING = ".txt"
 """Translated line by line; the other endings of `FILE_ENDINGS` are documents, which the service takes apart."""
@@ -62,11 +62,15 @@ def tasks_of(sources: Sequence[Path], output: Path | None, target: str) -> list[
                 root = root / source.resolve().name
             found += _in_folder(source, root)
         elif source.exists():
-            beside = source.with_name(f"{source.stem}.{target}{source.suffix}")
             if output is None:
-                found.append(Task(source, beside))
+                found.append(Task(source, _renamed(source.with_stem(f"{source.stem}.{target}"))))
+            elif into_folder:
+                found.append(Task(source, output / _renamed(source).name))
             else:
-                found.append(Task(source, output / source.name if into_folder else output))
+                made = translated_ending(source.suffix.lower())
+                if made != source.suffix.lower() and output.suffix.lower() != made:
+                    raise FilesError(f"the translation of {source} is a {made} file; name --output so")
+                found.append(Task(source, output))
         else:
             raise FilesError(f"{source} does not exist")
     by_output: dict[Path, Path] = {}
@@ -85,7 +89,14 @@ def _in_folder(folder: Path, root: Path) -> Iterator[Task]:
         hidden = any(part.startswith(".") for part in inside.parts)
         own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or source.is_relative_to(root)
         if source.is_file() and not hidden and not own and source.suffix.lower() in FILE_ENDINGS:
-            yield Task(source, root / inside)
+            yield Task(source, root / _renamed(inside))
+
+
+def _renamed(path: Path) -> Path:
+    """The path with the ending of a translation, where that is another."""
+    ending = path.suffix.lower()
+    made = translated_ending(ending)
+    return path if made == ending else path.with_suffix(made)
 
 
 def read_glossary(file: Path) -> tuple[tuple[str, str], ...]:

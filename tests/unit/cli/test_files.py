@@ -30,6 +30,17 @@ def test_one_file_gets_the_name_that_is_given(folder: Path, tmp_path: Path) -> N
     assert task.output == tmp_path / "a.txt"
 
 
+def test_the_translation_of_a_pdf_is_a_word_document(tmp_path: Path) -> None:
+    pdf = tmp_path / "in" / "a.PDF"
+    pdf.parent.mkdir()
+    pdf.touch()
+    assert names(tasks_of([pdf], None, "fr"), tmp_path) == {"in/a.PDF": "in/a.fr.docx"}
+    assert names(tasks_of([pdf], tmp_path, "fr"), tmp_path) == {"in/a.PDF": "a.docx"}
+    assert names(tasks_of([pdf.parent], tmp_path / "out", "fr"), tmp_path) == {"in/a.PDF": "out/a.docx"}
+    with pytest.raises(FilesError, match=r"is a \.docx file"):
+        tasks_of([pdf], tmp_path / "b.pdf", "fr")
+
+
 def test_a_folder_is_searched_for_files_of_known_kinds(folder: Path, tmp_path: Path) -> None:
     tasks = tasks_of([folder], None, "fr")
     assert names(tasks, tmp_path) == {

@@ -7,8 +7,10 @@ from typing import Any
 
 import deepl
 import deepl.http_client
+import docx
 import httpx
 import pytest
+from tests.unit.service.files.pdfs import lines_of
 
 
 @pytest.fixture
@@ -48,6 +50,17 @@ def test_a_web_page_is_translated_with_a_glossary(client: deepl.DeepLClient) -> 
         b'<html><body><p class="a">enO</p><p translate="no">Two</p></body></html>'
     )
     client.delete_glossary(glossary)
+
+
+def test_a_pdf_is_translated_into_a_word_document(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    source = tmp_path / "letter.pdf"
+    source.write_bytes(lines_of("Good day"))
+    client.translate_document_from_filepath(source, tmp_path / "a.docx", source_lang="EN", target_lang="DE")
+    assert [each.text for each in docx.Document(str(tmp_path / "a.docx")).paragraphs] == ["yad dooG"]
+    with pytest.raises(deepl.DeepLException, match=r"pdf is translated into \.docx"):
+        client.translate_document_from_filepath(
+            source, tmp_path / "a.pdf", source_lang="EN", target_lang="DE"
+        )
 
 
 def test_the_state_has_the_findings_of_a_document(client: deepl.DeepLClient, scripted_pod: Any) -> None:

@@ -8,12 +8,14 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Protocol
 
+from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import CHARACTERS_HEADER
 from dragoman_protocols.api import Answer, Peek, Request, Site, TranslateFile, json_answer
 from dragoman_protocols.deepl.errors import missing, unsupported
 from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
+from dragoman_protocols.media import media_type
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 
@@ -31,6 +33,7 @@ class Document:
     """One document.
 
     Args:
+        name: Of its translation.
         characters: What it is charged for, and what counts as usage once it is done.
         charged: Characters that answers so far have charged for it.
         findings: The number of warnings about its translation by their codes.
@@ -82,13 +85,25 @@ def read(request: Request, site: Site) -> TranslateFile:
     name = fields.text("filename") or upload.file_name
     if not name:
         raise InvalidFieldError("Invalid file data.")
-    output_format = fields.text("output_format")
-    if output_format is not None and f".{output_format.lower()}" != PurePath(name).suffix.lower():
-        raise unsupported("output_format")
+    _check_output_format(fields.text("output_format"), PurePath(name).suffix.lower())
     need = need_of(fields, site.offer)
     named = glossary_ids(fields, need.source)
     return TranslateFile(
         name, upload.content, options(fields, need, named), (need,), uploaded, upload.sample, named
+    )
+
+
+def _check_output_format(output_format: str | None, ending: str) -> None:
+    """Refuse a translation that would be of another kind than its client takes it for."""
+    wanted = ending if output_format is None else f".{output_format.lower()}"
+    made = translated_ending(ending)
+    if wanted == made:
+        return
+    if made == ending:
+        raise unsupported("output_format")
+    raise InvalidFieldError(
+        f"Value for 'output_format' not supported: {ending} is translated into {made}. Set output_format to "
+        f"{made[1:]!r}; DeepL's clients do so for an output file whose name ends in {made}."
     )
 
 
@@ -116,8 +131,9 @@ def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     key = bounded_fields(request).required("document_key")
 
     async def act(documents: Documents) -> Answer:
-        content = documents.take(request.variables["document_id"], key)
-        return Answer(200, content, (("Content-Type", "application/octet-stream"),))
+        document_id = request.variables["document_id"]
+        media = media_type(documents.find(document_id, key).name)
+        return Answer(200, documents.take(document_id, key), (("Content-Type", media),))
 
     return act
 

@@ -16,7 +16,7 @@ from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import RequestError, UnknownDocumentError
 from dragoman_service.http.answering import Answering, check_left
-from dragoman_service.http.files import Files, ReadFile
+from dragoman_service.http.files import Files, ReadFile, result_name
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Documents:
             RequestError: It is not admitted.
         """
         document_id = new_document_id(request.text_header(REPLICA_HEADER)).hex.upper()
-        document = Document(document_id, secrets.token_hex(32).upper(), name, file.characters)
+        document = Document(document_id, secrets.token_hex(32).upper(), result_name(name), file.characters)
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._translate(api, document, file, request, admitted))
         self._working.add(task)

@@ -21,6 +21,7 @@ import yaml
 from markdown_it import MarkdownIt
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from tests.unit.service.files.pdfs import REPORTS
 
 Seen = Callable[[bytes], Any]
 
@@ -191,6 +192,21 @@ def seen_sources(content: bytes) -> Any:
     return [ET.tostring(each) for each in ET.fromstring(content).iter() if each.tag.endswith("}source")]
 
 
+def seen_written(content: bytes) -> list[tuple[str, str]]:
+    """The paragraphs of a Word document with their styles."""
+    paragraphs: Any = docx.Document(io.BytesIO(content)).paragraphs
+    return [(paragraph.style.name, paragraph.text) for paragraph in paragraphs]
+
+
+def seen_pdf(expected: Any) -> Seen:
+    """Of a PDF the paragraphs that were typeset, of its translation those of the Word document."""
+
+    def seen(content: bytes) -> Any:
+        return expected if content.startswith(b"%PDF") else seen_written(content)
+
+    return seen
+
+
 SEEN: dict[str, Seen] = {
     ".txt": seen_text,
     ".html": seen_html,
@@ -219,6 +235,7 @@ MADE: dict[str, tuple[bytes, Seen]] = {
     "table.xlsx": (workbook(table=True), seen_workbook),
     "sheets.xlsx": (workbook(sheets=30), seen_workbook),
     "inline.xlsx": (inline_strings(), seen_workbook),
+    **{f"{name}.pdf": (content, seen_pdf(expected)) for name, (content, expected) in REPORTS.items()},
 }
 """By libraries that write them."""
 

@@ -20,6 +20,7 @@ from dragoman_service.engine.protocol import Chunk, Finish
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.files.document import FileDocument
 from dragoman_service.files.kinds import read
+from dragoman_service.http.files import result_name
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.text.pieces import MARKER
 
@@ -77,7 +78,7 @@ async def test_only_the_texts_change(name: str) -> None:
     back = await translated(file)
     assert folded(seen(back)) == folded(seen(content))
     assert back != content
-    after = read(name, back, "en-GB").texts
+    after = read(result_name(name), back, "en-GB").texts
     if not name.endswith((".po", ".pot", ".xlf")):
         assert folded(after) == folded(file.texts)
         assert all(
