@@ -64,8 +64,8 @@ class DictionaryShape(Struct):
 
     source_lang: Annotated[str, Meta(description='language without a region, such as "en"')]
     target_lang: str
-    entries: Annotated[str, Meta(description="one entry a line, source and target")]
-    entries_format: Literal["tsv", "csv"]
+    entries: Annotated[str, Meta(description="one entry a line, source and target; or a file in TMX")]
+    entries_format: Literal["tsv", "csv", "tmx"]
 
 
 class GlossaryShape(DictionaryShape):
