@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,6 +38,9 @@ class Document:
         name: Of its translation.
         characters: What it is charged for, and what counts as usage once it is done.
         charged: Characters that answers so far have charged for it.
+        charged_share: Of the characters, where it failed: what was translated before its client cancelled it.
+        share: Of its segments, those that are translated.
+        started_s: When its translation started, on the monotonic clock.
         findings: The number of warnings about its translation by their codes.
     """
 
@@ -46,7 +51,20 @@ class Document:
     state: State = State.TRANSLATING
     error: str = ""
     charged: int = 0
+    charged_share: float = 0.0
+    share: float = 0.0
+    started_s: float = 0.0
     findings: Mapping[str, int] = field(default_factory=dict)
+
+    def advance(self, share: float) -> None:
+        """Set the share of its segments that are translated."""
+        self.share = share
+
+    def seconds_remaining(self, now_s: float) -> int | None:
+        """Estimated by the share that is done; None while nothing is."""
+        if not self.share:
+            return None
+        return math.ceil((now_s - self.started_s) * (1 - self.share) / self.share)
 
 
 class Documents(Protocol):
@@ -57,6 +75,14 @@ class Documents(Protocol):
 
         Raises:
             UnknownDocumentError: There is none of this id, or no longer, or the key is another's.
+        """
+        ...
+
+    def cancel(self, document_id: str, document_key: str) -> Document:
+        """End a document's translation, or delete what came of it.
+
+        Raises:
+            UnknownDocumentError: See `find`.
         """
         ...
 
@@ -126,6 +152,17 @@ def handle_state(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     return act
 
 
+def handle_cancel(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
+    """Cancel a document, and describe its state; not DeepL's."""
+    key = bounded_fields(request).required("document_key")
+
+    async def act(documents: Documents) -> Answer:
+        found = documents.cancel(request.variables["document_id"], key)
+        return json_answer(state_json(found), headers=charge(found))
+
+    return act
+
+
 def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
     """Answer a translated document, once."""
     key = bounded_fields(request).required("document_key")
@@ -139,8 +176,12 @@ def handle_result(request: Request) -> Callable[[Documents], Awaitable[Answer]]:
 
 
 def charge(document: Document) -> tuple[tuple[str, str], ...]:
-    """What an answer charges for a document: its upload for all characters; a failure takes them back once."""
-    due = 0 if document.state is State.ERROR else document.characters
+    """What an answer charges for a document: its upload for all characters; a failure takes them back once.
+
+    Of a document that its client cancelled, the share that was translated stays charged.
+    """
+    failed = document.state is State.ERROR
+    due = round(document.characters * document.charged_share) if failed else document.characters
     change, document.charged = due - document.charged, due
     return ((CHARACTERS_HEADER, str(change)),) if change else ()
 
@@ -148,6 +189,11 @@ def charge(document: Document) -> tuple[tuple[str, str], ...]:
 def state_json(document: Document) -> dict[str, Any]:
     """The body of `/v2/document/{document_id}`."""
     described: dict[str, Any] = {"document_id": document.document_id, "status": document.state}
+    if document.state is State.TRANSLATING:
+        described["progress"] = round(document.share, 3)
+        remaining_s = document.seconds_remaining(time.monotonic())
+        if remaining_s is not None:
+            described["seconds_remaining"] = remaining_s
     if document.state is State.DONE:
         described["billed_characters"] = document.characters
         if document.findings:

@@ -105,6 +105,6 @@ class DocumentShape(Struct):
 
 
 class DocumentKeyShape(Struct):
-    """The body of `POST /v2/document/{document_id}` and of its result."""
+    """The body of `POST /v2/document/{document_id}` of its result, and to cancel it."""
 
     document_key: Annotated[str, Meta(description="from the answer of the upload")]
