@@ -264,7 +264,7 @@ def test_a_document_is_translated_and_downloaded(page: Any, url: str) -> None:
     page.locator("#file").set_input_files(
         [
             {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
-            {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
+            {"name": "scan.tiff", "mimeType": "image/tiff", "buffer": b"%PDF"},
         ]
     )
     expect(page.locator("#files")).to_contain_text("Documents of this kind are not translated.")
@@ -365,7 +365,7 @@ def test_nothing_is_wider_than_the_window(page: Any, start_router: StartRouter, 
     page.get_by_role("button", name="Use").click()
     expect(page.get_by_role("button", name="Forget key")).to_be_visible()
     write(page, "x" * 200)
-    page.locator("#file").set_input_files({"name": f"{'x' * 80}.pdf", "mimeType": "a/b", "buffer": b"x"})
+    page.locator("#file").set_input_files({"name": f"{'x' * 80}.xyz", "mimeType": "a/b", "buffer": b"x"})
     expect(page.get_by_role("region", name="Translation")).not_to_be_empty()
     for width in (360, 800, 1280):
         page.set_viewport_size({"width": width, "height": 800})
@@ -388,7 +388,7 @@ def test_axe_finds_nothing_at_any_width(
             page.locator("#file").set_input_files(
                 [
                     {"name": "letter.txt", "mimeType": "text/plain", "buffer": CAT.encode()},
-                    {"name": "scan.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"},
+                    {"name": "scan.tiff", "mimeType": "image/tiff", "buffer": b"%PDF"},
                 ]
             )
             expect(page.get_by_role("link", name="Download")).to_be_visible()

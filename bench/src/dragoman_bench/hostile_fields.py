@@ -215,8 +215,8 @@ def _deepl_glossaries(api: str) -> Iterator[Field]:
     pair = {"source_lang": "en", "target_lang": "de"}
     dictionary = {**pair, "entries": "a\tb", "entries_format": "tsv"}
     path, identity = "/v2/glossaries", "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
-    csv = {"entries in csv": {"entries_format": "csv", "entries": HERE}}
-    yield from _json(api, "POST", path, {"name": "a", **dictionary}, variants=csv)
+    formats = {f"entries in {name}": {"entries_format": name, "entries": HERE} for name in ("csv", "tmx")}
+    yield from _json(api, "POST", path, {"name": "a", **dictionary}, variants=formats)
     yield from _form(api, path, {"name": "a", **dictionary})
     yield Field(api, f"{path} id", partial(in_target, "GET", f"{path}/", after="/entries"))
     entries = Request("GET", f"{path}/{identity}/entries")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.journal import NEW_SUFFIX, SUFFIX, journal_of
-from dragoman_contract.files import FILE_ENDINGS
+from dragoman_contract.files import FILE_ENDINGS, translated_ending
+from dragoman_contract.tmx import MAX_TERM_WORDS, read_terms
 
 TEXT_ENDING = ".txt"
 """Translated line by line; the other endings of `FILE_ENDINGS` are documents, which the service takes apart."""
@@ -62,11 +63,15 @@ def tasks_of(sources: Sequence[Path], output: Path | None, target: str) -> list[
                 root = root / source.resolve().name
             found += _in_folder(source, root)
         elif source.exists():
-            beside = source.with_name(f"{source.stem}.{target}{source.suffix}")
             if output is None:
-                found.append(Task(source, beside))
+                found.append(Task(source, _renamed(source.with_stem(f"{source.stem}.{target}"))))
+            elif into_folder:
+                found.append(Task(source, output / _renamed(source).name))
             else:
-                found.append(Task(source, output / source.name if into_folder else output))
+                made = translated_ending(source.suffix.lower())
+                if made != source.suffix.lower() and output.suffix.lower() != made:
+                    raise FilesError(f"the translation of {source} is a {made} file; name --output so")
+                found.append(Task(source, output))
         else:
             raise FilesError(f"{source} does not exist")
     by_output: dict[Path, Path] = {}
@@ -85,21 +90,35 @@ def _in_folder(folder: Path, root: Path) -> Iterator[Task]:
         hidden = any(part.startswith(".") for part in inside.parts)
         own = source.name.endswith((SUFFIX, NEW_SUFFIX)) or source.is_relative_to(root)
         if source.is_file() and not hidden and not own and source.suffix.lower() in FILE_ENDINGS:
-            yield Task(source, root / inside)
+            yield Task(source, root / _renamed(inside))
 
 
-def read_glossary(file: Path) -> tuple[tuple[str, str], ...]:
-    """Terms and their translations: two columns, divided by tabs, or by commas in a `.csv`.
+def _renamed(path: Path) -> Path:
+    """The path with the ending of a translation, where that is another."""
+    ending = path.suffix.lower()
+    made = translated_ending(ending)
+    return path if made == ending else path.with_suffix(made)
+
+
+def read_glossary(file: Path, source: str | None, target: str) -> tuple[tuple[str, str], ...]:
+    """Terms and their translations: two columns, divided by tabs, or by commas in a `.csv`; or a `.tmx`.
 
     Empty lines and lines that begin with `#` are skipped.
 
+    Args:
+        file: The glossary.
+        source: BCP-47 tag, which picks the segments of a `.tmx`; None: the one that its header names.
+        target: The same of the translations.
+
     Raises:
-        FilesError: It cannot be read, or a line has no two columns.
+        FilesError: It cannot be read, a line has no two columns, or a `.tmx` has no terms of the pair.
     """
     try:
         text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FilesError(f"the glossary {file} cannot be read: {error}") from error
+    if file.suffix.lower() == ".tmx":
+        return _terms_of_memory(file, text, source, target)
     terms = []
     reader = (
         csv.reader(text.splitlines())
@@ -115,3 +134,16 @@ def read_glossary(file: Path) -> tuple[tuple[str, str], ...]:
             )
         terms.append((columns[0].strip(), columns[1].strip()))
     return tuple(terms)
+
+
+def _terms_of_memory(file: Path, text: str, source: str | None, target: str) -> tuple[tuple[str, str], ...]:
+    try:
+        terms = read_terms(text, source, target)
+    except ValueError as error:
+        raise FilesError(f"the glossary {file} cannot be read: {error}") from error
+    if not terms:
+        raise FilesError(
+            f"{file} has no segment of at most {MAX_TERM_WORDS} words with a translation from "
+            f"{source or 'the language of its header'} into {target}"
+        )
+    return terms

@@ -59,8 +59,8 @@ async def _run(options: argparse.Namespace) -> int:
         raise UsageError("texts and --file exclude each other")
     if options.text and options.output:
         raise UsageError("--output is for --file and for standard input")
-    terms = read_glossary(options.glossary) if options.glossary else ()
     source = None if options.source.lower() == "auto" else options.source
+    terms = read_glossary(options.glossary, source, options.target) if options.glossary else ()
     wanted = Wanted(source, options.target, terms)
     tasks = tasks_of(options.file, options.output, options.target)
     if terms and (documents := [task.source for task in tasks if task.is_document]):

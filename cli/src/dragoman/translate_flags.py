@@ -39,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--to", dest="target", required=True, metavar="TAG", help="of the translation")
     parser.add_argument(
-        "--glossary", type=Path, metavar="FILE", help="terms and translations in two columns, .tsv or .csv"
+        "--glossary",
+        type=Path,
+        metavar="FILE",
+        help="terms and translations in two columns, .tsv or .csv, or a .tmx",
     )
     parser.add_argument("--overwrite", action="store_true", help="translate anew what is up to date or begun")
     parser.add_argument(

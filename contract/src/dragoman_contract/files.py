@@ -5,11 +5,20 @@ from __future__ import annotations
 # fmt: off
 FILE_ENDINGS = (
     ".txt", ".md", ".html", ".htm", ".srt", ".vtt", ".docx", ".pptx", ".xlsx", ".odt", ".odp", ".ods", ".epub",
-    ".csv", ".tsv",
+    ".csv", ".tsv", ".pdf",
     ".po", ".pot", ".xlf", ".xliff", ".json", ".arb", ".yaml", ".yml", ".strings", ".resx", ".xml",
 )
 # fmt: on
 """Endings of the names of files that can be translated."""
+
+TRANSLATED_ENDINGS = {".pdf": ".docx"}
+"""Kinds whose translations are files of another kind."""
+
+
+def translated_ending(ending: str) -> str:
+    """The ending of a translation's name, for that of a file's in lower case."""
+    return TRANSLATED_ENDINGS.get(ending, ending)
+
 
 FILE_TIMEOUT_S = 600.0
 """Maximum time for one file, at pods and at routers, by default."""

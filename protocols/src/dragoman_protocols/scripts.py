@@ -59,6 +59,15 @@ def scripts_of_language(tag: str) -> frozenset[str]:
     return frozenset({NAMED[code]}) if code in NAMED else frozenset()
 
 
+RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})
+"""Script codes of ISO 15924."""
+
+
+def is_right_to_left(tag: str) -> bool:
+    """Whether a language, a BCP-47 tag, is written from right to left."""
+    return langcodes.Language.get(tag).maximize().script in RIGHT_TO_LEFT
+
+
 ASCII_LETTERS = re.compile("[A-Za-z]+")
 """Taken away first: properties of Unicode take ten times as long to look up."""
 

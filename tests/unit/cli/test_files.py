@@ -30,6 +30,17 @@ def test_one_file_gets_the_name_that_is_given(folder: Path, tmp_path: Path) -> N
     assert task.output == tmp_path / "a.txt"
 
 
+def test_the_translation_of_a_pdf_is_a_word_document(tmp_path: Path) -> None:
+    pdf = tmp_path / "in" / "a.PDF"
+    pdf.parent.mkdir()
+    pdf.touch()
+    assert names(tasks_of([pdf], None, "fr"), tmp_path) == {"in/a.PDF": "in/a.fr.docx"}
+    assert names(tasks_of([pdf], tmp_path, "fr"), tmp_path) == {"in/a.PDF": "a.docx"}
+    assert names(tasks_of([pdf.parent], tmp_path / "out", "fr"), tmp_path) == {"in/a.PDF": "out/a.docx"}
+    with pytest.raises(FilesError, match=r"is a \.docx file"):
+        tasks_of([pdf], tmp_path / "b.pdf", "fr")
+
+
 def test_a_folder_is_searched_for_files_of_known_kinds(folder: Path, tmp_path: Path) -> None:
     tasks = tasks_of([folder], None, "fr")
     assert names(tasks, tmp_path) == {
@@ -71,8 +82,8 @@ def test_columns_of_a_glossary(tmp_path: Path) -> None:
     tabs, commas = tmp_path / "a.tsv", tmp_path / "a.csv"
     tabs.write_text("# terms\npod\tPod\n\nqueue depth\tLänge der Schlange\tignored\n", encoding="utf-8-sig")
     commas.write_text('"pods, all",Pods\n')
-    assert read_glossary(tabs) == (("pod", "Pod"), ("queue depth", "Länge der Schlange"))
-    assert read_glossary(commas) == (("pods, all", "Pods"),)
+    assert read_glossary(tabs, "en", "fr") == (("pod", "Pod"), ("queue depth", "Länge der Schlange"))
+    assert read_glossary(commas, "en", "fr") == (("pods, all", "Pods"),)
 
 
 @pytest.mark.parametrize("line", ["pod", "pod\t", "\tPod"])
@@ -80,4 +91,16 @@ def test_a_glossary_with_a_missing_column_is_refused_by_its_line(line: str, tmp_
     file = tmp_path / "a.tsv"
     file.write_text(f"a\tb\n{line}\n")
     with pytest.raises(FilesError, match="line 2"):
-        read_glossary(file)
+        read_glossary(file, "en", "fr")
+
+
+def test_a_glossary_is_the_short_segments_of_a_memory(tmp_path: Path) -> None:
+    file = tmp_path / "a.TMX"
+    segments = ("<tuv xml:lang='en'><seg>pod</seg></tuv>", "<tuv xml:lang='de'><seg>Pod</seg></tuv>")
+    file.write_text(f"<tmx><header srclang='en'/><tu>{''.join(segments)}</tu></tmx>")
+    assert read_glossary(file, None, "de") == read_glossary(file, "en", "de-AT") == (("pod", "Pod"),)
+    with pytest.raises(FilesError, match="no segment of at most 4 words with a translation from en into fr"):
+        read_glossary(file, "en", "fr")
+    file.write_text("pod\tPod")
+    with pytest.raises(FilesError, match="cannot be read: no TMX: line 1"):
+        read_glossary(file, "en", "de")

@@ -222,6 +222,7 @@ def test_uploads_name_a_pair(path: str, fields: Any, query: bytes, found: Any) -
     [
         ("POST", f"/v2/document/{'0A' * 16}", "0A" * 16, True),
         ("POST", f"/v2/document/{'0A' * 16}/result", "0A" * 16, True),
+        ("POST", f"/v2/document/{'0A' * 16}/cancel", "0A" * 16, True),
         ("POST", "/v2/document/0A", None, True),
         ("POST", f"/v2/document/{'0A' * 16}/result/../../../metrics", None, True),
         ("GET", f"/download_file/{UUID}.a_de.txt", UUID, False),

@@ -7,8 +7,10 @@ from typing import Any
 
 import deepl
 import deepl.http_client
+import docx
 import httpx
 import pytest
+from tests.unit.service.files.pdfs import lines_of
 
 
 @pytest.fixture
@@ -48,6 +50,17 @@ def test_a_web_page_is_translated_with_a_glossary(client: deepl.DeepLClient) -> 
         b'<html><body><p class="a">enO</p><p translate="no">Two</p></body></html>'
     )
     client.delete_glossary(glossary)
+
+
+def test_a_pdf_is_translated_into_a_word_document(client: deepl.DeepLClient, tmp_path: Path) -> None:
+    source = tmp_path / "letter.pdf"
+    source.write_bytes(lines_of("Good day"))
+    client.translate_document_from_filepath(source, tmp_path / "a.docx", source_lang="EN", target_lang="DE")
+    assert [each.text for each in docx.Document(str(tmp_path / "a.docx")).paragraphs] == ["yad dooG"]
+    with pytest.raises(deepl.DeepLException, match=r"pdf is translated into \.docx"):
+        client.translate_document_from_filepath(
+            source, tmp_path / "a.pdf", source_lang="EN", target_lang="DE"
+        )
 
 
 def test_the_state_has_the_findings_of_a_document(client: deepl.DeepLClient, scripted_pod: Any) -> None:
@@ -123,6 +136,67 @@ def test_a_document_in_the_works_is_waited_for_by_the_drain(
     assert pod.metric("dragoman_requests_in_flight") == 1
     client.close()
     assert pod.end() == 0
+
+
+LETTER = "".join(f"Line {letter * 3}{other} is here.\n" for letter in "abcdefghij" for other in "klmnopqrst")
+
+
+def state_of(pod: Any, handle: deepl.DocumentHandle, path: str = "") -> Any:
+    form = {"document_key": handle.document_key}
+    return pod.client.post(f"/v2/document/{handle.document_id}{path}", data=form)
+
+
+@pytest.fixture
+def slow_pod(start_scripted: Any) -> Any:
+    """A pod that needs a second for four segments."""
+    pod = start_scripted("--max-num-seqs", "4", first_token_s=1)
+    pod.wait_for("/readyz")
+    return pod
+
+
+def test_a_document_reports_its_progress_and_is_cancelled(slow_pod: Any) -> None:
+    client = deepl.DeepLClient("any-key", server_url=slow_pod.url)
+    handle = client.translate_document_upload(LETTER, source_lang="EN", target_lang="DE", filename="a.txt")
+    states = [client.translate_document_get_status(handle)]
+    while len(states) < 2 or states[-1].seconds_remaining is None:
+        states.append(client.translate_document_get_status(handle))
+        assert states[-1].status is deepl.DocumentStatus.Status.TRANSLATING
+    assert 0 < states[-1].seconds_remaining < 300
+    assert 0 < state_of(slow_pod, handle).json()["progress"] < 1
+    cancelled = state_of(slow_pod, handle, "/cancel")
+    assert cancelled.json()["error_message"] == "cancelled by its client"
+    # What was translated is charged for.
+    assert -len(LETTER) < int(cancelled.headers["x-dragoman-characters"]) < 0
+    assert client.translate_document_get_status(handle).status is deepl.DocumentStatus.Status.ERROR
+    slow_pod.wait_for_metric("dragoman_requests_in_flight", 0)
+    assert state_of(slow_pod, handle, "/cancel").json() == state_of(slow_pod, handle).json()
+    assert state_of(slow_pod, handle, "/result").status_code == 503
+    client.close()
+
+
+def test_a_finished_document_that_is_cancelled_is_deleted_and_stays_charged(scripted_pod: Any) -> None:
+    client = deepl.DeepLClient("any-key", server_url=scripted_pod.url)
+    handle = client.translate_document_upload(
+        "Good day", source_lang="EN", target_lang="DE", filename="a.txt"
+    )
+    assert state_of(scripted_pod, handle).json()["status"] == "done"
+    other = deepl.DocumentHandle(handle.document_id, "another's key")
+    assert state_of(scripted_pod, other, "/cancel").status_code == 404
+    cancelled = state_of(scripted_pod, handle, "/cancel")
+    assert cancelled.json()["status"] == "error"
+    assert "x-dragoman-characters" not in cancelled.headers
+    assert state_of(scripted_pod, handle, "/result").status_code == 503
+    client.close()
+
+
+def test_a_document_has_the_deadline_of_its_upload(slow_pod: Any) -> None:
+    form = {"source_lang": "EN", "target_lang": "DE"}
+    sent = slow_pod.client.post(
+        "/v2/document", data=form, files={"file": ("a.txt", LETTER)}, headers={"X-Request-Timeout": "1.5"}
+    ).json()
+    handle = deepl.DocumentHandle(sent["document_id"], sent["document_key"])
+    slow_pod.wait_for_metric("dragoman_requests_in_flight", 0)
+    assert "1.5 s" in state_of(slow_pod, handle).json()["error_message"]
 
 
 def test_a_failed_engine_is_reported_in_the_document_status(start_served: Any) -> None:

@@ -85,6 +85,26 @@ def test_a_glossary_comes_from_csv(client: deepl.DeepLClient) -> None:
     client.delete_glossary(made)
 
 
+def test_a_glossary_comes_from_a_translation_memory(client: deepl.DeepLClient) -> None:
+    memory = (
+        "<!DOCTYPE tmx SYSTEM 'tmx14.dtd'><tmx version='1.4'><header srclang='en'/><body>"
+        "<tu><tuv xml:lang='en-US'><seg>invoice</seg></tuv><tuv xml:lang='de-DE'><seg>Rechnung</seg></tuv></tu>"
+        "<tu><tuv xml:lang='en'><seg>Pay now.</seg></tuv><tuv xml:lang='de'><seg>Jetzt zahlen.</seg></tuv></tu>"
+        "</body></tmx>"
+    )
+    form = {
+        "name": "TM",
+        "source_lang": "en",
+        "target_lang": "de",
+        "entries_format": "tmx",
+        "entries": memory,
+    }
+    made = httpx.post(f"{client._server_url}/v2/glossaries", data=form).json()
+    assert made["entry_count"] == 1
+    assert client.get_glossary_entries(made["glossary_id"]) == {"invoice": "Rechnung"}
+    client.delete_glossary(made["glossary_id"])
+
+
 def test_a_large_glossary_is_kept(client: deepl.DeepLClient) -> None:
     entries = {f"Source-{number}": f"Target-{number}" for number in range(10_000)}
     made = client.create_glossary("Large", "EN", "DE", entries)

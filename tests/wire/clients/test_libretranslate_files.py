@@ -5,6 +5,7 @@ from typing import Any
 
 import docx
 import pytest
+from tests.unit.service.files.pdfs import lines_of, scan
 
 POOL, PISCINE = "Where is the swimming pool?", "Où est la piscine ?"
 MUSEUM, MUSEE = "The museum will close tomorrow.", "Le musée fermera demain."
@@ -44,6 +45,25 @@ def test_the_answer_has_the_findings_of_a_file(scripted_pod: Any) -> None:
 def test_files_of_programs(scripted_pod: Any, name: str, content: str, expected: str) -> None:
     answer = translated(scripted_pod, name, content.encode()).decode()
     assert answer.removeprefix('#\nmsgid ""\nmsgstr ""\n\n') == expected
+
+
+def test_a_pdf_comes_back_as_a_word_document(demo_pod: Any) -> None:
+    form = {"source": "en", "target": "fr"}
+    files = {"file": ("Letter 1.PDF", lines_of(POOL, "", MUSEUM))}
+    answer = demo_pod.client.post("/translate_file", data=form, files=files)
+    url = answer.json()["translatedFileUrl"]
+    assert url.endswith(".Letter_1_fr.docx")
+    download = demo_pod.client.get(url)
+    assert download.headers["content-type"].endswith("wordprocessingml.document")
+    assert download.headers["content-disposition"] == "attachment; filename=Letter_1_fr.docx"
+    assert [each.text for each in docx.Document(io.BytesIO(download.content)).paragraphs] == [PISCINE, MUSEE]
+
+
+def test_a_scan_is_refused(scripted_pod: Any) -> None:
+    form = {"source": "en", "target": "fr"}
+    answer = scripted_pod.client.post("/translate_file", data=form, files={"file": ("a.pdf", scan())})
+    assert answer.status_code == 400
+    assert "run OCR first" in answer.json()["error"]
 
 
 def test_html_keeps_its_markup_and_its_entities(demo_pod: Any) -> None:

@@ -90,6 +90,11 @@ async def test_documents_and_files_by_way_of_either_router(world: World, tmp_pat
         with pytest.raises(deepl.DeepLException, match="Document not found") as gone:
             await world.fetch(other, handle)
         assert gone.value.http_status_code == 404
+    handle = await world.upload(world.pods[0])
+    async with httpx.AsyncClient(timeout=30) as http:
+        address = f"{world.routers[1].url}/v2/document/{handle.document_id}/cancel"
+        cancelled = await http.post(address, data={"document_key": handle.document_key})
+        assert (cancelled.status_code, cancelled.json()["status"]) == (200, "error")
     client = world.client(1)
     translated = io.BytesIO()
     status = await asyncio.to_thread(

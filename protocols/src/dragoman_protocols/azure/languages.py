@@ -6,19 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import langcodes
-
 from dragoman_protocols.api import Answer, Detect, Request, Site, json_answer
 from dragoman_protocols.azure.head import AzureError, id_headers, parameters, version_of
 from dragoman_protocols.azure.translate import check_characters, check_number, read_texts
 from dragoman_protocols.azure.types import Version
 from dragoman_protocols.forms import last
 from dragoman_protocols.offer import name_in
+from dragoman_protocols.scripts import is_right_to_left
 
 if TYPE_CHECKING:
     from dragoman_protocols.detection import Detection
-
-RIGHT_TO_LEFT = frozenset({"Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Samr", "Syrc", "Thaa"})
 
 SCOPES = {
     Version.V3: ("translation", "transliteration", "dictionary"),
@@ -70,11 +67,10 @@ def _locale(request: Request) -> str:
 
 
 def _described(tag: str, locale: str, models: tuple[str, ...]) -> dict[str, Any]:
-    script = langcodes.Language.get(tag).maximize().script
     described: dict[str, Any] = {
         "name": name_in(tag, locale),
         "nativeName": name_in(tag, tag),
-        "dir": "rtl" if script in RIGHT_TO_LEFT else "ltr",
+        "dir": "rtl" if is_right_to_left(tag) else "ltr",
     }
     return described | {"models": list(models)} if models else described
 

@@ -103,6 +103,7 @@ ENDPOINTS = (
         operation=Operation("Translate a document.", {MULTIPART.decode(): types.DocumentShape}),
     ),
     _document("/v2/document/{document_id}", documents.handle_state, "Describe a document's state."),
+    _document("/v2/document/{document_id}/cancel", documents.handle_cancel, "Cancel a document."),
     _document(
         "/v2/document/{document_id}/result", documents.handle_result, "Fetch a translated document, once."
     ),

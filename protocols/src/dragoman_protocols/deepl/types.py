@@ -64,8 +64,8 @@ class DictionaryShape(Struct):
 
     source_lang: Annotated[str, Meta(description='language without a region, such as "en"')]
     target_lang: str
-    entries: Annotated[str, Meta(description="one entry a line, source and target")]
-    entries_format: Literal["tsv", "csv"]
+    entries: Annotated[str, Meta(description="one entry a line, source and target; or a file in TMX")]
+    entries_format: Literal["tsv", "csv", "tmx"]
 
 
 class GlossaryShape(DictionaryShape):
@@ -105,6 +105,6 @@ class DocumentShape(Struct):
 
 
 class DocumentKeyShape(Struct):
-    """The body of `POST /v2/document/{document_id}` and of its result."""
+    """The body of `POST /v2/document/{document_id}` of its result, and to cancel it."""
 
     document_key: Annotated[str, Meta(description="from the answer of the upload")]

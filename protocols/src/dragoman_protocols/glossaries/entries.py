@@ -9,10 +9,11 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
+from dragoman_contract.tmx import MAX_TERM_CHARS, MAX_TERM_WORDS, read_terms
 from dragoman_protocols.errors import InvalidGlossaryError
 from dragoman_protocols.glossaries.values import Entry, flaw
 
-FORMATS = ("tsv", "csv")
+FORMATS = ("tsv", "csv", "tmx")
 
 Line = tuple[str, str, str]
 """A source, its target, and the words that say where they stand."""
@@ -22,7 +23,7 @@ def read_entries(text: str, entries_format: str, source_lang: str, target_lang: 
     """Entries from text.
 
     Args:
-        text: One entry a line; empty lines are ignored.
+        text: One entry a line; empty lines are ignored. TMX: its short segments are the terms.
         entries_format: One of `FORMATS`.
         source_lang: Primary subtag; of CSV lines that name languages, those of other pairs are ignored.
         target_lang: The same of the targets.
@@ -31,7 +32,13 @@ def read_entries(text: str, entries_format: str, source_lang: str, target_lang: 
         InvalidGlossaryError: A line is no entry, a term cannot be kept, a source comes twice, or there is no
             entry at all.
     """
-    lines = _tsv(text) if entries_format == "tsv" else _csv(text, source_lang, target_lang)
+    match entries_format:
+        case "tsv":
+            lines = _tsv(text)
+        case "csv":
+            lines = _csv(text, source_lang, target_lang)
+        case _:
+            lines = _tmx(text, source_lang, target_lang)
     entries = _checked(lines)
     if not entries:
         raise InvalidGlossaryError("there are no entries")
@@ -41,6 +48,20 @@ def read_entries(text: str, entries_format: str, source_lang: str, target_lang: 
 def to_tsv(entries: Iterable[Entry]) -> str:
     """Entries as tab-separated text, which `read_entries` reads again."""
     return "\n".join(f"{entry.source}\t{entry.target}" for entry in entries)
+
+
+def _tmx(text: str, source_lang: str, target_lang: str) -> Iterator[Line]:
+    try:
+        terms = read_terms(text, source_lang, target_lang)
+    except ValueError as error:
+        raise InvalidGlossaryError(str(error)) from None
+    if not terms:
+        raise InvalidGlossaryError(
+            f"there are no entries: terms are segments of at most {MAX_TERM_WORDS} words and {MAX_TERM_CHARS} "
+            f"characters that have a translation from {source_lang} into {target_lang}, and are no sentences"
+        )
+    for index, (source, target) in enumerate(terms):
+        yield source, target, f"index {index}"
 
 
 def _checked(lines: Iterable[Line]) -> tuple[Entry, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import PurePath
@@ -11,6 +10,7 @@ from typing import NamedTuple, Protocol
 from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, TranslateFile, cors_answer
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.libretranslate.fields import missing, read_fields
+from dragoman_protocols.media import media_type
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import TranslationRequest
 
@@ -85,7 +85,7 @@ def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:
 
     async def act(files: Files) -> Answer:
         found = files.find(key)
-        media = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+        media = media_type(found.name)
         headers = (
             ("Content-Type", media),
             ("Content-Disposition", f"attachment; filename={found.name}"),

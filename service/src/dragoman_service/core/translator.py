@@ -6,7 +6,7 @@ import asyncio
 import copy
 import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from itertools import chain
@@ -37,6 +37,8 @@ INLINE_SEGMENTS = 200
 MAX_ROUNDS = 2
 """Generations of one request in the engine per sequence that it runs: enough to keep it busy; the next request waits
 for one round of them rather than for a whole document."""
+
+Progress = Callable[[float], None]
 
 ANY_PAIR = Pair(language("en"), language("de"))
 
@@ -82,12 +84,22 @@ class Translator:
         self._evaluator = Evaluator(guards, long_texts)
         self._long_texts = long_texts
         self._origin = NO_ORIGIN
+        self._progress: Progress | None = None
         self._slots: asyncio.Semaphore | None = None
 
-    def on_behalf_of(self, origin: Origin, timeout_s: float | None = None) -> Translator:
-        """The same translator for one request, all parts of which share one maximum in the engine."""
+    def on_behalf_of(
+        self, origin: Origin, timeout_s: float | None = None, progress: Progress | None = None
+    ) -> Translator:
+        """The same translator for one request, all parts of which share one maximum in the engine.
+
+        Args:
+            origin: The request's properties.
+            timeout_s: Maximum seconds; None: the translator's.
+            progress: Called after each segment with the share of segments that are complete, above 0 and up to 1.
+        """
         other = copy.copy(self)
         other._origin = origin
+        other._progress = progress
         other._slots = asyncio.Semaphore(self._max_concurrent)
         if timeout_s is not None:
             other.timeout_s = timeout_s
@@ -124,9 +136,13 @@ class Translator:
             async with asyncio.timeout(limit_s):
                 texts = await self._prepared(request)
                 parts: list[list[SegmentResult]] = [[] for _ in texts]
+                total, done = sum(len(text.tasks) for text in texts), 0
                 async with aclosing(self._segments(request, texts)) as found:
                     async for text, part in found:
                         parts[text.index].append(part)
+                        done += 1
+                        if self._progress is not None:
+                            self._progress(done / total)
         except TimeoutError:
             raise _timeout(limit_s) from None
 

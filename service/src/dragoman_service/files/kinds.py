@@ -12,6 +12,7 @@ from dragoman_service.files.document import FileDocument
 from dragoman_service.files.json_text import read_arb, read_json
 from dragoman_service.files.markdown import read_markdown
 from dragoman_service.files.office import read_book, read_opendocument, read_powerpoint, read_word
+from dragoman_service.files.pdf import read_pdf
 from dragoman_service.files.plain import read_html, read_text
 from dragoman_service.files.spreadsheets import read_excel
 from dragoman_service.files.strings_text import read_strings
@@ -50,6 +51,7 @@ READERS: MappingProxyType[str, ReaderFor] = MappingProxyType(
         ".epub": _any_language(read_book),
         ".csv": _any_language(read_csv),
         ".tsv": _any_language(read_tsv),
+        ".pdf": read_pdf,
         ".po": read_catalog,
         ".pot": read_catalog,
         ".xlf": read_xliff,
@@ -63,6 +65,15 @@ READERS: MappingProxyType[str, ReaderFor] = MappingProxyType(
         ".xml": _any_language(read_xml),
     }
 )
+
+
+READ_APART = frozenset({".pdf"})
+"""Kinds that are read in a process of their own, for which the reader waits."""
+
+
+def is_read_apart(name: str) -> bool:
+    """Whether a file is read in a process of its own, by the end of its name."""
+    return PurePath(name).suffix.lower() in READ_APART
 
 
 def read(name: str, content: bytes, target_lang: str) -> FileDocument:

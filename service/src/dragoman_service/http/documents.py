@@ -6,17 +6,18 @@ import asyncio
 import hmac
 import logging
 import secrets
+import time
 from contextlib import ExitStack
 
 from cachetools import FIFOCache
 
-from dragoman_contract.routing import REPLICA_HEADER, new_document_id
+from dragoman_contract.routing import REPLICA_HEADER, TIMEOUT_HEADER, new_document_id
 from dragoman_protocols.api import Request
 from dragoman_protocols.deepl.documents import Document, State
 from dragoman_protocols.deepl.errors import DocumentNotDoneError
 from dragoman_protocols.errors import RequestError, UnknownDocumentError
 from dragoman_service.http.answering import Answering, check_left
-from dragoman_service.http.files import Files, ReadFile
+from dragoman_service.http.files import Files, ReadFile, result_name
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +32,9 @@ UPLOAD_WAIT_S = 2.0
 seconds, which is long for a short letter."""
 
 
+CANCELLED = "cancelled by its client"
+
+
 class Documents:
     """All documents of a pod; used from the event loop alone."""
 
@@ -38,7 +42,7 @@ class Documents:
         self._answering = answering
         self._files = Files(answering.lifecycle.unfetched)
         self._known = FIFOCache[str, Document](MAX_DOCUMENTS)
-        self._working: set[asyncio.Task[None]] = set()
+        self._working: dict[str, asyncio.Task[None]] = {}
 
     @property
     def full(self) -> bool:
@@ -52,11 +56,11 @@ class Documents:
             RequestError: It is not admitted.
         """
         document_id = new_document_id(request.text_header(REPLICA_HEADER)).hex.upper()
-        document = Document(document_id, secrets.token_hex(32).upper(), name, file.characters)
+        document = Document(document_id, secrets.token_hex(32).upper(), result_name(name), file.characters)
         admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._translate(api, document, file, request, admitted))
-        self._working.add(task)
-        task.add_done_callback(self._working.discard)
+        self._working[document_id] = task
+        task.add_done_callback(lambda _: self._working.pop(document_id))
         self._end_with_the_drain(task)
         await admitted
         self._known[document.document_id] = document
@@ -80,6 +84,20 @@ class Documents:
         if content is None:
             raise UnknownDocumentError("Document not found: it was kept for too long")
         return content
+
+    def cancel(self, document_id: str, document_key: str) -> Document:
+        """See `dragoman_protocols.deepl.documents.Documents.cancel`."""
+        document = self.find(document_id, document_key)
+        if document.state is State.TRANSLATING:
+            document.charged_share = document.share
+            self._working[document_id].cancel()
+        elif document.state is State.DONE:
+            document.charged_share = 1.0
+            self._files.take(document_id)
+        else:
+            return document
+        document.state, document.error = State.ERROR, CANCELLED
+        return document
 
     def _end_with_the_drain(self, task: asyncio.Task[None]) -> None:
         given_up = self._answering.lifecycle.given_up
@@ -105,15 +123,22 @@ class Documents:
                 # Not in the drain, even from a direct client: the Service would send its status requests elsewhere.
                 stack.enter_context(answering.lifecycle.admit())
                 check_left(upload, document.characters)
-                limit_s = answering.admission.time_limit_s(None, document.characters)
+                limit_s = answering.admission.time_limit_s(
+                    upload.text_header(TIMEOUT_HEADER), document.characters
+                )
                 cost = await asyncio.to_thread(lambda: file.cost)
                 slot = stack.enter_context(answering.admission.admit(cost, limit_s))
                 account.admitted(slot, 0 if request is None else len(request.texts))
                 if request is not None:
                     account.pair = await asyncio.to_thread(answering.translator.check, request)
                 admitted.set_result(None)
-                translator = answering.translator.on_behalf_of(account.origin, limit_s)
+                document.started_s = time.monotonic()
+                translator = answering.translator.on_behalf_of(account.origin, limit_s, document.advance)
                 content, document.findings = await file.translated(translator)
+            except asyncio.CancelledError:
+                if document.error == CANCELLED:
+                    account.disconnected()
+                raise
             except RequestError as error:
                 account.refused(error)
                 if not admitted.done():

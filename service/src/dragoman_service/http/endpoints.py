@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -37,6 +38,7 @@ from dragoman_service.core.concurrency import together
 from dragoman_service.core.costs import Cost, cost_of, demands_of
 from dragoman_service.core.translator import Translator
 from dragoman_service.engine.protocol import Phase
+from dragoman_service.files.kinds import is_read_apart
 from dragoman_service.http.answering import (
     Answering,
     ClientGoneError,
@@ -58,6 +60,10 @@ ROUTER = ROUTER_HEADER.lower().encode()
 
 NOT_CLIENTS = frozenset({LIVE_PATH, READY_PATH, STARTUP_PATH, METRICS_PATH, DRAINED_PATH})
 """Requested by kubelets, monitoring and routers themselves."""
+
+
+MAX_APART = 2
+"""Files that are read in processes of their own at once: each may take half a gigabyte."""
 
 
 @dataclass
@@ -134,6 +140,7 @@ class Endpoints:
         self._files = Files(self._lifecycle.unfetched)
         self._documents = Documents(answering)
         self._uploads = asyncio.Semaphore(MAX_CONCURRENT)
+        self._apart = ThreadPoolExecutor(MAX_APART, thread_name_prefix="file")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -245,19 +252,22 @@ class Endpoints:
             return call.render(await self._documents.start(api, call.name, file, request))
 
     async def _file(self, exchange: Exchange) -> tuple[TranslateFile, ReadFile]:
-        """The call, and the file with the terms of its glossaries; read in a thread; raises `CallerError`."""
+        """The call, and the file with the terms of its glossaries; raises `CallerError`."""
         request, endpoint = exchange.request, exchange.endpoint
 
-        def read() -> tuple[TranslateFile, ReadFile]:
+        def read() -> TranslateFile:
             if request.is_multipart:
                 request.upload = read_form(request.header(b"content-type"), request.body, keep_file=True)
                 request.body = b""
             assert endpoint.read is not None
             call = endpoint.read(request, self._site)
             assert isinstance(call, TranslateFile)
-            return call, read_file(call, self._site.offer)
+            return call
 
-        call, file = await asyncio.to_thread(read)
+        call = await asyncio.to_thread(read)
+        # The thread of all other work does not wait for a process.
+        executor = self._apart if is_read_apart(call.name) else None
+        file = await asyncio.get_running_loop().run_in_executor(executor, read_file, call, self._site.offer)
         if file.request is None or not call.glossary_ids:
             return call, file
         header = request.text_header(GLOSSARIES_HEADER)

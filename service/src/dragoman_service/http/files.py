@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import NamedTuple
 
 from cachetools import TTLCache
 
+from dragoman_contract.files import translated_ending
 from dragoman_contract.routing import REPLICA_HEADER, new_document_id
 from dragoman_protocols.api import Answer, Request, TranslateFile
 from dragoman_protocols.blanks import not_blank, put_back
@@ -110,6 +112,12 @@ def read_file(call: TranslateFile, offer: Offer) -> ReadFile:
     return ReadFile(file, tuple(file.texts), words, request if texts else None)
 
 
+def result_name(name: str) -> str:
+    """The name of a file's translation, which may be of another kind."""
+    path = PurePath(name)
+    return f"{path.stem}{translated_ending(path.suffix.lower())}"
+
+
 def _detected(words: tuple[str, ...], offer: Offer) -> str | None:
     """One language for the file; None if it is not clear: the core then detects it text by text."""
     found = detect("\n".join(words[:SAMPLED_TEXTS]), offer.sources)
@@ -199,8 +207,9 @@ class FileWork(Work):
         content, findings = await self.file.translated(translator)
         request = self.exchange.request
         tag = request.text_header(REPLICA_HEADER)
-        key = f"{new_document_id(tag)}.{self.call.name}"
-        self.files.put(key, self.call.name, content)
+        name = result_name(self.call.name)
+        key = f"{new_document_id(tag)}.{name}"
+        self.files.put(key, name, content)
         url = f"{base_url(request, self.exchange.scheme)}download_file/{key}"
         return self.call.render(FileAnswer(url, findings))
 

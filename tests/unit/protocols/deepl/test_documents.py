@@ -102,10 +102,27 @@ def test_a_document_is_charged_once_and_a_failure_takes_it_back_once() -> None:
     assert charge(document) == ()
 
 
+def test_the_time_that_remains_is_estimated_by_the_share_that_is_done() -> None:
+    document = Document("id", "key", "a.txt", 7, started_s=100.0)
+    assert document.seconds_remaining(200.0) is None
+    document.advance(0.25)
+    assert document.seconds_remaining(110.0) == 30
+    document.advance(1.0)
+    assert document.seconds_remaining(111.0) == 0
+
+
+def test_a_cancelled_document_is_charged_for_what_was_translated() -> None:
+    document = Document("id", "key", "a.txt", 100)
+    assert [value for _, value in charge(document)] == ["100"]
+    document.state, document.charged_share = State.ERROR, 0.25
+    assert [value for _, value in charge(document)] == ["-75"]
+    assert charge(document) == ()
+
+
 @pytest.mark.parametrize(
     ("state", "described"),
     [
-        (State.TRANSLATING, {"status": "translating"}),
+        (State.TRANSLATING, {"status": "translating", "progress": 0.0}),
         (State.DONE, {"status": "done", "billed_characters": 7}),
         (State.ERROR, {"status": "error", "message": "why", "error_message": "why"}),
     ],

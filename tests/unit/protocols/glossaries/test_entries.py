@@ -6,6 +6,11 @@ from dragoman_protocols.errors import InvalidGlossaryError
 from dragoman_protocols.glossaries.entries import read_entries, to_tsv
 from dragoman_protocols.glossaries.values import Entry
 
+TMX = (
+    "<tmx><tu><tuv xml:lang='en-GB'><seg>Hello</seg></tuv><tuv xml:lang='de'><seg>Hallo</seg></tuv></tu>"
+    "<tu><tuv xml:lang='en'><seg>We go.</seg></tuv><tuv xml:lang='de'><seg>Wir gehen.</seg></tuv></tu></tmx>"
+)
+
 
 def read(text: str, entries_format: str = "tsv") -> list[tuple[str, str]]:
     return [(entry.source, entry.target) for entry in read_entries(text, entries_format, "en", "de")]
@@ -23,6 +28,7 @@ def read(text: str, entries_format: str = "tsv") -> list[tuple[str, str]]:
         ("a,b\tc", "tsv", [("a,b", "c")]),
         ('Hello,Hallo\n"a, b","say ""b"""', "csv", [("Hello", "Hallo"), ("a, b", 'say "b"')]),
         ("Hello,Hallo,EN,de\nBonjour,Hallo,fr,de", "csv", [("Hello", "Hallo")]),
+        (TMX, "tmx", [("Hello", "Hallo")]),
     ],
 )
 def test_entries_are_read(text: str, entries_format: str, found: list[tuple[str, str]]) -> None:
@@ -34,6 +40,8 @@ def test_entries_are_read(text: str, entries_format: str, found: list[tuple[str,
     [
         ("", "tsv", "there are no entries"),
         ("Bonjour,Hallo,fr,de", "csv", "there are no entries"),
+        ("<tmx><tu></tmx>", "tmx", "no TMX: line 1"),
+        (TMX.replace("'de'", "'fr'"), "tmx", "there are no entries: terms are segments of at most 4 words"),
         ("Hello Hallo", "tsv", r"Key with the index 0 \(starting at position 0\) misses tab separator"),
         (
             "Hello\tHallo\nHello\tServus",

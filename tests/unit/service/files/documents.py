@@ -21,6 +21,8 @@ import yaml
 from markdown_it import MarkdownIt
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from tests.unit.service.files.pdfs import REPORTS
+from tests.unit.service.files.real_documents import real_documents, seen_book, seen_content
 
 Seen = Callable[[bytes], Any]
 
@@ -191,18 +193,42 @@ def seen_sources(content: bytes) -> Any:
     return [ET.tostring(each) for each in ET.fromstring(content).iter() if each.tag.endswith("}source")]
 
 
+def seen_written(content: bytes) -> list[tuple[str, str]]:
+    """The paragraphs of a Word document with their styles."""
+    paragraphs: Any = docx.Document(io.BytesIO(content)).paragraphs
+    return [(paragraph.style.name, paragraph.text) for paragraph in paragraphs]
+
+
+def seen_pdf(expected: Any) -> Seen:
+    """Of a PDF the paragraphs that were typeset, of its translation those of the Word document."""
+
+    def seen(content: bytes) -> Any:
+        return expected if content.startswith(b"%PDF") else seen_written(content)
+
+    return seen
+
+
 SEEN: dict[str, Seen] = {
     ".txt": seen_text,
     ".html": seen_html,
+    ".htm": seen_html,
+    ".docx": seen_word,
+    ".pptx": seen_slides,
+    ".odt": seen_content,
+    ".odp": seen_content,
+    ".ods": seen_content,
+    ".epub": seen_book,
     ".srt": seen_cues,
     ".vtt": seen_cues,
     ".md": seen_markdown,
     ".json": lambda content: json.loads(content.decode("utf-8-sig")),
     ".arb": lambda content: {**json.loads(content), "@@locale": ""},
     ".yaml": lambda content: list(yaml.safe_load_all(content)),
+    ".yml": lambda content: list(yaml.safe_load_all(content)),
     ".po": lambda content: [(*each[:3], each[5:]) for each in seen_catalog(content)],
     ".pot": lambda content: [each[:3] for each in seen_catalog(content)],
     ".xlf": seen_sources,
+    ".xliff": seen_sources,
     ".xml": seen_xml,
     ".resx": seen_xml,
     ".strings": lambda content: content.decode("utf-16" if content.startswith(b"\xff\xfe") else "utf-8"),
@@ -219,9 +245,16 @@ MADE: dict[str, tuple[bytes, Seen]] = {
     "table.xlsx": (workbook(table=True), seen_workbook),
     "sheets.xlsx": (workbook(sheets=30), seen_workbook),
     "inline.xlsx": (inline_strings(), seen_workbook),
+    **{f"{name}.pdf": (content, seen_pdf(expected)) for name, (content, expected) in REPORTS.items()},
 }
 """By libraries that write them."""
 
 DATA = Path(__file__).parent / "data"
 
-DOCUMENTS = MADE | {path.name: (path.read_bytes(), SEEN[path.suffix]) for path in sorted(DATA.iterdir())}
+SAME = {"two.xlf": "same.xliff", "types.yaml": "same.yml"}
+"""Other endings of the same kinds."""
+
+FILES = {path.name: path.read_bytes() for path in sorted(DATA.iterdir())} | dict(real_documents())
+FILES |= {name: FILES[other] for other, name in SAME.items()}
+
+DOCUMENTS = MADE | {name: (content, SEEN[Path(name).suffix]) for name, content in FILES.items()}

@@ -6,11 +6,13 @@ import re
 import resource
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
 from tests.unit.service.files.documents import DOCUMENTS
+from tests.unit.service.files.pdfs import hostile
 
 from dragoman_contract.files import FILE_ENDINGS
 from dragoman_protocols.errors import BrokenFileError, GenerationError
@@ -21,6 +23,8 @@ SEED = 20_240_611
 DAMAGED = 240
 MAX_S = 3.0
 """Of CPU, on a slow and busy machine; most take milliseconds."""
+MAX_PDF_S = 30.0
+"""Of the process that reads one, as the kernel bounds it."""
 MAX_GROWTH_BYTES = 400 * 1024 * 1024
 """Of the process's peak, by all files together."""
 
@@ -215,6 +219,23 @@ def damaged() -> Iterator[tuple[str, str, bytes]]:
         yield f"{number} {how} {name}", f".{name.rpartition('.')[2]}", bytes(content)
 
 
+def truncated() -> Iterator[tuple[str, str, bytes]]:
+    """Each document, cut off at a third and at two thirds, and PDFs at more places."""
+    for name, (content, _) in DOCUMENTS.items():
+        parts = 12 if name.endswith(".pdf") else 3
+        for part in range(1, parts):
+            yield (
+                f"{part}/{parts} of {name}",
+                f".{name.rpartition('.')[2]}",
+                content[: len(content) * part // parts],
+            )
+
+
+def pdfs() -> Iterator[tuple[str, str, bytes]]:
+    for name, content in hostile().items():
+        yield f"{name}.pdf", ".pdf", content
+
+
 def tried(ending: str, content: bytes) -> BrokenFileError | None:
     """The refusal of a file; one that is read is also written."""
     try:
@@ -244,6 +265,12 @@ CAUSES = {
     "no value.strings": "line 1",
     "no head.vtt": "WEBVTT",
     "large.md": "split it",
+    "encrypted.pdf": "is encrypted",
+    "a scan.pdf": "run OCR first",
+    "a bomb in a bomb.pdf": "cannot be read within",
+    "forms of forms.pdf": "cannot be read within",
+    "a form in itself.pdf": "cannot be read within|has no text",
+    "nothing.pdf": "is no PDF",
 }
 """What some refusals say."""
 
@@ -251,7 +278,22 @@ GROUPS: dict[str, Callable[[], Iterator[tuple[str, str, bytes]]]] = {
     "bombs": bombs,
     "texts": texts,
     "damaged": damaged,
+    "truncated": truncated,
+    "pdfs": pdfs,
 }
+
+
+def _children_s() -> float:
+    """CPU time of processes that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@pytest.mark.slow
+def test_there_are_hundreds_of_broken_files_and_some_of_each_kind() -> None:
+    numbers = Counter(ending for group in GROUPS.values() for _, ending, _ in group())
+    assert numbers.total() >= 300
+    assert {ending for ending in FILE_ENDINGS if numbers[ending] < 3} == set()
 
 
 @pytest.mark.slow
@@ -260,9 +302,10 @@ def test_no_file_harms_the_process(group: str) -> None:
     peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slow: dict[str, float] = {}
     for name, ending, content in GROUPS[group]():
-        began_s = time.thread_time()
+        began_s, children_s = time.thread_time(), _children_s()
         error = tried(ending, content)
         slow[name] = time.thread_time() - began_s
+        assert _children_s() - children_s <= MAX_PDF_S, name
         assert error is None or len(str(error)) < 500, name
         assert name not in CAUSES or re.search(CAUSES[name], str(error)), name
     assert {name: took for name, took in slow.items() if took > MAX_S} == {}

@@ -45,7 +45,7 @@ def test_html_of_an_unknown_encoding_is_refused() -> None:
 
 def test_a_file_is_known_by_the_end_of_its_name() -> None:
     assert read("a.b/LETTER.TXT", b"a b", "de").texts == ("a b",)
-    for name in ("letter.pdf", "letter", "", ".docx"):
+    for name in ("letter.doc", "letter", "", ".docx"):
         with pytest.raises(UnsupportedFileError, match=r"\.txt, \.md, \.html"):
             read(name, b"a b", "de")
 
