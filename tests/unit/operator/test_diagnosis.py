@@ -88,6 +88,23 @@ def test_container(container: dict[str, Any], reason: str, sentence: str, make_p
     assert sentence in finding.message
 
 
+def test_an_image_volume_that_cannot_be_pulled_is_the_models(make_pod: MakePod) -> None:
+    """The kubelet reports it in the container, whose own image is there."""
+    message = 'Back-off pulling image "127.0.0.1:9/model:1": ErrImagePull: connection refused'
+    pod = make_pod(container={"state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}})
+    pod.setdefault("spec", {})["volumes"] = [
+        {"name": "cache", "emptyDir": {}},
+        {"name": "model", "image": {"reference": "127.0.0.1:9/model:1"}},
+    ]
+    assert diagnose(None, [pod]) == [
+        (
+            "ImagePullFailed",
+            f"the image 127.0.0.1:9/model:1 cannot be pulled (ImagePullBackOff): {message}; check spec.model.uri and "
+            "spec.imagePullSecrets",
+        )
+    ]
+
+
 def test_pod_that_serves_again_is_well(make_pod: MakePod) -> None:
     restarted = {"state": {"running": {}}, "lastState": {"terminated": terminated(message=SENTENCE)}}
     assert diagnose(None, [make_pod(ready=True, container=restarted)]) == []

@@ -80,8 +80,10 @@ def _of_pod(pod: Manifest) -> Iterator[Finding]:
     if scheduled.get("status") == "False":
         message = last_log_line(scheduled.get("message", ""))
         yield Finding("Unschedulable", f"pod {name} cannot be scheduled: {message}")
+    volumes = pod.get("spec", {}).get("volumes") or ()
+    models = [volume["image"]["reference"] for volume in volumes if "image" in volume]
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
-        yield from _of_container(name, container)
+        yield from _of_container(name, container, models)
 
 
 def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]:
@@ -90,15 +92,18 @@ def _of_volumes(pod: Manifest, failures: Mapping[str, str]) -> Iterator[Finding]
         yield Finding("FailedMount", advice(metadata["name"], message))
 
 
-def _of_container(pod: str, status: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_container(pod: str, status: Mapping[str, Any], models: Iterable[str]) -> Iterator[Finding]:
     state = status.get("state") or {}
     waiting = state.get("waiting") or {}
     reason, message = waiting.get("reason", ""), last_log_line(waiting.get("message") or "")
     if reason in _IMAGE_REASONS:
+        # The kubelet reports an image volume that it cannot pull in the container that mounts it.
+        model = next((each for each in models if each in message), "")
+        image, field = (model, "spec.model.uri") if model else (status.get("image", ""), "spec.image")
         yield Finding(
             "ImagePullFailed",
-            f"the image {status.get('image', '')} cannot be pulled ({reason}): {message or 'no detail'}; check "
-            "spec.image and spec.imagePullSecrets",
+            f"the image {image} cannot be pulled ({reason}): {message or 'no detail'}; check {field} and "
+            "spec.imagePullSecrets",
         )
     elif reason in _CONFIG_REASONS:
         yield Finding(
