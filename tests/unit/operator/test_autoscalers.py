@@ -72,6 +72,7 @@ def test_keda_does_not_count_an_empty_result_as_idle(make_td: MakeTd) -> None:
     ]
     assert spec["scaleTargetRef"] == TARGET
     assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["cooldownPeriod"]) == (0, 4, 900)
+    assert spec["initialCooldownPeriod"] == 900
     for trigger in spec["triggers"]:
         assert trigger["metadata"]["ignoreNullValues"] == "false"
         assert trigger["metadata"]["serverAddress"] == "http://own:9090"

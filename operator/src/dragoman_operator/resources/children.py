@@ -301,6 +301,8 @@ def scaled_object(td: TranslationDeployment, prometheus_url: str) -> dict[str, A
             "maxReplicaCount": scaling.max_replicas,
             "pollingInterval": POLLING_S if scaling.min_replicas else POLLING_FROM_ZERO_S,
             "cooldownPeriod": scaling.idle_seconds,
+            # Without it KEDA scales an object that it has not yet seen active to zero at its first poll.
+            "initialCooldownPeriod": scaling.idle_seconds,
             "advanced": {"horizontalPodAutoscalerConfig": {"behavior": _scale_down(scaling)}},
             "triggers": [
                 {

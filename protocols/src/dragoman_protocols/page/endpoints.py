@@ -1,4 +1,4 @@
-"""`/`, `/page/…`, `/fleet`: the web page for people who translate in a browser, with its fleet view; see docs/how-to/page.md.
+"""`/`, `/page/…`, `/fleet`: the web page for people who translate in a browser; see docs/how-to/page.md.
 
 Its scripts call the APIs of this package like any other client.
 """

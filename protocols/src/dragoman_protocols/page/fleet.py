@@ -1,4 +1,4 @@
-"""`/fleet`: the deployments of a router, now and in the last hours, for the page's fleet view; see docs/how-to/page.md."""
+"""`/fleet`: the deployments of a router, now and in the last hours, for the page; see docs/how-to/page.md."""
 
 from __future__ import annotations
 
