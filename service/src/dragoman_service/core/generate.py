@@ -12,7 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from dragoman_protocols.errors import GenerationError
-from dragoman_service.core.concurrency import Deduplication, key_of, together
+from dragoman_service.core.concurrency import Deduplication, How, key_of, together
 from dragoman_service.core.evaluate import (
     Evaluator,
     alternative_sampling,
@@ -62,7 +62,8 @@ class Generator:
     origin: Origin
     slots: asyncio.Semaphore
     is_long: bool
-    _known: dict[bytes, Outcome] = field(default_factory=dict, init=False)
+    _outcomes: dict[bytes, asyncio.Future[Outcome]] = field(default_factory=dict, init=False)
+    """Of the request's segments, from their start on: equal ones have one outcome."""
 
     async def result(self, number: int, task: SegmentTask, *, strict: bool) -> SegmentResult:
         """What is returned for the segment with index `number` of its text; raises as `outcome` does.
@@ -70,18 +71,27 @@ class Generator:
         Raises:
             UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
         """
-        key = _key(task)
-        if key in self._known:
-            outcome, how = self._known[key], "in_flight"
-        else:
-            outcome, how = await self.outcomes.get(key, lambda: self.outcome(task))
-            self._known[key] = outcome
+        outcome, how = await self._outcome_once(task)
         if how != "made":
             self.observer.reused(how)
         result = segment_result(number, task.segment, outcome, strict=strict)
         if result.source_kept:
             self.observer.source_kept()
         return result
+
+    async def _outcome_once(self, task: SegmentTask) -> tuple[Outcome, How]:
+        key = _key(task)
+        if key in self._outcomes:
+            return await asyncio.shield(self._outcomes[key]), "in_flight"
+        known = self._outcomes[key] = asyncio.get_running_loop().create_future()
+        try:
+            outcome, how = await self.outcomes.get(key, lambda: self.outcome(task))
+        except BaseException:
+            # The failure ends the request, and with it those who wait.
+            known.cancel()
+            raise
+        known.set_result(outcome)
+        return outcome, how
 
     async def outcome(self, task: SegmentTask) -> Outcome:
         """The outcome of a segment, generated a second time if the first text has findings.
