@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -185,9 +186,9 @@ class World:
         """The object; empty where there is none."""
         return await self.kube.get(kind, Key(self.namespace, name)) or {}
 
-    async def change(self, kind: Kind, fields: dict[str, Any], name: str = "demo") -> None:
-        """Change a child as a user of kubectl would."""
-        await self.objects.api_client.call_api(
+    async def change(self, kind: Kind, fields: dict[str, Any], name: str = "demo") -> dict[str, Any]:
+        """Change a child as a user of kubectl would; the changed object."""
+        answer = await self.objects.api_client.call_api(
             *await self.objects.api_client.param_serialize(
                 "PATCH",
                 _path(kind, self.namespace, name),
@@ -198,6 +199,8 @@ class World:
                 auth_settings=["BearerToken"],
             )
         )
+        changed: dict[str, Any] = json.loads(await answer.read())
+        return changed
 
     async def remove(self, kind: Kind, name: str = "demo") -> str:
         """Delete a child; the uid it had."""

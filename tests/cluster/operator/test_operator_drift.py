@@ -51,8 +51,7 @@ async def test_edits_are_undone(world):
     await world.create(replicas=0)
     await world.until_complete()
     for kind, (edit, repaired) in EDITS.items():
-        await world.change(kind, edit)
-        assert not repaired(await world.get(kind)) or kind is DEPLOYMENT
+        assert not repaired(await world.change(kind, edit))
         await world.until(lambda kind=kind: world.get(kind), repaired)
     await world.until_complete()
     assert (await world.conditions())["Degraded"]["status"] == "False"
