@@ -46,6 +46,11 @@ EDITS: dict[Kind, tuple[dict[str, Any], Any]] = {
 }
 
 
+def reports_completion(events: list[tuple[str, str, int]]) -> bool:
+    """Whether all events of an object that has become complete are written."""
+    return {"Starting", "Ready", "Complete"} <= {reason for _, reason, _ in events}
+
+
 async def test_edits_are_undone(world):
     world.operator()
     await world.create(replicas=0)
@@ -107,6 +112,8 @@ async def test_nothing_is_written_when_nothing_changes(world):
     resources = {"limits": {"memory": "1024Mi", "cpu": "0.5"}}
     await world.create(resources=resources, networkPolicy={"egress": []})
     await world.until_quiet()
+    # Events are written after the status that they report.
+    await world.until(world.events, reports_completion)
 
     async def versions() -> dict[str, str]:
         objects = [await world.get(kind) for kind in (TRANSLATION_DEPLOYMENT, *CHILDREN)]
@@ -126,9 +133,7 @@ async def test_events_report_transitions_alone(world):
     world.operator(**{"resync-s": 0.3})
     await world.create()
     await world.until_complete()
-    await world.until(
-        world.events, lambda events: {"Starting", "Ready", "Complete"} <= {reason for _, reason, _ in events}
-    )
+    await world.until(world.events, reports_completion)
     assert all(kind == "Normal" for kind, _, _ in await world.events())
     await world.edit(engine={"extraArgs": {"max_num_seqs": 4}})
     await world.until_condition("Degraded", "True", "InvalidSpec")

@@ -34,7 +34,8 @@ CHART = ROOT / "charts/dragoman"
 HELM = Path(sys.executable).parent / "helm"
 PAGE = (ROOT / "docs/reference/metrics.md").read_text()
 KEY = "the-key-of-a-team"
-GPU_ENGINE = {"device": "cuda", "maxNumSeqs": 2, "extraArgs": {"first_token_s": 0.2}}
+GPU_ENGINE = {"device": "cuda", "maxNumSeqs": 8, "extraArgs": {"first_token_s": 0.2}}
+"""One replica serves the clients of `traffic`, however slow the machine is: the scale-down does not depend on it."""
 
 ABSENT = {
     "dragoman_operator_failures_total": "unexpected errors",
