@@ -70,9 +70,11 @@ def translate_through(url: str, questions: list[Question]) -> list[str]:
     return answers
 
 
-def evaluate(translated: Callable[[list[Question]], list[str]], count: int, seed: int = SEED) -> list[Result]:
-    """Translate `count` held-out texts in every direction."""
-    texts = held_out_texts(count, seed)
+def evaluate(
+    translated: Callable[[list[Question]], list[str]], count: int, seed: int = SEED, tags: bool = False
+) -> list[Result]:
+    """Translate `count` held-out texts in every direction, with inline tags in them if `tags`."""
+    texts = held_out_texts(count, seed, tags)
     asked = [(source, target, text) for source, target in DIRECTIONS for text in texts]
     answers = translated([(source, target, text.texts[source]) for source, target, text in asked])
     return [
@@ -97,11 +99,12 @@ def main() -> None:
     where.add_argument("--url", help="of an engine pod that serves the model")
     parser.add_argument("--texts", type=int, default=400, help="held-out texts, each in five directions")
     parser.add_argument("--seed", type=int, default=SEED, help=f"seed of the held-out texts (default {SEED})")
+    parser.add_argument("--tags", action="store_true", help="put inline tags, such as <x1>, into the texts")
     parser.add_argument("--failures", type=int, default=8, help="failures to show per direction (default 8)")
     parser.add_argument("--json", action="store_true", help="print the shares as JSON and nothing else")
     options = parser.parse_args()
     translated = partial(translate_through, options.url) if options.url else partial(translate, options.model)
-    results = evaluate(translated, options.texts, options.seed)
+    results = evaluate(translated, options.texts, options.seed, options.tags)
     if options.json:
         print(json.dumps(shares(results)))
         return

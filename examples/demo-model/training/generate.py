@@ -7,17 +7,18 @@ import argparse
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from . import english, french, german, nepali
 from .conversation import text
 from .lexicon import table
 from .syntax import Text
+from .tags import LANGUAGES, tagged
 
-LANGUAGES = {"en": english.sentence, "fr": french.sentence, "de": german.sentence, "ne": nepali.sentence}
 DIRECTIONS = (("en", "fr"), ("en", "de"), ("en", "ne"), ("fr", "en"), ("de", "en"))
 HELD_OUT_ONE_IN = 25
+TAGGED_SHARE = 0.2
+"""The share of training texts that have inline tags."""
 
 # Greetings and the like are too few to hold any of them out.
 _FIXED = frozenset(row["en"] for row in table("phrases"))
@@ -29,6 +30,7 @@ class Parallel:
 
     texts: dict[str, str]
     held_out: bool
+    tree: Text
 
 
 def is_held_out(sentence: str) -> bool:
@@ -47,7 +49,7 @@ def english_is_held_out(text: str) -> bool:
 def render(tree: Text) -> Parallel:
     """A text in every language."""
     texts = {code: " ".join(sentence(part) for part in tree) for code, sentence in LANGUAGES.items()}
-    return Parallel(texts, english_is_held_out(texts["en"]))
+    return Parallel(texts, english_is_held_out(texts["en"]), tree)
 
 
 def texts(seed: int) -> Iterator[Parallel]:
@@ -62,13 +64,22 @@ def texts(seed: int) -> Iterator[Parallel]:
 
 
 def training_texts(count: int, seed: int) -> list[Parallel]:
-    """The first `count` texts that training may see."""
-    return _take(count, seed, held_out=False)
+    """The first `count` texts that training may see, `TAGGED_SHARE` of them with tags."""
+    rng = Random(seed)
+    found = _take(count, seed, held_out=False)
+    return [with_tags(rng, each) if rng.random() < TAGGED_SHARE else each for each in found]
 
 
-def held_out_texts(count: int, seed: int) -> list[Parallel]:
-    """The first `count` texts that training never sees."""
-    return _take(count, seed, held_out=True)
+def held_out_texts(count: int, seed: int, tags: bool = False) -> list[Parallel]:
+    """The first `count` texts that training never sees; `tags` puts inline tags into all of them."""
+    found = _take(count, seed, held_out=True)
+    rng = Random(seed)
+    return [with_tags(rng, each) for each in found] if tags else found
+
+
+def with_tags(rng: Random, parallel: Parallel) -> Parallel:
+    """The same text with inline tags, in every language."""
+    return replace(parallel, texts=tagged(rng, parallel.tree))
 
 
 def _take(count: int, seed: int, held_out: bool) -> list[Parallel]:
@@ -87,7 +98,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10, help="how many texts (default 10)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the generator (default 1)")
     options = parser.parse_args()
-    for found in _take(options.count, options.seed, held_out=False):
+    for found in training_texts(options.count, options.seed):
         print("\n".join(f"{code}  {line}" for code, line in found.texts.items()), end="\n\n")
 
 
