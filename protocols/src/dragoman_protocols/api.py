@@ -6,12 +6,13 @@ written over the same types, and `tests/unit/protocols/test_peek_agrees.py` hold
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
+
+import msgspec
 
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
@@ -149,7 +150,7 @@ class Answer(NamedTuple):
 
 def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
     """An answer in JSON."""
-    return Answer(status, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), headers)
+    return Answer(status, msgspec.json.encode(document), headers)
 
 
 def error_answer(

@@ -178,6 +178,7 @@ REACHES = (
         {"config:CacheConfig": "kv_cache_size_tokens|num_gpu_blocks kv_cache_size_tokens|block_size"},
     ),
     Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
+    Reach("shared_sampling_params", {"sampling_params:SamplingParams": "skip_clone"}),
     Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
     Reach("envs_cache", {"envs": "enable_envs_cache disable_envs_cache"}),
     # Found out when the first start is complete: a phase was reported or none was.

@@ -248,7 +248,7 @@ def sampling_params(
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    return SamplingParams(
+    made = SamplingParams(
         temperature=decoding.temperature,
         top_p=decoding.top_p,
         top_k=decoding.top_k,
@@ -265,6 +265,10 @@ def sampling_params(
         output_kind=RequestOutputKind.DELTA if decoding.stream else RequestOutputKind.FINAL_ONLY,
         **(_repetition_detection() if decoding.stop_on_repetition else {}),
     )
+    if hasattr(made, "skip_clone"):
+        # These are of one request; vLLM would copy them deeply, which takes longer than all else that it does here.
+        made.skip_clone = True
+    return made
 
 
 @cache
