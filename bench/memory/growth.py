@@ -59,7 +59,8 @@ async def request(app: Any, number: int) -> str:
 
     connection = SimpleNamespace(exchange=SimpleNamespace(disconnected=leaves))
     scope = {
-        "extensions": {EXTENSION: connection}, "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "extensions": {EXTENSION: connection},
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": "/translate", "raw_path": b"/translate", "query_string": b"", "root_path": "",
         "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1),
     }  # fmt: skip

@@ -129,7 +129,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="file for every measurement")
     options = parser.parse_args()
     found = uvloop.run(measured(options))
-    print("in flight  sentences  CPU ms a request" + ("  the other's  ratio in pairs" if options.against else ""))
+    print(
+        "in flight  sentences  CPU ms a request"
+        + ("  the other's  ratio in pairs" if options.against else "")
+    )
     for (in_flight, sentences), (own, *other) in found.items():
         line = f"{in_flight:9}  {sentences:9}  {statistics.median(own):16.2f}"
         if other:
