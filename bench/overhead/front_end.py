@@ -1,8 +1,8 @@
 """CPU time of a pod's HTTP process for one request, by requests in flight and sentences in each.
 
-The engine is the scripted one, in the same process: it takes a second for each generation, answers rightly, and costs
-about 0.05 ms. Requests are DeepL's, on connections that are kept, from another process. With `--against`, a pod of
-another checkout takes turns with this one's, so that the machine's other work meets both alike.
+The engine is the scripted one, in the same process: it takes a second for each generation and answers rightly.
+Requests are DeepL's, on connections that are kept, from another process. With `--against`, a pod of another checkout
+takes turns with this one's, so that the machine's other work meets both alike.
 
     python bench/overhead/front_end.py [--against /other/checkout/.venv/bin/python] [--json FILE]
 
@@ -25,8 +25,8 @@ from pathlib import Path
 
 import aiohttp
 import uvloop
-from overhead import SENTENCES, WHAT, WHO
 
+from dragoman_bench.sentences import LONG_SENTENCES
 from dragoman_tune.client import connections, post
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.requests import Answer, Request
@@ -40,24 +40,12 @@ Point = tuple[int, int]
 """Requests in flight, and sentences of each."""
 
 
-def pairs() -> dict[str, str]:
-    """Sentences of about 20 words and their translations: more than are in flight at once."""
-    return {
-        f"{first[:-1]}, because {who.lower()} {what} early tomorrow morning.": (
-            f"{erster[:-1]}, denn {wer.lower()} {was}, morgen früh schon, wie immer."
-        )
-        for (first, erster), (who, wer), (what, was) in itertools.product(
-            SENTENCES.items(), WHO.items(), WHAT.items()
-        )
-    }
-
-
 def serve(port: int) -> None:
     """Run a pod as `dragoman serve` does; the answers are too long for a command line."""
     from dragoman_service.__main__ import _serve
     from dragoman_service.settings import Settings
 
-    script = {"first_token_s": GENERATION_S, "answers": pairs()}
+    script = {"first_token_s": GENERATION_S, "answers": LONG_SENTENCES}
     settings = Settings(
         model="org/model", engine="scripted", host="127.0.0.1", port=port, engine_args=script,
         split="sentences", max_num_seqs=8 * MAX_IN_FLIGHT, request_timeout_s=120,
@@ -67,7 +55,7 @@ def serve(port: int) -> None:
 
 def requests(sentences: int) -> Iterator[Request]:
     """Endless; none has a sentence that another one in flight has."""
-    known = list(pairs())
+    known = list(LONG_SENTENCES)
     random.Random(7).shuffle(known)
     chosen = itertools.cycle(known)
     while True:

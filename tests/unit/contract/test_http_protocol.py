@@ -15,7 +15,7 @@ from dragoman_contract.serving import Message, Send, bound_socket, make_server
 DEADLINE_S = 30
 LIMITS = RequestLimits(head_bytes=4096, headers=20, address_bytes=1024, arrival_timeout_s=DEADLINE_S)
 REQUEST = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
-HEAD = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
+HEAD: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]}
 
 App = Callable[[Message, Send], Awaitable[None]]
 
