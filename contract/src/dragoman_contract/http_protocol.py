@@ -17,12 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import (
-    HEADER_VALUE_RE,
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 EXTENSION = "dragoman.connection"
 """Key of the connection in the extensions of an ASGI scope."""
@@ -68,7 +63,6 @@ class Exchange(RequestResponseCycle):
 
     on_disconnect: Callable[[], object] | None = None
     _received = False
-    _head: Any = None
 
     async def receive(self) -> Any:
         """ASGI's; a complete body without waiting."""
@@ -83,30 +77,6 @@ class Exchange(RequestResponseCycle):
         self._received = True
         self.message_event.clear()
         return {"type": "http.request", "body": bytes(self.body)}
-
-    async def send(self, message: Any) -> None:
-        """ASGI's; the head of a response of known length waits for its body, for one write."""
-        if message["type"] == "http.response.start" and _has_length(message["headers"]):
-            self._head = message
-            return
-        head, self._head = self._head, None
-        if head is not None and not message.get("more_body"):
-            await self._answer(head, message.get("body", b""))
-            return
-        if head is not None:
-            await super().send(head)
-        await super().send(message)
-
-    async def _answer(self, head: Any, body: bytes) -> None:
-        headers = []
-        for name, value in (*self.default_headers, *head["headers"]):
-            if HEADER_VALUE_RE.search(value):
-                raise RuntimeError("a header's value has a line end")
-            if name != b"connection":
-                headers.append((name, value))
-            elif value == b"close":
-                self.keep_alive = False
-        await self.answer(head["status"], headers, body)
 
     async def answer(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         """Send a complete response in one write.
@@ -133,10 +103,6 @@ class Exchange(RequestResponseCycle):
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
-
-
-def _has_length(headers: list[tuple[bytes, bytes]]) -> bool:
-    return any(name == b"content-length" for name, _ in headers)
 
 
 class BoundedProtocol(HttpToolsProtocol):
