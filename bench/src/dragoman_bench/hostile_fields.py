@@ -286,6 +286,15 @@ def _browser_extensions() -> Iterator[Field]:
     yield from _json(api, "POST", "/imme", {**pair, "text_list": ["a"]}, variants=markup)
 
 
+def _crowdin() -> Iterator[Field]:
+    api, path = "crowdin", "/crowdin/translate?source=en&target=de"
+    variants: Variants = {
+        "strings[0].text": {"strings": [{"text": HERE}]},
+        "strings[0] protected": {"strings": [HERE, "<notranslate>a</notranslate>"]},
+    }
+    yield from _json(api, "POST", path, {"strings": ["a"]}, "stringsUrl", variants)
+
+
 def _azure() -> Iterator[Field]:
     api, version = "azure", {"api-version": "3.0"}
     query, texts = version | {"from": "en", "to": "de"}, [{"Text": "Hello"}]
@@ -340,7 +349,17 @@ def _http() -> Iterator[Field]:
 
 FIELDS: tuple[Field, ...] = tuple(
     field
-    for fields in (_native, _libretranslate, _deepl, _openai, _google, _azure, _browser_extensions, _http)
+    for fields in (
+        _native,
+        _libretranslate,
+        _deepl,
+        _openai,
+        _google,
+        _azure,
+        _browser_extensions,
+        _crowdin,
+        _http,
+    )
     for field in fields()
 )
 """Every field of every API."""

@@ -147,9 +147,16 @@ class Answer(NamedTuple):
         return found
 
 
-def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """An answer in JSON."""
-    return Answer(status, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), headers)
+def json_answer(
+    document: object,
+    status: int = 200,
+    headers: tuple[tuple[str, str], ...] = (),
+    *,
+    only_ascii: bool = False,
+) -> Answer:
+    """An answer in JSON; `only_ascii` escapes all other characters."""
+    text = json.dumps(document, ensure_ascii=only_ascii, separators=(",", ":"))
+    return Answer(status, text.encode(), headers)
 
 
 def error_answer(
@@ -171,8 +178,11 @@ CORS_HEADERS = (
 
 
 def cors_answer(document: object, status: int = 200) -> Answer:
-    """An answer in JSON to pages of any origin."""
-    return json_answer(document, status, CORS_HEADERS)
+    """An answer in JSON to pages of any origin.
+
+    In ASCII: OmegaT's plugin for LibreTranslate reads JSON whose type has no charset as Latin-1.
+    """
+    return json_answer(document, status, CORS_HEADERS, only_ascii=True)
 
 
 class Kind(Enum):
