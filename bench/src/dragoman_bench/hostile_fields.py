@@ -143,7 +143,7 @@ def _upload(api: str, path: str, example: Mapping[str, str]) -> Iterator[Field]:
 
 def _native() -> Iterator[Field]:
     example = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
-    optional = "format terms formality context instructions alternatives ignore_tags split on_finding"
+    optional = "format terms memory formality context instructions alternatives ignore_tags split on_finding"
     optional += " timeout_s details stream"
     term = {"source": "a", "target": "b"}
     variants: Variants = {
@@ -157,6 +157,14 @@ def _native() -> Iterator[Field]:
         "text failing": {"text": HERE, "on_finding": "fail"},
         "text in a list": {"text": [HERE, "b"]},
         "text with tags ignored": {"text": HERE, "format": "html", "ignore_tags": ["a", "script"]},
+        "text with a memory": {"text": HERE, "memory": [{"source": "a", "target": "c"}]},
+        "memory[0].source": {"memory": [{"source": HERE, "target": "c"}]},
+        "memory[0].target": {"text": "a", "memory": [{"source": "a", "target": HERE}]},
+        "memory[0].target in html": {
+            "text": "<p>a</p>",
+            "format": "html",
+            "memory": [{"source": "a", "target": HERE}],
+        },
         "terms[0].source": {"terms": [term | {"source": HERE}]},
         "terms[0].target": {"terms": [term | {"target": HERE}]},
         "terms matched": {"text": "a" * 1999, "terms": HERE},
