@@ -76,7 +76,7 @@ class TranslationRequest:
     format: Format = Format.PLAIN
     split: Split | None = None
     terms: tuple[Term, ...] = ()
-    memory: Mapping[str, str] = field(default_factory=dict)
+    memory: Mapping[str, str] = field(default_factory=dict, hash=False)
     formality: Formality = Formality.DEFAULT
     context: str = ""
     instructions: tuple[str, ...] = ()
