@@ -1,18 +1,18 @@
-"""A translation memory for texts: of its segments those are sent that a text may have."""
+"""A translation memory: with texts those of its segments are sent that they may have, with documents all."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
 from dragoman.files import FilesError
 from dragoman_contract.memories import segment_key
-from dragoman_contract.tmx import read_units
+from dragoman_contract.tmx import decoded, read_units
 
 MAX_BYTES = 256 * 1024 * 1024
 """Of the file; in memory it takes several times as much."""
@@ -29,9 +29,11 @@ class Memory:
 
     Args:
         translations: By the `segment_key` of what they translate.
+        content: The file, which goes with documents as a whole.
     """
 
     translations: Mapping[str, str]
+    content: bytes = field(default=b"", repr=False)
 
     def applying(self, texts: Iterable[str]) -> dict[str, str]:
         """The translations of segments that texts may have. Linear in the length of the texts.
@@ -70,7 +72,7 @@ def read_memory(file: Path, source: str | None, target: str) -> Memory:
         if size > MAX_BYTES:
             raise FilesError(f"the memory {file} has {size} bytes: at most {MAX_BYTES} are read; divide it")
         content = file.read_bytes()
-        units = read_units(_decoded(content), source, target)
+        units = read_units(decoded(content), source, target)
     except (OSError, ValueError) as error:
         raise FilesError(f"the memory {file} cannot be read: {error}") from error
     if not units:
@@ -80,13 +82,7 @@ def read_memory(file: Path, source: str | None, target: str) -> Memory:
     translations: dict[str, str] = {}
     for segment, translation in units:
         translations.setdefault(segment_key(segment), translation)
-    return Memory(translations)
-
-
-def _decoded(content: bytes) -> str:
-    """UTF-8, or UTF-16 with a byte order mark, which some tools write."""
-    is_utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-    return content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    return Memory(translations, content)
 
 
 def _candidates(text: str) -> Iterator[str]:

@@ -65,13 +65,12 @@ async def _run(options: argparse.Namespace) -> int:
     memory = read_memory(options.memory, source, options.target) if options.memory else None
     wanted = Wanted(source, options.target, terms, memory)
     tasks = tasks_of(options.file, options.output, options.target)
-    for flag, is_set in (("--glossary", terms), ("--memory", memory)):
-        if is_set and (documents := [task.source for task in tasks if task.is_document]):
-            raise UsageError(f"{flag} is for texts, not for documents such as {documents[0]}")
+    if terms and (documents := [task.source for task in tasks if task.is_document]):
+        raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
     async with _translator(options) as translator:
         status = await _translated(translator, wanted, tasks, options)
         if memory is not None:
-            _say(f"{translator.from_memory} segments are the memory's")
+            _say(f"segments from the memory: {translator.from_memory}")
         return status
 
 

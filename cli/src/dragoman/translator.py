@@ -139,8 +139,12 @@ class Translator:
             # As at DeepL, a source has no region.
             fields["source_lang"] = wanted.source.partition("-")[0]
 
+        files = {"file": (name, content)}
+        if wanted.memory is not None:
+            files["memory"] = ("memory.tmx", wanted.memory.content)
+
         async def upload() -> Any:
-            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files={"file": (name, content)})
+            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files=files)
             return answer.json()
 
         uploaded = await self._patiently(upload)
@@ -156,6 +160,7 @@ class Translator:
             await asyncio.sleep(POLL_S)
         if found["status"] == "error":
             raise RefusedError(502, "", str(found.get("message") or "the document was not translated"))
+        self.from_memory += found.get("findings", {}).get("from_memory", 0)
         return (await self._patiently(lambda: self._send("POST", f"{path}/result", data=key))).content
 
     async def _patiently(self, attempt: Callable[[], Awaitable[Result]]) -> Result:

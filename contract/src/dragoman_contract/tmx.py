@@ -19,6 +19,19 @@ CODES = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 """Inline elements whose content is no text of the segment."""
 
 
+def decoded(content: bytes) -> str:
+    """The text of a file: UTF-8, or UTF-16 with a byte order mark, which some tools write.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    is_utf16 = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"no TMX in UTF-8 or UTF-16: {error.reason} at byte {error.start}") from None
+
+
 def read_terms(text: str, source_lang: str | None, target_lang: str) -> tuple[tuple[str, str], ...]:
     """Terms and their translations, in the order of the file. Linear in its length.
 

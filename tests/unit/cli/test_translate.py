@@ -52,8 +52,9 @@ class Service(BaseHTTPRequestHandler):
             self._answer(200, state.uploaded.upper())
         elif self.path.endswith("/ID"):
             assert body == b"document_key=KEY"
-            self._answer(200, {"status": "done"})
+            self._answer(200, {"status": "done", "findings": {"from_memory": 2}})
         else:
+            state.form = body
             head, _, content = body.partition(b'filename="page.html"')
             assert b"target_lang" in head
             state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
@@ -199,11 +200,12 @@ def test_a_memory_goes_with_the_texts_that_have_its_segments(
     assert translate.main([*arguments, "a pod", "two pods"]) == DONE
     bodies = sorted((body for body, _ in service.received), key=lambda body: body["text"])
     assert [body.get("memory") for body in bodies] == [[{"source": "a pod", "target": "ein Pod"}], None]
-    assert "0 segments are the memory's" in capsys.readouterr().err
-    assert translate.main([*arguments, "--file", str(tmp_path), "--output", str(tmp_path / "out")]) == USAGE
+    assert "segments from the memory: 0" in capsys.readouterr().err
     (tmp_path / "page.html").write_text("a pod")
-    assert translate.main([*arguments, "--file", str(tmp_path / "page.html")]) == USAGE
-    assert "--memory is for texts, not for documents" in capsys.readouterr().err
+    assert translate.main([*arguments, "--file", str(tmp_path / "page.html")]) == DONE
+    assert b'name="memory"; filename="memory.tmx"' in service.form
+    assert memory.read_bytes() in service.form
+    assert "segments from the memory: 2" in capsys.readouterr().err
 
 
 def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

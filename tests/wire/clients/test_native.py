@@ -47,7 +47,15 @@ def test_a_translation_memory(scripted_pod: Any, tmp_path: Path, capsys: pytest.
     assert translate.main([*arguments, "abc. Tea, please.", "def"]) == 0
     printed = capsys.readouterr()
     assert printed.out == ".cba Tee, bitte.\nfed\n"
-    assert "1 segments are the memory's" in printed.err
+    assert "segments from the memory: 1" in printed.err
+    document = tmp_path / "page.html"
+    document.write_text("<p>abc. Tea, please.</p><p>Tea, <b>please</b>.</p>")
+    assert (
+        translate.main([*arguments, "--file", str(document), "--output", str(tmp_path / "seite.html")]) == 0
+    )
+    # The scripted engine keeps tags where they are.
+    assert "<p>.cba Tee, bitte.</p>" in (tmp_path / "seite.html").read_text()
+    assert "segments from the memory: 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("auto", [{}, {"source_lang": "auto"}])

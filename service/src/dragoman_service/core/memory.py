@@ -41,7 +41,7 @@ class Memory:
         if found is None:
             return None
         if not is_plain:
-            if any(piece.role for piece in segment.pieces) or verify(segment, found):
+            if _has_tags(segment) or verify(segment, found):
                 return None
             found = restore(segment, found)
         evaluation = Evaluation(found, (), (), (), Finish.STOP, 0, (), is_usable=True)
@@ -53,19 +53,43 @@ class Memory:
 
     def applied(self, request: TranslationRequest, texts: Sequence[PreparedText]) -> list[PreparedText]:
         """The texts of a request, those as one segment that the memory has as a whole: it may be one of paragraphs."""
-        if request.format is not Format.PLAIN:
-            return [*texts]
-        return [self._unsplit(text, request.texts[text.index]) for text in texts]
+        is_plain = request.format is Format.PLAIN
+        wholes = (_plain(request.texts[text.index]) if is_plain else _markup(text.document) for text in texts)
+        return [self._unsplit(text, whole) for text, whole in zip(texts, wholes, strict=True)]
 
-    def _unsplit(self, text: PreparedText, source: str) -> PreparedText:
-        pair, inner = text.source.pair, source.strip()
-        if pair is None or self._of(inner) is None:
+    def _unsplit(self, text: PreparedText, whole: Document | None) -> PreparedText:
+        pair = text.source.pair
+        if whole is None or pair is None:
             return text
-        start = source.find(inner)
-        segment = Segment(inner, inner)
-        document = Document((segment,), (source[:start], source[start + len(inner) :]))
-        return replace(text, document=document, tasks=(SegmentTask(segment, pair, NO_OPTIONS),))
+        (segment,) = whole.segments
+        if self.result(segment) is None:
+            return text
+        return replace(text, document=whole, tasks=(SegmentTask(segment, pair, NO_OPTIONS),))
 
     def _of(self, text: str) -> str | None:
         # Lines are kept: what is on several is no segment of a memory.
         return self.translations.get(segment_key(text)) if len(text.splitlines()) == 1 else None
+
+
+def _plain(text: str) -> Document:
+    """A plain text as one segment."""
+    inner = text.strip()
+    start = text.find(inner)
+    return Document((Segment(inner, inner),), (text[:start], text[start + len(inner) :]))
+
+
+def _markup(document: Document) -> Document | None:
+    """Sentences of markup as one segment; None where there are tags in or between them."""
+    segments, between = document.segments, document.between
+    inner = between[1:-1]
+    if not segments or any(map(str.strip, inner)) or any(map(_has_tags, segments)):
+        return None
+    text, source = segments[0].text, segments[0].source
+    if len(segments) > 1:
+        text += "".join(blank + each.text for blank, each in zip(inner, segments[1:], strict=True))
+        source += "".join(blank + each.source for blank, each in zip(inner, segments[1:], strict=True))
+    return Document((Segment(text, source, (), segments[0].format),), (between[0], between[-1]))
+
+
+def _has_tags(segment: Segment) -> bool:
+    return any(piece.role for piece in segment.pieces)

@@ -97,6 +97,18 @@ async def test_markup_is_taken_from_the_memory_where_it_has_no_tags(core: Core) 
     assert (first.from_memory, second.from_memory) == (2, 0)
 
 
+async def test_whole_paragraphs_of_markup_are_one_segment_where_they_have_no_tags(core: Core) -> None:
+    texts = (
+        "<p>Dogs bark. Cats meow.</p><p>Fish swim.</p>",
+        "Dogs bark. Cats meow.",
+        "Dogs <i>bark.</i> Cats meow.",
+    )
+    results = await translated(core(reversing), *texts, format=Format.HTML)
+    assert [each.from_memory for each in results] == [1, 1, 0]
+    assert results[0].text == "<p>Hunde bellen, Katzen miauen.</p><p>.miws hsiF</p>"
+    assert results[1].text == "Hunde bellen, Katzen miauen."
+
+
 async def test_letter_case_counts_and_a_text_in_the_target_language_stays(core: Core) -> None:
     (other,) = await translated(core(reversing), "the cat sleeps.")
     assert other.from_memory == 0
