@@ -63,12 +63,9 @@ async def test_a_text_without_a_segment_of_the_memory_is_segmented_as_without_it
 
 async def test_a_split_that_is_requested_or_deployed_holds(core: Core) -> None:
     text = "Birds sing. The cat sleeps."
-    for translator, options in (
-        (core(reversing), {"split": Split.LINES}),
-        (core(reversing, split=Split.LINES), {}),
-    ):
-        (found,) = await translated(translator, text, **options)
-        assert found.from_memory == 0
+    (requested,) = await translated(core(reversing), text, split=Split.LINES)
+    (deployed,) = await translated(core(reversing, split=Split.LINES), text)
+    assert (requested.from_memory, deployed.from_memory) == (0, 0)
 
 
 async def test_a_whole_text_of_the_memory_is_not_split(core: Core) -> None:
