@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import pytest
+from tests.chart.conftest import Refused
 
 EXPOSED: dict[str, dict[str, Any]] = {
     "service": {"service": {"type": "LoadBalancer"}},
@@ -45,11 +46,21 @@ def test_no_key_is_made_otherwise(render: Any, values: dict[str, Any]) -> None:
     assert "Secret" not in router(render, values).kinds
 
 
-def test_an_upgrade_does_not_begin_to_require_keys(render_upgrade: Any) -> None:
-    rendered = router(render_upgrade, EXPOSED["ingress"])
+@pytest.mark.parametrize("how", EXPOSED)
+def test_an_upgrade_does_not_expose_a_router_without_keys(render_upgrade: Any, how: str) -> None:
+    with pytest.raises(Refused, match=r"without API keys: set router.keysSecret, router.oidc, or"):
+        router(render_upgrade, EXPOSED[how])
+
+
+@pytest.mark.parametrize(
+    "values", [{"keysSecret": "own"}, {"allowAnonymous": True}], ids=["own keys", "anonymous"]
+)
+def test_an_upgrade_exposes_a_router_with_keys_or_on_request(
+    render_upgrade: Any, values: dict[str, Any]
+) -> None:
+    rendered = router(render_upgrade, {**EXPOSED["ingress"], **values})
+    rendered.one("Ingress")
     assert "Secret" not in rendered.kinds
-    spec = rendered.named("Deployment", "release-dragoman-router")["spec"]["template"]["spec"]
-    assert "--keys-dir=/etc/dragoman/keys" not in spec["containers"][0]["args"]
 
 
 def test_ingress_leads_every_host_to_the_router(render: Any) -> None:

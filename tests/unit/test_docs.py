@@ -151,7 +151,7 @@ def reasons() -> set[str]:
     kinds = "|".join(re.sub(r"(?<!^)(?=[A-Z])", "_", kind).lower() for kind in get_args(ConditionType))
     written = re.findall(rf'\b_(?:{kinds})\(\s*(?:True|False),\s*"(\w+)"', code)
     found = {*written, *_ORDER, "Internal", "External", "InvalidSpec", "Replacing", "ScalingDown"}
-    return found | {f"Trial{result}" for result in ("Starting", "Comparing", "Applied", "Rejected")}
+    return found | {"RecommendationProvided", "UpToDate"}
 
 
 def test_every_reason_of_a_condition_has_a_section() -> None:

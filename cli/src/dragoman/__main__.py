@@ -14,6 +14,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import NamedTuple
 
+from dragoman_contract.open_files import raise_file_limit
+
 GROUP = "dragoman.commands"
 CHECKOUT = Path(__file__).parents[3]
 """The root of the checkout where this file is in one."""
@@ -90,6 +92,7 @@ def main(argv: list[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"dragoman: no command {name!r}\n\n{usage()}", file=sys.stderr)
         return 2
+    raise_file_limit()
     requirement = COMMANDS[name].requirement
     target = entry_point(name)
     if target is None:

@@ -20,8 +20,8 @@ AFTERWARDS = 4
 pod gets to start."""
 SERVED_BY_ALL_S = 3.0
 """For how long these go on once the new pod is ready, so that it gets its share."""
-FULL_AGAIN_S = 0.5
-"""A request that is refused for load is retried after this time."""
+RETRY_S = 0.5
+"""After a request that was refused for load, or lost, the next one is sent after this time."""
 
 
 @dataclass
@@ -73,10 +73,11 @@ class Load:
             try:
                 await self._cluster.translate(next(self._requests))
             except RefusedForLoad:
-                await asyncio.sleep(FULL_AGAIN_S)
+                await asyncio.sleep(RETRY_S)
             except (RuntimeError, aiohttp.ClientError, TimeoutError) as error:
                 self._tally.lost += 1
                 self._tally.first_loss = self._tally.first_loss or f"{type(error).__name__}: {error}"
+                await asyncio.sleep(RETRY_S)
             else:
                 self._tally.answered += 1
 

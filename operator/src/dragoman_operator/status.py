@@ -50,9 +50,7 @@ def available(found: Progress) -> ConditionValue:
     return _available(False, "NoReadyReplicas", f"0 of {found.desired} replicas are ready")
 
 
-def progressing(
-    found: Progress, plan: Plan, findings: list[Finding], trial_size: int | None = None, download: str = ""
-) -> ConditionValue:
+def progressing(found: Progress, plan: Plan, findings: list[Finding], download: str = "") -> ConditionValue:
     """Progressing: pods are being started, replaced or removed.
 
     `download` is the progress of a pod that downloads the model; empty without one.
@@ -68,12 +66,6 @@ def progressing(
         return _progressing(False, "Complete", f"all {found.desired} replicas run the current spec")
     if not found.applied:
         return _progressing(True, "Applying", "the spec is being written to the Deployment")
-    if trial_size is not None and 0 < found.updated < found.pods:
-        message = (
-            f"{found.updated} of {found.pods} replicas run the trial with maxNumSeqs {trial_size}; the others are "
-            "unchanged until it is evaluated"
-        )
-        return _progressing(True, "TuningTrial", message)
     if found.pods > found.desired:
         reason, surplus = "Replacing", found.pods - found.desired
         if found.updated == found.pods:
@@ -192,7 +184,7 @@ def status_of(
         findings = diagnose(observed.children.get(DEPLOYMENT), observed.pods, observed.mount_failures)
     values = [
         available(found),
-        progressing(found, plan, findings, tuned.trial_size if tuned else None, _download(observed)),
+        progressing(found, plan, findings, _download(observed)),
         degraded(td, plan, findings, refusals),
         *scaling_active(td.spec, observed, scaled),
         *([scaled.metrics] if scaled and scaled.metrics else []),

@@ -25,7 +25,7 @@ from dragoman_router.fleet.background import BackgroundTasks
 from dragoman_router.fleet.fleet import Fleet
 from dragoman_router.http.admin import admin_app, served
 from dragoman_router.http.assembly import assemble
-from dragoman_router.http.server import Certificates, Router, files_needed, raise_file_limit
+from dragoman_router.http.server import Certificates, Router, files_needed, raise_limit_of_open_files
 from dragoman_router.metrics import Metrics
 from dragoman_router.settings import Settings, read_settings
 
@@ -75,7 +75,7 @@ async def _run(settings: Settings) -> None:
     # A collection of everything takes tens of milliseconds; what is here now stays as long as the router.
     gc.collect()
     gc.freeze()
-    raise_file_limit(files_needed(settings))
+    raise_limit_of_open_files(files_needed(settings))
     ring = None if settings.keys_dir is None else KeyRing(settings.keys_dir, asyncio.get_running_loop().time)
     certificates = None if settings.tls_cert is None else Certificates(settings)
     async with AsyncExitStack() as stack:

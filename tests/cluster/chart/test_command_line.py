@@ -70,6 +70,8 @@ class Translate:
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
+            # A shell starts its background jobs with SIGINT ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         end_s = time.monotonic() + DEADLINE_S
         if number is not None:

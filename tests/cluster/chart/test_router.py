@@ -68,6 +68,23 @@ def test_a_request_is_held_wakes_a_replica_and_is_answered(fresh: Any, until: An
     fresh.helm("uninstall", "dragoman", *place, "--wait")
 
 
+def test_an_upgrade_exposes_no_router_without_keys(fresh: Any) -> None:
+    exposed = ["--set", "router.service.type=NodePort"]
+    place = ["--namespace", "exposed-system"]
+    values = ["--set", "router.enabled=true,crds.install=false,replicas=0,rbac.userRoles=false"]
+    values += ["--set", "watchNamespaces={exposed-system}"]
+    fresh.helm("install", "dragoman", str(CHART), *place, *values, "--create-namespace")
+    refusal = fresh.helm_fails("upgrade", "dragoman", str(CHART), *place, *values, *exposed)
+    assert "this upgrade exposes the router outside the cluster without API keys" in refusal
+
+    anonymous = ["--set", "router.allowAnonymous=true"]
+    fresh.helm("upgrade", "dragoman", str(CHART), *place, *values, *exposed, *anonymous)
+    # It was exposed without keys before, as by an older chart: the upgrade changes nothing about that.
+    fresh.helm("upgrade", "dragoman", str(CHART), *place, *values, *exposed)
+    assert "--keys-dir" not in fresh.helm("get", "manifest", "dragoman", *place)
+    fresh.helm("uninstall", "dragoman", *place)
+
+
 def known(address: str) -> list[Any]:
     """The source languages that the router lists."""
     answer = httpx.get(f"http://{address}/languages").raise_for_status()

@@ -46,7 +46,7 @@ class Cluster:
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("POLL_S", "SERVED_BY_ALL_S", "FULL_AGAIN_S"):
+    for name in ("POLL_S", "SERVED_BY_ALL_S", "RETRY_S"):
         monkeypatch.setattr(module, name, 0.01)
 
 

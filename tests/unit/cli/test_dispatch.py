@@ -1,5 +1,6 @@
 import importlib.metadata
 import importlib.util
+import resource
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,7 @@ import pytest
 
 from dragoman import __main__ as cli
 from dragoman.__main__ import COMMANDS, GROUP, entry_point, main
+from dragoman_contract.open_files import ENOUGH_FILES
 
 ROOT = Path(__file__).parents[3]
 
@@ -29,6 +31,21 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in COMMANDS)
+
+
+def test_a_command_may_open_many_files_where_the_shell_allows_few() -> None:
+    script = """import resource
+from dragoman.__main__ import main
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+main(["models"])
+print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert int(done.stdout.split()[-1]) == (min(ENOUGH_FILES, hard) if hard >= 0 else ENOUGH_FILES)
 
 
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

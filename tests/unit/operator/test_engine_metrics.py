@@ -41,7 +41,7 @@ def read(page: str, at: float = 10.0) -> EngineMetrics:
 
 
 def test_todays_names() -> None:
-    assert read(NEW) == EngineMetrics(10.0, 16.0, 41.0, 0.25, finished=100.0, lost=0.0)
+    assert read(NEW) == EngineMetrics(10.0, 16.0, 41.0, 0.25, finished=100.0)
 
 
 def test_names_of_before_and_what_is_absent_is_missing() -> None:
@@ -50,7 +50,7 @@ def test_names_of_before_and_what_is_absent_is_missing() -> None:
 
 def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
     second = NEW.replace('engine="0"', 'engine="1"').replace("0.25", "0.75")
-    assert read(NEW + second) == EngineMetrics(10.0, 32.0, 82.0, 0.5, finished=200.0, lost=0.0)
+    assert read(NEW + second) == EngineMetrics(10.0, 32.0, 82.0, 0.5, finished=200.0)
 
 
 @pytest.mark.parametrize("gone", ["vllm:num_requests_running", "vllm:num_requests_waiting"])

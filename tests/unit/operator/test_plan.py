@@ -20,7 +20,7 @@ from dragoman_kube.kinds import (
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import UNDECIDED, Plan, desired_children, plan, version_of
+from dragoman_operator.resources.plan import Plan, desired_children, plan, version_of
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
@@ -40,7 +40,7 @@ def test_everything_is_made_in_order(
 
 def test_nothing_to_do(make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults) -> None:
     td = make_td()
-    assert plan(td, defaults, make_observed(td)) == Plan(source=version_of(td, defaults, UNDECIDED).source)
+    assert plan(td, defaults, make_observed(td)) == Plan(source=version_of(td, defaults).source)
 
 
 def test_edited_spec_changes_the_deployment_alone(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,10 +19,8 @@ from dragoman_operator.autoscaling.status import ScalingView
 from dragoman_operator.autoscaling.writes import REWRITE_EVERY_S, SpecReplicas
 from dragoman_operator.controller.cache import CACHED_KINDS, Cache
 from dragoman_operator.controller.reconcile import KEDA_S, MOUNTING_S, REFUSED_S, SOON_S, Reconciler
-from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT, size_of
+from dragoman_operator.observed.snapshot import CHILD_KINDS, TRANSLATION_DEPLOYMENT
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.tuning.decision.step import Trial, fresh
-from dragoman_operator.tuning.view import TuningView
 
 KEY = Key("default", "demo")
 RESYNC_S = 300.0
@@ -363,33 +360,6 @@ async def test_pod_that_waits_for_its_volumes_is_reported_with_the_kubelets_mess
         if found["type"] == "Degraded"
     )
     assert degraded["reason"] == "FailedMount"
-
-
-async def test_autoscaler_gets_the_size_in_force_and_pods_that_of_the_trial(
-    make_body: MakeBody, defaults: Defaults
-) -> None:
-    sizes: list[int] = []
-
-    class Scaler(NoScaler):
-        def view(self, *seen: Any) -> None:
-            sizes.append(seen[0].spec.engine.max_num_seqs)
-
-    class Sizer(NoScaler):
-        def view(self, *seen: object) -> Any:
-            trial = Trial(64, 0.0, True, 20.0, "20 requests wait")
-            return TuningView("Apply", replace(fresh("v1", 8, 0.0), max_num_seqs=24, trial=trial), 0.0)
-
-    async def before_scale_down(pods: object) -> None:
-        return None
-
-    api = Api(make_body())
-    reconcile = _reconciler(api, defaults, Scaler(), Sizer(), before_scale_down)
-    await reconcile(KEY)
-    await reconcile(KEY)
-    assert sizes == [24, 24]
-    assert size_of(api.objects["Deployment"]["spec"]["template"]) == 64
-    status = api.objects["TranslationDeployment"]["status"]
-    assert (status["tuning"]["maxNumSeqs"], status["tuning"]["trial"]["to"]) == (24, 64)
 
 
 async def test_pods_of_others_are_not_in_the_status(make_body: MakeBody, defaults: Defaults) -> None:

@@ -14,7 +14,7 @@ from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed
 from dragoman_operator.resources.children import Defaults
-from dragoman_operator.resources.plan import UNDECIDED, plan, version_of
+from dragoman_operator.resources.plan import plan, version_of
 from dragoman_operator.rollout import (
     REPLACE,
     REVISION,
@@ -167,7 +167,7 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td()
-    version = version_of(td, defaults, UNDECIDED)
+    version = version_of(td, defaults)
     once = replaced(mixed, make_pod, restarts=0)
     assert version_to_keep(version, once, GENERATION) is None
     trying_again = replaced(mixed, make_pod, restarts=1, running=True)
@@ -195,14 +195,14 @@ def test_a_replacement_that_fails_repeatedly_is_rolled_back(
     later = replace(twice, pods=(), status=status)
     assert version_to_keep(version, later, GENERATION) is not None
     edited = make_td(engine={"maxNumSeqs": 9})
-    assert version_to_keep(version_of(edited, defaults, UNDECIDED), later, GENERATION) is None
+    assert version_to_keep(version_of(edited, defaults), later, GENERATION) is None
 
 
 def test_a_replacement_that_never_mounts_is_rolled_back(
     make_td: MakeTd, mixed: Callable[..., Observed], make_pod: MakePod, defaults: Defaults
 ) -> None:
     td = make_td(glossary={"configMapKeyRef": {"name": "terms"}})
-    version = version_of(td, defaults, UNDECIDED)
+    version = version_of(td, defaults)
     observed = replaced(mixed, make_pod, restarts=0)
     waiting = of_template(make_pod("new"), "new", observed.now, age_s=0)
     waiting["metadata"]["uid"] = "new"
@@ -220,7 +220,7 @@ def test_a_surging_rollout_keeps_its_old_pods_and_needs_no_way_back(
 ) -> None:
     td, observed = make_td(), replaced(mixed, make_pod, restarts=5)
     observed.children[DEPLOYMENT]["spec"]["strategy"]["rollingUpdate"] = dict(SURGE)
-    assert version_to_keep(version_of(td, defaults, UNDECIDED), observed, GENERATION) is None
+    assert version_to_keep(version_of(td, defaults), observed, GENERATION) is None
 
 
 def test_a_version_is_good_once_all_its_pods_are_ready(
@@ -233,7 +233,7 @@ def test_a_version_is_good_once_all_its_pods_are_ready(
     whole = replace(observed, pods=(of_template(make_pod("a", ready=True), "first", observed.now),))
     assert status_of(td, whole, plan(td, defaults, whole), {})["rollout"] == {
         "lastReadyTemplateHash": "first",
-        "lastReadySource": version_of(td, defaults, UNDECIDED).source,
+        "lastReadySource": version_of(td, defaults).source,
     }
 
 
@@ -246,7 +246,7 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
     found = observed.children[DEPLOYMENT]
     strategy = {"type": "RollingUpdate", "rollingUpdate": dict(REPLACE)}
     deployment = {**found, "spec": {**found["spec"], "strategy": strategy}}
-    version = version_of(td, defaults, UNDECIDED)
+    version = version_of(td, defaults)
     former = {"metadata": {"labels": {TEMPLATE_HASH: "old"}}, "spec": {"template": version.template}}
     status = {"rollout": {"lastReadyTemplateHash": "old"}}
     observed = replace(
@@ -257,7 +257,7 @@ def test_version_that_works_is_no_failure_when_the_spec_returns_to_it(
         status=status,
     )
     assert version_to_keep(version, observed, GENERATION) is None
-    assert version_to_keep(version_of(other, defaults, UNDECIDED), observed, GENERATION) is not None
+    assert version_to_keep(version_of(other, defaults), observed, GENERATION) is not None
 
 
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
@@ -270,7 +270,7 @@ def by_another_operator(
     """A ready pod, whose template an operator made that sets no resources; a user has restarted it."""
 
     def build(td: TranslationDeployment, **rollout: str) -> Observed:
-        template = copy.deepcopy(dict(version_of(td, defaults, UNDECIDED).template))
+        template = copy.deepcopy(dict(version_of(td, defaults).template))
         del template["spec"]["containers"][0]["resources"]
         metadata = {"labels": {TEMPLATE_HASH: "old"}, "annotations": {REVISION: "1"}}
         labels = {**template["metadata"]["labels"], TEMPLATE_HASH: "old"}
@@ -298,7 +298,7 @@ def test_a_newer_operator_replaces_no_pods(
     make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
 ) -> None:
     td = make_td(replicas=1)
-    source = version_of(td, defaults, UNDECIDED).source
+    source = version_of(td, defaults).source
     observed = by_another_operator(td, lastReadySource=source)
     template = kept_template(td, defaults, observed)
     assert template == observed.children[DEPLOYMENT]["spec"]["template"]
@@ -318,10 +318,10 @@ def test_with_the_next_change_its_template_is_used(
     defaults: Defaults,
 ) -> None:
     td = make_td(replicas=1)
-    observed = by_another_operator(td, lastReadySource=version_of(td, defaults, UNDECIDED).source)
+    observed = by_another_operator(td, lastReadySource=version_of(td, defaults).source)
     edited = make_td(replicas=1, **change)
     template = kept_template(edited, defaults, observed)
-    assert template == version_of(edited, defaults, UNDECIDED).template
+    assert template == version_of(edited, defaults).template
     other_images = replace(defaults, cpu="engine:newer")
     assert "resources" in kept_template(td, other_images, observed)["spec"]["containers"][0]
 
@@ -330,13 +330,13 @@ def test_pods_of_an_operator_without_sources_stay(
     make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
 ) -> None:
     td = make_td(replicas=1)
-    version, observed = version_of(td, defaults, UNDECIDED), by_another_operator(td)
+    version, observed = version_of(td, defaults), by_another_operator(td)
     assert version_to_keep(version, observed, GENERATION) is not None
     pods_that_start = status_of(make_td(), observed, plan(td, defaults, observed), observed.status)
     assert pods_that_start["rollout"]["lastReadySource"] == version.source
 
     assert version_to_keep(version, observed, GENERATION + 1) is None, "an edit that it has not seen"
-    newer = version_of(td, replace(defaults, cpu="engine:newer"), UNDECIDED)
+    newer = version_of(td, replace(defaults, cpu="engine:newer"))
     assert version_to_keep(newer, observed, GENERATION) is None
     observed.children[DEPLOYMENT]["metadata"]["annotations"][REVISION] = "2"
     assert version_to_keep(version, observed, GENERATION) is None, "a rollout that has not ended"
@@ -348,7 +348,7 @@ def test_a_version_that_failed_stays_rolled_back(
     make_td: MakeTd, by_another_operator: Callable[..., Observed], defaults: Defaults
 ) -> None:
     td = make_td(replicas=1)
-    version = version_of(td, defaults, UNDECIDED)
+    version = version_of(td, defaults)
     of_another = by_another_operator(td, failedTemplateDigest="of a template", reason="no such model")
     found = version_to_keep(version, of_another, GENERATION)
     assert found is not None

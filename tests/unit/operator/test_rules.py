@@ -201,6 +201,7 @@ RENAMED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"glossary": {"configMapKeyRef": {"name": "terms"}}},
     ),
     "NoNewlines": ({"translation": {"split": "NoLines"}}, {"translation": {"split": "NoNewlines"}}),
+    "Recommend": ({"tuning": {"mode": "Apply"}}, {"tuning": {"mode": "Recommend"}}),
 }
 """Former names beside new ones, by what the warning names."""
 

@@ -9,10 +9,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from dragoman_kube.kinds import DEPLOYMENT, HPA
+from dragoman_kube.kinds import DEPLOYMENT
 from dragoman_kube.objects import Key
-from dragoman_operator.api.fields import seconds
-from dragoman_operator.api.scaling import MAX_TUNING_WINDOW
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import TotalLoad
 from dragoman_operator.autoscaling.loop import Autoscaler
@@ -21,26 +19,20 @@ from dragoman_operator.controller.ticker import Ticker
 from dragoman_operator.errors import MetricsError
 from dragoman_operator.observed.drift import signed
 from dragoman_operator.observed.snapshot import TEMPLATE_HASH, Observed, size_of
-from dragoman_operator.resources.children import PAUSE_S, Defaults
+from dragoman_operator.resources.children import Defaults
 from dragoman_operator.resources.plan import Decisions, desired_children, plan
 from dragoman_operator.status import status_of, transitions
 from dragoman_operator.tuning.decision.recommendation import Recommendation
-from dragoman_operator.tuning.decision.step import MAX_WINDOWS, Ended, Trial, fresh
+from dragoman_operator.tuning.decision.state import fresh
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.view import TuningView, facts, sized, target_follows, version
+from dragoman_operator.tuning.view import TuningView, minimum_size, version
 
 MakeTd = Callable[..., TranslationDeployment]
 MakeObserved = Callable[..., Observed]
 MakePod = Callable[..., dict[str, Any]]
 T0 = 1_767_323_045.0
 TICK_S = 5.0
-APPLY = {"tuning": {"mode": "Apply", "window": "100s"}}
-
-
-def trying(size: int, *, side_by_side: bool = True, applied: int = 8) -> TuningView:
-    trial = Trial(size, T0, side_by_side, 20.0, "20 requests wait")
-    state = replace(fresh("v1", 8, T0), max_num_seqs=applied, trial=trial)
-    return TuningView("Apply", state, T0)
+RECOMMEND = {"tuning": {"mode": "Recommend", "window": "100s"}}
 
 
 def size_in(manifest: dict[str, Any] | None) -> int:
@@ -50,39 +42,9 @@ def size_in(manifest: dict[str, Any] | None) -> int:
 
 def test_size_of_a_pod_is_the_one_it_was_started_with(make_td: MakeTd, defaults: Defaults) -> None:
     assert size_in(desired_children(make_td(), defaults)[DEPLOYMENT]) == 8
-    assert size_in(desired_children(sized(make_td(), 24), defaults)[DEPLOYMENT]) == 24
+    other = make_td(engine={"maxNumSeqs": 24})
+    assert size_in(desired_children(other, defaults)[DEPLOYMENT]) == 24
     assert size_of({"spec": {"containers": [{"name": "other"}]}}) == 0
-
-
-def test_trial_is_in_the_template_and_pauses_the_rollout(make_td: MakeTd, defaults: Defaults) -> None:
-    plain = desired_children(make_td(**APPLY), defaults)[DEPLOYMENT]
-    held = desired_children(make_td(**APPLY), defaults, decisions=Decisions(tuned=trying(24)))[DEPLOYMENT]
-    assert plain is not None
-    assert held is not None
-    assert (size_in(plain), size_in(held)) == (8, 24)
-    assert "minReadySeconds" not in plain["spec"]
-    assert held["spec"]["minReadySeconds"] == PAUSE_S
-    # The API server refuses a deadline that is not longer.
-    assert held["spec"]["progressDeadlineSeconds"] == plain["spec"]["progressDeadlineSeconds"] + PAUSE_S
-    # The longest comparison ends before it: nothing goes on by itself.
-    assert MAX_WINDOWS * seconds(MAX_TUNING_WINDOW) < PAUSE_S
-    alone = desired_children(
-        make_td(**APPLY), defaults, decisions=Decisions(tuned=trying(24, side_by_side=False))
-    )[DEPLOYMENT]
-    assert alone is not None
-    assert (size_in(alone), "minReadySeconds" in alone["spec"]) == (24, False)
-
-
-def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, defaults: Defaults) -> None:
-    td = make_td(**APPLY, autoscaling={"mode": "HPA", "maxReplicas": 4})
-
-    def target(tuned: TuningView | None) -> str:
-        hpa = desired_children(td, defaults, decisions=Decisions(tuned=tuned))[HPA]
-        assert hpa is not None
-        return str(hpa["spec"]["metrics"][0]["pods"]["target"]["averageValue"])
-
-    assert target(None) == target(trying(24)) == "6400m"
-    assert target(trying(64, applied=20)) == "16000m"
 
 
 @pytest.mark.parametrize(
@@ -99,16 +61,14 @@ def test_autoscalers_go_by_the_size_in_force(make_td: MakeTd, defaults: Defaults
 def test_no_less_than_the_spec_where_the_autoscaler_follows(
     make_td: MakeTd, autoscaling: dict[str, Any] | None, follows: bool
 ) -> None:
-    td = make_td(autoscaling=autoscaling)
-    assert target_follows(td.spec) == follows
-    assert facts(td, (), 1, False, None).minimum == (8 if follows else 1)
+    assert minimum_size(make_td(autoscaling=autoscaling).spec) == (8 if follows else 1)
 
 
 def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> None:
     spec = make_td().spec
     same = [
-        sized(make_td(), 99).spec,
-        make_td(replicas=9, rollout={"surge": "Never"}, tuning={"mode": "Apply"}).spec,
+        make_td(engine={"maxNumSeqs": 99}).spec,
+        make_td(replicas=9, rollout={"surge": "Never"}, tuning={"mode": "Recommend"}).spec,
     ]
     others = [make_td(image="other").spec, make_td(engine={"maxModelLen": 512}).spec]
     assert {version(each) for each in same} == {version(spec)}
@@ -120,25 +80,7 @@ def test_version_has_the_fields_that_influence_throughput(make_td: MakeTd) -> No
     [
         ({}, "False", "CollectingMetrics"),
         ({"recommendation": Recommendation(8, "8 fits")}, "False", "UpToDate"),
-        ({"recommendation": Recommendation(24, "24 instead of 8")}, "False", "RecommendationProvided"),
-        ({"trial": Trial(24, T0, True, 20.0, "they wait")}, "True", "TrialStarting"),
-        ({"trial": Trial(24, T0, True, 20.0, "they wait", ready=T0)}, "True", "TrialComparing"),
-        (
-            {
-                "recommendation": Recommendation(24, "24 instead of 8"),
-                "ended": (Ended(T0, 8, 24, False, 20.0, "-9%"),),
-            },
-            "False",
-            "TrialRejected",
-        ),
-        (
-            {
-                "recommendation": Recommendation(24, "24 instead of 8"),
-                "ended": (Ended(T0, 8, 24, True, 20.0, "+9%"),),
-            },
-            "False",
-            "TrialApplied",
-        ),
+        ({"recommendation": Recommendation(24, "24 instead of 8")}, "True", "RecommendationProvided"),
     ],
 )
 def test_each_step_is_a_condition_and_an_event(
@@ -149,43 +91,20 @@ def test_each_step_is_a_condition_and_an_event(
     status: str,
     reason: str,
 ) -> None:
-    td = make_td(**APPLY)
+    td = make_td(**RECOMMEND)
     observed = make_observed(td)
-    tuned = TuningView("Apply", replace(fresh("v1", 8, T0), **change), T0)
+    tuned = TuningView("Recommend", replace(fresh("v1", 8, T0), **change), T0)
     decisions = Decisions(tuned=tuned)
     written = status_of(
         td, observed, plan(td, defaults, observed, decisions=decisions), {}, decisions=decisions
     )
     (condition,) = (found for found in written["conditions"] if found["type"] == "Tuning")
     assert (condition["status"], condition["reason"]) == (status, reason)
-    assert written["tuning"]["maxNumSeqs"] == 8
-    before = TuningView("Apply", fresh("v0", 8, T0), T0)
+    assert written["tuning"]["mode"] == "Recommend"
+    before = TuningView("Recommend", fresh("v0", 8, T0), T0)
     old = status_of(td, observed, plan(td, defaults, observed), {}, decisions=Decisions(tuned=before))
     events = [transition.reason for transition in transitions(old, written)]
     assert (reason in events) == (reason != "CollectingMetrics")
-
-
-def test_replicas_that_wait_for_the_trial_are_no_stalled_rollout(
-    make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod, defaults: Defaults
-) -> None:
-    td = make_td(**APPLY)
-    pods = [make_pod(f"demo-{number}", ready=True) for number in range(3)]
-    observed = make_observed(td, pods, updatedReplicas=1)
-    decisions = Decisions(tuned=trying(24))
-    # Once the trial is written there is nothing left to write.
-    found = desired_children(td, defaults, observed, decisions=decisions)[DEPLOYMENT]
-    deployment = {**observed.children[DEPLOYMENT], **signed(found or {})}
-    deployment["metadata"] = {**observed.children[DEPLOYMENT]["metadata"], **deployment["metadata"]}
-    seen = replace(observed, children={**observed.children, DEPLOYMENT: deployment})
-    planned = plan(td, defaults, seen, decisions=decisions)
-    written = status_of(td, seen, planned, {}, decisions=decisions)
-    conditions = {found["type"]: found for found in written["conditions"]}
-    assert conditions["Progressing"]["reason"] == "TuningTrial"
-    message = (
-        "1 of 3 replicas run the trial with maxNumSeqs 24; the others are unchanged until it is evaluated"
-    )
-    assert conditions["Progressing"]["message"] == written["message"] == message
-    assert conditions["Degraded"]["status"] == "False"
 
 
 def test_status_without_tuning_has_no_fields_of_it(
@@ -291,37 +210,27 @@ def view(
     return tuned
 
 
-async def test_tick_to_tick_a_size_is_recommended_tried_and_applied(
+async def test_a_size_is_recommended_tick_by_tick_and_the_next_operator_has_it_from_the_status(
     world: World, make_td: MakeTd, make_observed: MakeObserved, defaults: Defaults
 ) -> None:
-    td = make_td(**APPLY)
+    td = make_td(**RECOMMEND)
     observed = make_observed(td)
     assert view(world, td, observed).state.recommendation is None
     await world.ticks(25)
     tuned = view(world, td, observed)
     assert tuned.state.recommendation is not None
     assert tuned.state.recommendation.max_num_seqs == 32
-    assert tuned.state.size_of_pods == 32
-    assert tuned.trial_size == 32
     assert world.enqueued[-1] == Key("default", "demo")
-    world.sizes = [8, 8, 32]
-    await world.ticks(2)
-    assert view(world, td, observed).state.trial is not None
-    # The next operator has the status alone.
-    decisions = Decisions(tuned=view(world, td, observed))
+    decisions = Decisions(tuned=tuned)
     status = status_of(td, observed, plan(td, defaults, observed), {}, decisions=decisions)
-    again, resumed = world.another(), replace(observed, status=status)
-    assert view(world, td, resumed, again).state.size_of_pods == 32
-    await world.ticks(30, again)
-    tuned = view(world, td, resumed, again)
-    assert (tuned.state.max_num_seqs, tuned.state.trial) == (32, None)
-    assert tuned.state.ended[0].applied
+    resumed = view(world, td, replace(observed, status=status), world.another())
+    assert resumed.state.recommendation == tuned.state.recommendation
 
 
 async def test_autoscaling_and_tuning_share_one_scrape(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
-    td = make_td(**APPLY, autoscaling={"maxReplicas": 2})
+    td = make_td(**RECOMMEND, autoscaling={"maxReplicas": 2})
     view(world, td, make_observed(td))
     autoscaler = Autoscaler(Mock(), Mock(load=lambda _: TotalLoad()), world.enqueued.append, TICK_S)
     autoscaler.view(td, {}, None, frozenset({"rs"}))
@@ -340,7 +249,7 @@ async def test_autoscaling_and_tuning_share_one_scrape(
 async def test_unresponsive_pods_and_gaps_give_no_samples(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
-    td = make_td(**APPLY)
+    td = make_td(**RECOMMEND)
     observed = make_observed(td)
     view(world, td, observed)
     world.unresponsive = True
@@ -353,33 +262,10 @@ async def test_unresponsive_pods_and_gaps_give_no_samples(
     assert view(world, td, observed).state.current.samples == 0
 
 
-async def test_pod_of_a_trial_that_does_not_start_ends_it_in_the_same_reconciliation(
-    world: World, make_td: MakeTd, make_observed: MakeObserved, make_pod: MakePod
-) -> None:
-    td = make_td(**APPLY)
-    observed = make_observed(td)
-    view(world, td, observed)
-    await world.ticks(25)
-    assert view(world, td, observed).state.trial is not None
-    ended = {"terminated": {"exitCode": 1, "message": "no memory for 32 sequences"}}
-    failing = make_pod("demo-9", container={"restartCount": 2, "lastState": ended})
-    failing["metadata"] |= {
-        "uid": "9",
-        "namespace": "default",
-        "creationTimestamp": "2026-01-02T03:00:00Z",
-        "labels": {"dragoman.io/deployment": "demo"},
-    }
-    failing["spec"] = {"containers": [{"args": ["serve", "--max-num-seqs", "32"]}]}
-    tuned = world.tuner.view(td, replace(observed, pods=(*world.pods(), failing)))
-    assert tuned is not None
-    assert (tuned.state.trial, tuned.state.size_of_pods) == (None, 8)
-    assert tuned.state.ended[0].reason == "it does not start: no memory for 32 sequences"
-
-
 async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
     world: World, make_td: MakeTd, make_observed: MakeObserved
 ) -> None:
-    td = make_td(**APPLY)
+    td = make_td(**RECOMMEND)
     observed = make_observed(td)
     view(world, td, observed)
     assert world.tuner.view(make_td(), observed) is None
@@ -387,21 +273,13 @@ async def test_deleted_objects_and_those_with_tuning_off_are_not_scraped(
     assert world.metrics.pages == 0
 
 
-async def test_rolled_back_deployment_tries_nothing(
-    world: World, make_td: MakeTd, make_observed: MakeObserved
-) -> None:
-    td = make_td(**APPLY)
-    failed = replace(make_observed(td), status={"rollout": {"failedTemplateDigest": "abc"}})
-    view(world, td, failed)
-    await world.ticks(60)
-    assert view(world, td, failed).state.trial is None
-
-
 def test_signature_of_a_plain_deployment_is_as_ever(make_td: MakeTd, defaults: Defaults) -> None:
     """An operator with tuning replaces no pods of objects without it."""
     untuned = desired_children(make_td(), defaults)[DEPLOYMENT]
     settled = desired_children(
-        make_td(**APPLY), defaults, decisions=Decisions(tuned=TuningView("Apply", fresh("v", 8, T0), T0))
+        make_td(**RECOMMEND),
+        defaults,
+        decisions=Decisions(tuned=TuningView("Recommend", fresh("v", 8, T0), T0)),
     )
     assert untuned is not None
     assert signed(untuned) == signed(settled[DEPLOYMENT] or {})

@@ -20,8 +20,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDep
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.observed.snapshot import CHILD_KINDS, KEDA_KINDS
 from dragoman_operator.resources.children import Defaults, scaled_object, trigger_authentication
-from dragoman_operator.resources.plan import UNDECIDED, desired_children, version_of
-from dragoman_operator.tuning.view import facts
+from dragoman_operator.resources.plan import desired_children, version_of
 
 BASE: dict[str, Any] = {
     "model": {
@@ -46,7 +45,7 @@ BASE: dict[str, Any] = {
 """Every group is there, so that a change of one field is a change of that field alone."""
 
 PODS, SIZE = "the pod template", "the Deployment, not the pods"
-TUNING = "the input of tuning, without effect before a trial"
+TUNING = "tuning, without effect on children"
 POLICY, SOURCE = "the autoscaler's policy", "where KEDA and the autoscaler read"
 
 EFFECTS: dict[str, tuple[Any, Any]] = {
@@ -106,7 +105,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
         {"prometheus": {"url": "http://prom:9090", "tokenSecretRef": {"name": "prom", "key": "k"}}},
         SOURCE,
     ),
-    "tuning.mode": ({"mode": "Apply"}, TUNING),
+    "tuning.mode": ({"mode": "Recommend"}, TUNING),
     "tuning.window": ({"window": "1h"}, TUNING),
     "rollout.surge": ({"surge": "Never"}, SIZE),
     "rollout.drainTimeout": ({"drainTimeout": "90s"}, PODS),
@@ -206,7 +205,7 @@ def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults)
         assert policy_of(base().spec, 5.0) != policy_of(changed(path).spec, 5.0)
     elif effect == TUNING:
         assert differing == set()
-        assert facts(base(), (), 1, False, None) != facts(changed(path), (), 1, False, None)
+        assert base().spec.tuning != changed(path).spec.tuning
     elif effect == SOURCE:
         assert differing == set()
         assert as_keda(base()) != as_keda(changed(path))
@@ -216,7 +215,7 @@ def test_change_of_a_field_changes_what_it_should(path: str, defaults: Defaults)
         assert differing - {NETWORK_POLICY} == {DEPLOYMENT}
         templates = [(found[DEPLOYMENT] or {})["spec"]["template"] for found in (before, after)]
         assert (templates[0] != templates[1]) == (effect == PODS)
-    sources = [version_of(td, defaults, UNDECIDED).source for td in (base(), changed(path))]
+    sources = [version_of(td, defaults).source for td in (base(), changed(path))]
     assert (sources[0] != sources[1]) == (effect == PODS)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dragoman_contract import http_protocol
-from dragoman_router.http.server import raise_file_limit
+from dragoman_router.http.server import raise_limit_of_open_files
 
 BODY = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
 
@@ -128,13 +128,13 @@ def test_files_for_all_connections_may_be_open(caplog: pytest.LogCaptureFixture)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (500, hard))
-        raise_file_limit(600)
+        raise_limit_of_open_files(600)
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (600, hard)
-        raise_file_limit(300)
+        raise_limit_of_open_files(300)
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (600, hard)
         assert not caplog.records
         caplog.set_level(logging.WARNING)
-        raise_file_limit(hard + 1)
+        raise_limit_of_open_files(hard + 1)
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
         assert f"at most {hard} files" in caplog.text
     finally:

@@ -108,17 +108,11 @@ MAX_TUNING_WINDOW = "2h"
 
 
 class Tuning(SpecModel):
-    """Whether maxNumSeqs is adapted to the measured load."""
+    """Whether a maxNumSeqs is recommended."""
 
-    mode: Literal["Off", "Recommend", "Apply"] = Field(
-        "Off",
-        description="Off: maxNumSeqs is used as set. Recommend: status.recommendation has the maxNumSeqs "
-        "that fits the measured load. Apply: the operator tries it on one replica, compares, and applies "
-        "or rejects it.",
+    mode: Literal["Off", "Recommend"] = Field(
+        "Off", description="Recommend: status.recommendation has the maxNumSeqs that fits the measured load."
     )
-    window: Duration = Field(
-        "10m",
-        description="Measurement time before a recommendation, and for comparing a trial.",
-    )
+    window: Duration = Field("10m", description="Measurement time before a recommendation.")
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)

@@ -183,25 +183,10 @@ class SizeRecommendation(StatusModel):
     measurements: SizeMeasurements = Field(description="Measurements of one replica.")
 
 
-class SizeTrial(StatusModel):
-    """A trial of another maxNumSeqs."""
-
-    time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="Time of its start, or of its end."
-    )
-    from_: int = Field(ge=1, alias="from", description="maxNumSeqs before.")
-    to: int = Field(ge=1, description="maxNumSeqs of the trial.")
-    result: str = Field(max_length=64, description="Starting, Comparing, Applied or Rejected.")
-    reason: str = Field(max_length=1024, description="Reason, with measurements.")
-
-
 class TuningStatus(StatusModel):
     """State of tuning."""
 
     mode: str = Field(max_length=64, description="Mode, as in spec.tuning.mode.")
-    max_num_seqs: int = Field(ge=1, description="maxNumSeqs in use; the spec's unless another was applied.")
-    trial: SizeTrial | None = Field(None, description="Trial in progress.")
-    trials: tuple[SizeTrial, ...] = Field((), max_length=5, description="Last trials, newest first.")
     state: str | None = Field(
         None, max_length=32_768, description="Encoded state of tuning, used after a restart of the operator."
     )
@@ -239,8 +224,8 @@ class Status(StatusModel):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Available: at least one replica is ready. Progressing: pods are being started or "
         "replaced. Degraded: manual action is needed. ScalingActive: the number of replicas follows the "
-        "load. MetricsAvailable: metrics for scaling decisions are available. Tuning: a trial of another "
-        "maxNumSeqs is running.",
+        "load. MetricsAvailable: metrics for scaling decisions are available. Tuning: another "
+        "maxNumSeqs is recommended.",
     )
 
 

@@ -81,7 +81,9 @@ class TranslationDeploymentSpec(SpecModel):
     autoscaling: Autoscaling | None = Field(
         None, description="How the number of replicas is chosen. Default: spec.replicas."
     )
-    tuning: Tuning = Field(Tuning(), description="Whether engine.maxNumSeqs is adapted to the measured load.")
+    tuning: Tuning = Field(
+        Tuning(), description="Whether a maxNumSeqs that fits the measured load is recommended."
+    )
     rollout: Rollout = Field(Rollout(), description="How pods are replaced when the spec changes.")
     pod_template: PodTemplate = Field(PodTemplate(), description="Additions to every engine pod.")
     service: Service = Field(Service(), description="The Service in front of the pods.")
@@ -179,7 +181,10 @@ FORMER_SPEC: Fields = {
     ("glossary", "configMapRef"): "configMapKeyRef",
 }
 
-FORMER_SPEC_VALUES: Mapping[tuple[str, str, str], str] = {("translation", "split", "NoLines"): "NoNewlines"}
+FORMER_SPEC_VALUES: Mapping[tuple[str, str, str], str] = {
+    ("translation", "split", "NoLines"): "NoNewlines",
+    ("tuning", "mode", "Apply"): "Recommend",
+}
 """New values, by group, field and former value."""
 
 FORMER_STATUS: Fields = {

@@ -37,7 +37,6 @@ from dragoman_operator.resources.plan import Change, Decisions, Plan, is_in_sync
 from dragoman_operator.rollout import unschedulable_time_left_s
 from dragoman_operator.status import status_of, status_of_bad_spec, transitions
 from dragoman_operator.tuning.loop import Tuner
-from dragoman_operator.tuning.view import in_force
 
 log = logging.getLogger(__name__)
 
@@ -119,9 +118,7 @@ class Reconciler:
         try:
             td = parse(body)
             tuned = self._sizer.view(td, observed)
-            scaled = self._scaler.view(
-                in_force(td, tuned), old, observed.children.get(DEPLOYMENT), observed.replica_set_uids
-            )
+            scaled = self._scaler.view(td, old, observed.children.get(DEPLOYMENT), observed.replica_set_uids)
             if scaled is not None:
                 replicas = scaled.replicas
                 written, pause_s = await self._spec_replicas.write(body, td.spec.replicas, replicas)

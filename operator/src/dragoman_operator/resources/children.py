@@ -39,10 +39,6 @@ from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts
 
-PAUSE_S = 86_400
-"""minReadySeconds of a rollout that pauses after its first pod, which serves but does not count as available. Longer
-than any comparison, so that the rollout does not continue without evaluation while no operator runs."""
-
 
 @dataclass(frozen=True)
 class Defaults:
@@ -66,11 +62,8 @@ def deployment(
     replicas: int,
     strategy: Mapping[str, object],
     template: Mapping[str, Any],
-    *,
-    paused_after_first_pod: bool = False,
 ) -> dict[str, Any]:
     """The Deployment."""
-    hold_s = PAUSE_S if paused_after_first_pod else 0
     start_s = start_attempts(td) * START_PERIOD_S * (2 if is_fetched(td) else 1)
     return child(
         DEPLOYMENT,
@@ -79,8 +72,7 @@ def deployment(
             "replicas": replicas,
             "selector": {"matchLabels": selector(td.name)},
             "strategy": dict(strategy),
-            **({"minReadySeconds": hold_s} if hold_s else {}),
-            "progressDeadlineSeconds": start_s + PROGRESS_MARGIN_S + hold_s,
+            "progressDeadlineSeconds": start_s + PROGRESS_MARGIN_S,
             "revisionHistoryLimit": 3,
             "template": dict(template),
         },

@@ -36,7 +36,7 @@ from dragoman_operator.resources.children import (
 )
 from dragoman_operator.resources.pod import pod_template, source_digest
 from dragoman_operator.rollout import Kept, Version, strategy, version_to_keep
-from dragoman_operator.tuning.view import TuningView, for_pods, in_force
+from dragoman_operator.tuning.view import TuningView
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,8 @@ def desired_children(
     Raises:
         SpecError: The spec cannot be turned into manifests.
     """
-    version = version_of(td, defaults, decisions)
+    version = version_of(td, defaults)
     former = version_to_keep(version, observed, td.generation)
-    tuned = decisions.tuned
-    pods, td = for_pods(td, tuned), in_force(td, tuned)
     return {
         SERVICE_ACCOUNT: service_account(td),
         NETWORK_POLICY: network_policy(td, defaults.namespace) if td.spec.network_policy.enabled else None,
@@ -104,22 +102,20 @@ def desired_children(
         DISRUPTION_BUDGET: disruption_budget(td),
         HPA: horizontal_pod_autoscaler(td),
         DEPLOYMENT: deployment(
-            pods,
+            td,
             sizing(td.spec, decisions.scaled).replicas,
             strategy(td.spec.rollout, observed),
             former.template if former else version.template,
-            paused_after_first_pod=tuned is not None and tuned.trial_size is not None,
         ),
         TRIGGER_AUTHENTICATION: trigger_authentication(td),
         SCALED_OBJECT: scaled_object(td, defaults.prometheus_url),
     }
 
 
-def version_of(td: TranslationDeployment, defaults: Defaults, decisions: Decisions) -> Version:
+def version_of(td: TranslationDeployment, defaults: Defaults) -> Version:
     """The version of the spec."""
-    pods = for_pods(td, decisions.tuned)
-    image = defaults.image(pods)
-    return Version(pod_template(pods, image), source_digest(pods, image))
+    image = defaults.image(td)
+    return Version(pod_template(td, image), source_digest(td, image))
 
 
 def plan(
@@ -154,7 +150,7 @@ def plan(
         elif cause := _difference(found, signed(manifest), observed.applied.get(kind)):
             forced = _forced(found, manifest) if found is not None else None
             changes.append(Change(kind, signed(manifest), None, cause, forced))
-    version = version_of(td, defaults, decisions)
+    version = version_of(td, defaults)
     kept = version_to_keep(version, observed, td.generation)
     return Plan(tuple(changes), tuple(obstacles), tuple(waiting), version.source, kept)
 

@@ -1,32 +1,27 @@
-"""State of tuning for one deployment: its maxNumSeqs, and the fields and condition of the status."""
+"""State of tuning for one deployment: the fields and the condition of the status."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from dragoman_kube.times import timestamp
-from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.status import (
     ConditionValue,
     SizeMeasurements,
     SizeRecommendation,
-    SizeTrial,
     TuningStatus,
     rounded,
 )
-from dragoman_operator.api.v1alpha1 import TranslationDeployment, TranslationDeploymentSpec
-from dragoman_operator.autoscaling.status import max_start_s
-from dragoman_operator.observed.snapshot import EnginePod
-from dragoman_operator.tuning.decision.step import Ended, Facts, State, Trial
+from dragoman_operator.api.v1alpha1 import TranslationDeploymentSpec
+from dragoman_operator.tuning.decision.state import State
 
 PUBLISH_EVERY_S = 60.0
-"""Interval of status updates without a change of state."""
+"""Interval of status updates without a change of the recommendation."""
 
 MAX_SIZE = 4096
 """As `spec.engine.maxNumSeqs` allows."""
@@ -46,30 +41,6 @@ class TuningView:
     state: State
     at: float
 
-    @property
-    def trial_size(self) -> int | None:
-        """The maxNumSeqs of a side-by-side trial: the rollout pauses after its first pod; None without one."""
-        trial = self.state.trial
-        return trial.max_num_seqs if trial is not None and trial.side_by_side else None
-
-
-def sized(td: TranslationDeployment, max_num_seqs: int) -> TranslationDeployment:
-    """The object with another maxNumSeqs."""
-    if max_num_seqs == td.spec.engine.max_num_seqs:
-        return td
-    engine = td.spec.engine.model_copy(update={"max_num_seqs": max_num_seqs})
-    return replace(td, spec=td.spec.model_copy(update={"engine": engine}))
-
-
-def in_force(td: TranslationDeployment, tuned: TuningView | None) -> TranslationDeployment:
-    """The object for autoscalers: with the maxNumSeqs in use, without that of a trial."""
-    return td if tuned is None else sized(td, tuned.state.max_num_seqs)
-
-
-def for_pods(td: TranslationDeployment, tuned: TuningView | None) -> TranslationDeployment:
-    """The object for the Deployment's template: with the maxNumSeqs of a trial."""
-    return td if tuned is None else sized(td, tuned.state.size_of_pods)
-
 
 def version(spec: TranslationDeploymentSpec) -> str:
     """Digest of all fields that influence the throughput of an engine, except maxNumSeqs."""
@@ -77,46 +48,29 @@ def version(spec: TranslationDeploymentSpec) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def facts(
-    td: TranslationDeployment,
-    pods: Sequence[EnginePod],
-    desired: int,
-    failed_before: bool,
-    failure: str | None,
-) -> Facts:
-    """Input of the next step."""
-    ready = Counter(pod.max_num_seqs for pod in pods if pod.ready)
-    alike = len({(pod.max_num_seqs, pod.template) for pod in pods}) == 1
-    return Facts(
-        apply=td.spec.tuning.mode == "Apply",
-        minimum=td.spec.engine.max_num_seqs if target_follows(td.spec) else 1,
-        maximum=min(MAX_SIZE, td.spec.engine.max_num_batched_tokens),
-        window_s=float(seconds(td.spec.tuning.window)),
-        start_s=max_start_s(td.spec),
-        desired=desired,
-        rested=alike and len(pods) == desired == ready.total() and not failed_before,
-        ready=ready,
-        failure=failure,
-    )
+def minimum_size(spec: TranslationDeploymentSpec) -> int:
+    """The minimum of a recommendation: the spec's own if the autoscaler's target follows it.
 
-
-def target_follows(spec: TranslationDeploymentSpec) -> bool:
-    """Whether the autoscaler's target depends on maxNumSeqs; the load then does not determine it."""
+    The load of a replica then follows maxNumSeqs, and does not determine it.
+    """
     scaling = spec.autoscaling
-    if scaling is None or scaling.mode in ("Off", "External"):
-        return False
-    return scaling.target_concurrency is None and scaling.min_replicas < scaling.max_replicas
+    if scaling is None or scaling.mode in ("Off", "External") or scaling.target_concurrency is not None:
+        return 1
+    return spec.engine.max_num_seqs if scaling.min_replicas < scaling.max_replicas else 1
+
+
+def maximum_size(spec: TranslationDeploymentSpec) -> int:
+    """The maximum of a recommendation."""
+    return min(MAX_SIZE, spec.engine.max_num_batched_tokens)
 
 
 def worth_publishing(new: TuningView, shown: TuningView) -> bool:
     """Whether to write the state to the status."""
-    return _steps(new.state) != _steps(shown.state) or new.at - shown.at >= PUBLISH_EVERY_S
-
-
-def _steps(state: State) -> object:
-    trial = state.trial
-    stage = None if trial is None else (trial.max_num_seqs, trial.ready is not None)
-    return (state.max_num_seqs, stage, state.recommendation, state.ended[:1], state.version)
+    changed = (new.state.recommendation, new.state.version) != (
+        shown.state.recommendation,
+        shown.state.version,
+    )
+    return changed or new.mode != shown.mode or new.at - shown.at >= PUBLISH_EVERY_S
 
 
 _tuning = partial(ConditionValue, "Tuning")
@@ -150,50 +104,13 @@ def recommendation_status(tuned: TuningView) -> SizeRecommendation | None:
 
 def tuning_status(tuned: TuningView) -> TuningStatus:
     """`status.tuning`."""
-    state = tuned.state
-    return TuningStatus(
-        mode=tuned.mode,
-        max_num_seqs=state.max_num_seqs,
-        trial=None if state.trial is None else _under_way(state, state.trial),
-        trials=tuple(map(_over, state.ended)),
-        state=state.encoded(),
-    )
+    return TuningStatus(mode=tuned.mode, state=tuned.state.encoded())
 
 
 def tuning_condition(tuned: TuningView) -> ConditionValue:
-    """The condition Tuning: the trial in progress, or its result."""
-    state = tuned.state
-    trial, found = state.trial, state.recommendation
-    if trial is not None:
-        under_way = _under_way(state, trial)
-        message = f"{trial.max_num_seqs} instead of {state.max_num_seqs}: {under_way.reason}"
-        return _tuning(True, f"Trial{under_way.result}", message)
+    """The condition Tuning: whether another maxNumSeqs is recommended."""
+    found = tuned.state.recommendation
     if found is None:
         return _tuning(False, "CollectingMetrics", "too few requests were measured for a recommendation")
-    last = state.ended[0] if state.ended else None
-    if last is not None and last.at >= state.recommended:
-        message = f"maxNumSeqs {last.tried} instead of {last.before}: {last.reason}"
-        return _tuning(False, f"Trial{_over(last).result}", message)
-    differs = found.max_num_seqs != state.max_num_seqs
-    return _tuning(False, "RecommendationProvided" if differs else "UpToDate", found.reason)
-
-
-def _under_way(state: State, trial: Trial) -> SizeTrial:
-    ready = trial.ready
-    return SizeTrial(
-        time=timestamp(trial.started if ready is None else ready),
-        from_=state.max_num_seqs,
-        to=trial.max_num_seqs,
-        result="Starting" if ready is None else "Comparing",
-        reason=trial.reason[:1024],
-    )
-
-
-def _over(ended: Ended) -> SizeTrial:
-    return SizeTrial(
-        time=timestamp(ended.at),
-        from_=ended.before,
-        to=ended.tried,
-        result="Applied" if ended.applied else "Rejected",
-        reason=ended.reason[:1024],
-    )
+    differs = found.max_num_seqs != tuned.state.spec_size
+    return _tuning(differs, "RecommendationProvided" if differs else "UpToDate", found.reason)

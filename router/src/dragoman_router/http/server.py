@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import gc
 import logging
-import resource
 import signal
 import socket
 import ssl
@@ -15,6 +14,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from dragoman_contract.http_protocol import MAX_CROWDED, RequestLimits
+from dragoman_contract.open_files import raise_file_limit
 from dragoman_contract.serving import Server, make_server
 from dragoman_router.errors import SettingsError
 from dragoman_router.http.app import App
@@ -82,20 +82,15 @@ def files_needed(settings: Settings) -> int:
     return settings.max_connections + MAX_CROWDED + OTHER_FILES
 
 
-def raise_file_limit(needed: int) -> None:
-    """Raise the soft limit of open files, which may be 1,024, as far as is needed and the hard one allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limited = hard != resource.RLIM_INFINITY
-    if limited and hard < needed:
+def raise_limit_of_open_files(needed: int) -> None:
+    """Raise the limit of open files; a warning if the hard limit is lower."""
+    if (allowed := raise_file_limit(needed)) < needed:
         log.warning(
             "at most %d files may be open, and --max-connections may need %d: raise the limit (ulimit -n), or lower "
             "--max-connections",
-            hard,
+            allowed,
             needed,
         )
-    wanted = min(needed, hard) if limited else needed
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def mapped(networks: Iterable[str]) -> list[str]:

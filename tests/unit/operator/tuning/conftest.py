@@ -33,7 +33,6 @@ class Pod:
         pace: See `Pace`.
         noise: Deviation of the tokens written in a sample.
         kv_each: Share of the KV cache that a sequence takes.
-        lost_ratio: Share of its requests that fail.
         seed: Of the noise.
     """
 
@@ -41,13 +40,12 @@ class Pod:
     pace: Pace = steady
     noise: float = 0.02
     kv_each: float = 0.0
-    lost_ratio: float = 0.0
     seed: int = 0
     now: EngineMetrics = field(init=False)
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
-        self.now = EngineMetrics(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        self.now = EngineMetrics(T0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 
     def sample(self, in_flight: float, at: float | None = None) -> tuple[EngineMetrics, EngineMetrics]:
         """Serve for a tick; the counters before and after."""
@@ -71,7 +69,6 @@ class Pod:
             queue_s=(before.queue_s or 0) + waiting * span_s,
             queue_n=(before.queue_n or 0) + ended,
             finished=(before.finished or 0) + ended,
-            lost=(before.lost or 0) + ended * self.lost_ratio,
             preemptions=(before.preemptions or 0) + (0.2 * ended if running * self.kv_each > 1 else 0.0),
         )
         return EngineMetrics(before.at, running, waiting, *_rest(before)), self.now
@@ -80,7 +77,7 @@ class Pod:
 def _rest(of: EngineMetrics) -> tuple[float | None, ...]:
     return (
         *(of.kv_usage, of.tokens, of.decode_s, of.decode_n, of.queue_s, of.queue_n),
-        *(of.finished, of.lost, of.preemptions),
+        *(of.finished, of.preemptions),
     )
 
 

@@ -32,13 +32,12 @@ vllm:request_decode_time_seconds_sum{engine="0",model_name="demo"} 3.0
 vllm:request_decode_time_seconds_count{engine="0",model_name="demo"} 50.0
 vllm:request_generation_tokens_sum{engine="0",model_name="demo"} 1000.0
 vllm:request_generation_tokens_count{engine="0",model_name="demo"} 50.0
-dragoman_admission_refusals_total{model_name="demo",reason="tokens"} 4.0
 """
 
 
 def test_counters_of_a_page() -> None:
     assert read_page(PAGE, TUNING_NAMES, 9.0) == EngineMetrics(
-        9.0, 20, 3, 0.5, 1000, 3.0, 950, 5.0, 52, 52, 6, 7
+        9.0, 20, 3, 0.5, 1000, 3.0, 950, 5.0, 52, 52, 7
     )
 
 

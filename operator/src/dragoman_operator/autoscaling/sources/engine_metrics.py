@@ -29,12 +29,10 @@ WRITTEN = "vllm:request_generation_tokens"
 """Histogram of the number of tokens of a sequence, including the first."""
 QUEUE = "vllm:request_queue_time_seconds"
 PREEMPTIONS = "vllm:num_preemptions_total"
-REFUSED = "dragoman_admission_refusals_total"
-"""Metric of the pod: requests refused at admission."""
 
 LOAD_NAMES = (RUNNING, WAITING, *KV_USAGE, FINISHED)
 TUNING_NAMES = (
-    *(*LOAD_NAMES, TOKENS, PREEMPTIONS, REFUSED),
+    *(*LOAD_NAMES, TOKENS, PREEMPTIONS),
     *(f"{name}{end}" for name in (DECODE, WRITTEN, QUEUE) for end in ("_sum", "_count")),
 )
 
@@ -52,7 +50,6 @@ class EngineMetrics:
         decode_s: Decode time, summed over finished sequences; `decode_n` tokens are in it.
         queue_s: Queue time, summed over `queue_n` requests.
         finished: Finished requests, failed ones included.
-        lost: Requests that failed in the engine or were refused.
     """
 
     at: float
@@ -65,7 +62,6 @@ class EngineMetrics:
     queue_s: float | None = None
     queue_n: float | None = None
     finished: float | None = None
-    lost: float | None = None
     preemptions: float | None = None
 
 
@@ -90,12 +86,9 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
         MetricsError: Running or waiting requests are missing.
     """
     found: dict[str, list[float]] = {}
-    failed = 0.0
     for sample in samples:
         if 0 <= sample.value <= MAX_COUNTER:
             found.setdefault(sample.name, []).append(sample.value)
-            if sample.name == FINISHED and sample.labels.get("finished_reason") == "error":
-                failed += sample.value
 
     def total(name: str) -> float | None:
         return sum(found[name]) if name in found else None
@@ -105,7 +98,7 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
         missing = RUNNING if running is None else WAITING
         raise MetricsError(f"there is no {missing} among the metrics: is this a vLLM?")
     usage = next((found[name] for name in KV_USAGE if name in found), None)
-    finished, refused, queue_n = total(FINISHED), total(REFUSED), total(f"{QUEUE}_count")
+    finished, queue_n = total(FINISHED), total(f"{QUEUE}_count")
     written, ended = total(f"{WRITTEN}_sum"), total(f"{WRITTEN}_count")
     return EngineMetrics(
         at=at,
@@ -119,7 +112,6 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
         queue_n=queue_n,
         # The queue time histogram counts every finished request as well.
         finished=queue_n if finished is None else finished,
-        lost=None if finished is None and refused is None else failed + (refused or 0.0),
         preemptions=total(PREEMPTIONS),
     )
 

@@ -22,7 +22,7 @@ LADDER = (
 """Candidates for maxNumSeqs, in factors of 1.5 or 2; above eight they are multiples of it, for which vLLM has CUDA
 graphs. Requests in flight are binned by the same steps."""
 
-COUNTERS = ("tokens", "decode_s", "decode_n", "queue_s", "queue_n", "finished", "lost", "preemptions")
+COUNTERS = ("tokens", "decode_s", "decode_n", "queue_s", "queue_n", "finished", "preemptions")
 """Metrics that only increase, until the engine is restarted."""
 
 KV_BINS = 20
@@ -40,9 +40,7 @@ class Bin:
         span_s: Their total length.
         in_flight_s: Requests in flight × seconds.
         running_s: Running sequences × seconds.
-        rated: Samples with a throughput: tokens per second that a request spent in the pod, its queue time included.
-        throughput: Its sum over these samples.
-        throughput_squares: The sum of its squares.
+        token_s: Length of the samples with a number of tokens.
         token_running_s: Sequences × seconds of these samples.
         decode_s: Decode time, summed over sequences.
     """
@@ -51,9 +49,7 @@ class Bin:
     span_s: Sum = 0.0
     in_flight_s: Sum = 0.0
     running_s: Sum = 0.0
-    rated: Sum = 0.0
-    throughput: Sum = 0.0
-    throughput_squares: Sum = 0.0
+    token_s: Sum = 0.0
     tokens: Sum = 0.0
     token_running_s: Sum = 0.0
     decode_s: Sum = 0.0
@@ -74,7 +70,6 @@ class Measurements:
         kv: Samples by KV cache usage, in `KV_BINS` bins; all 0 if not reported.
         kv_s: Share of the KV cache in use × seconds.
         kv_running_s: Sequences that ran in these samples × seconds.
-        lost: Requests that failed or were refused; None if not reported.
         queue_s: Queue time, summed over requests.
         preemptions: Preempted sequences; None if not reported.
     """
@@ -86,7 +81,6 @@ class Measurements:
     kv_s: Sum = 0.0
     kv_running_s: Sum = 0.0
     finished: float = 0.0
-    lost: float | None = None
     queue_s: Sum = 0.0
     queue_n: float = 0.0
     preemptions: float | None = None
@@ -101,7 +95,6 @@ class Measurements:
                 "kv_s",
                 "kv_running_s",
                 "finished",
-                "lost",
                 "queue_s",
                 "queue_n",
                 "preemptions",
@@ -128,7 +121,6 @@ class Measurements:
             kv_s=(now.kv_usage or 0.0) * span_s,
             kv_running_s=0.0 if now.kv_usage is None else now.running * span_s,
             finished=increases["finished"] or 0.0,
-            lost=increases["lost"],
             queue_s=(increases["queue_s"] or 0.0) if increases["queue_n"] else 0.0,
             queue_n=increases["queue_n"] or 0.0,
             preemptions=increases["preemptions"],
@@ -154,15 +146,12 @@ def _binned(
     if in_flight <= 0:
         return {}
     tokens, decode_n = increases["tokens"], increases["decode_n"]
-    throughput = None if tokens is None else tokens / (in_flight * span_s)
     one = Bin(
         samples=1.0,
         span_s=span_s,
         in_flight_s=in_flight * span_s,
         running_s=running * span_s,
-        rated=0.0 if throughput is None else 1.0,
-        throughput=throughput or 0.0,
-        throughput_squares=(throughput or 0.0) ** 2,
+        token_s=0.0 if tokens is None else span_s,
         tokens=tokens or 0.0,
         token_running_s=0.0 if tokens is None else running * span_s,
         decode_s=(increases["decode_s"] or 0.0) if decode_n else 0.0,
@@ -232,7 +221,7 @@ def evidence(measured: Measurements, now: float) -> Evidence:
     """Statistics of measurements that end now."""
     bins = [one for _, one in sorted(measured.bins.items())]
     in_flight_s, running_s = sum(one.in_flight_s for one in bins), sum(one.running_s for one in bins)
-    busy_s, tokens = sum(one.span_s for one in bins if one.rated), sum(one.tokens for one in bins)
+    busy_s, tokens = sum(one.token_s for one in bins), sum(one.tokens for one in bins)
     return Evidence(
         window_s=max(0.0, now - measured.started),
         samples=measured.samples,

@@ -1,0 +1,120 @@
+"""Measuring and recommending; the state goes through the status after every step, as in a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_operator.api.status import decode_state, encode_state
+from dragoman_operator.tuning.decision.measurements import Measurements
+from dragoman_operator.tuning.decision.recommendation import Recommendation
+from dragoman_operator.tuning.decision.state import (
+    FORMER_KEYS,
+    Observation,
+    State,
+    adopted,
+    fresh,
+    next_step,
+    observe,
+    resumed,
+)
+
+WINDOW_S = 100.0
+STATUS_LIMIT = 32_768
+
+
+def measured(build: Any, load: float, steps: int = 60, window_s: float = WINDOW_S) -> State:
+    """The state after ticks of one pod of size 16 under a load, with a restart of the operator after each."""
+    pod, state = build.pod(16), fresh("v1", 16, build.t0)
+    for _ in range(steps):
+        state = observe(state, [Observation(16, *pod.sample(load))])
+        state = next_step(state, 1, 8192, window_s, pod.now.at)
+        state = resumed(state.encoded(), "v1", 16, pod.now.at)
+    return state
+
+
+def test_the_size_that_fits_the_load_is_recommended(build: Any) -> None:
+    state = measured(build, 25.0)
+    assert state.recommendation is not None
+    assert state.evidence is not None
+    assert state.recommendation.max_num_seqs == 32
+    assert state.evidence.p95 == 25.0
+    assert state.busiest == 25.0
+
+
+def test_nothing_is_recommended_before_a_window_is_over(build: Any) -> None:
+    assert measured(build, 25.0, window_s=10 * WINDOW_S).recommendation is None
+
+
+def test_the_time_of_a_recommendation_is_that_of_the_first_of_the_same_value(build: Any) -> None:
+    first, later = measured(build, 25.0, steps=25), measured(build, 25.0, steps=80)
+    assert first.recommendation is not None
+    assert later.recommendation is not None
+    assert first.recommendation.max_num_seqs == later.recommendation.max_num_seqs
+    assert first.recommended == later.recommended
+
+
+def test_pods_of_another_size_are_not_measured(build: Any) -> None:
+    one, other = build.pod(16), build.pod(32)
+    state = observe(
+        fresh("v1", 16, 0.0), [Observation(16, *one.sample(9.0)), Observation(32, *other.sample(9.0))]
+    )
+    assert state.current == Measurements()
+
+
+@pytest.mark.parametrize(("version", "size"), [("v2", 16), ("v1", 20)])
+def test_another_spec_is_measured_anew_and_the_peaks_stay(build: Any, version: str, size: int) -> None:
+    state = measured(build, 25.0)
+    other = adopted(state, version, size, 7.0)
+    assert other == replace(fresh(version, size, 7.0), peaks=state.peaks)
+    assert adopted(state, "v1", 16, 7.0) is state
+
+
+@pytest.mark.parametrize("word", [None, "", "malformed", 7, "eJwDAAAAAAE="])
+def test_a_state_that_cannot_be_read_is_ignored(word: object) -> None:
+    assert resumed(word, "v1", 16, 5.0) == fresh("v1", 16, 5.0)
+
+
+def test_a_recommendation_out_of_range_is_ignored() -> None:
+    state = replace(fresh("v1", 16, 5.0), recommendation=Recommendation(10**9, "edited by hand"))
+    assert resumed(state.encoded(), "v1", 16, 5.0) == fresh("v1", 16, 5.0)
+
+
+def test_peaks_are_forgotten_after_a_day() -> None:
+    state = fresh("v1", 16, 0.0)
+    for hour in range(50):
+        state = state.with_peak(100.0 if hour == 3 else 4.0, 3600.0 * hour)
+        assert (state.busiest == 100.0) == (3 <= hour < 27)
+    assert len(state.peaks) == 24
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 3.0, 25.0, 300.0]), max_size=60),
+    st.sampled_from([1, 16, 64, 512]),
+    st.integers(1, 64),
+)
+def test_state_stays_valid_and_small(build: Any, loads: list[float], size: int, minimum: int) -> None:
+    now, state, pod = build.t0, fresh("v1", size, build.t0), build.pod(size)
+    for load in loads:
+        now += 40.0
+        state = observe(state, [Observation(size, *pod.sample(load, now))])
+        state = next_step(state, minimum, 512, WINDOW_S, now)
+        assert len(state.encoded()) < STATUS_LIMIT
+        again = resumed(state.encoded(), "v1", size, now)
+        assert again.recommendation == state.recommendation
+        state = again
+
+
+def test_state_of_an_earlier_operator_is_read(build: Any) -> None:
+    state = measured(build, 25.0)
+    stored = decode_state(state.encoded())
+    for former, name in FORMER_KEYS.items():
+        stored = stored.replace(f'"{name}"', f'"{former}"')
+    assert stored != decode_state(state.encoded())
+    # It also had trials.
+    stored = stored[:-1] + ', "max_num_seqs": 32, "trial": null, "ended": [{"tried": 32, "applied": true}]}'
+    assert resumed(encode_state(stored), "v1", 16, 5.0) == state
