@@ -6,6 +6,7 @@ written over the same types, and `tests/unit/protocols/test_peek_agrees.py` hold
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -148,9 +149,18 @@ class Answer(NamedTuple):
         return found
 
 
-def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """An answer in JSON."""
-    return Answer(status, msgspec.json.encode(document), headers)
+def json_answer(
+    document: object,
+    status: int = 200,
+    headers: tuple[tuple[str, str], ...] = (),
+    *,
+    only_ascii: bool = False,
+) -> Answer:
+    """An answer in JSON; `only_ascii` escapes all other characters."""
+    body = (
+        json.dumps(document, separators=(",", ":")).encode() if only_ascii else msgspec.json.encode(document)
+    )
+    return Answer(status, body, headers)
 
 
 def error_answer(
@@ -172,8 +182,11 @@ CORS_HEADERS = (
 
 
 def cors_answer(document: object, status: int = 200) -> Answer:
-    """An answer in JSON to pages of any origin."""
-    return json_answer(document, status, CORS_HEADERS)
+    """An answer in JSON to pages of any origin.
+
+    In ASCII: OmegaT's plugin for LibreTranslate reads JSON whose type has no charset as Latin-1.
+    """
+    return json_answer(document, status, CORS_HEADERS, only_ascii=True)
 
 
 class Kind(Enum):

@@ -20,6 +20,7 @@ from dragoman_service.core.evaluate import (
     retry_sampling,
     segment_result,
 )
+from dragoman_service.core.memory import Memory
 from dragoman_service.core.retag import Retagged, is_wanted, retag
 from dragoman_service.core.stages import (
     Evaluation,
@@ -52,6 +53,7 @@ class Generator:
         observer: Counts findings and retries.
         evaluator: Evaluates the generated texts.
         slots: Generations that the request may have in the engine at once.
+        memory: Its segments are not generated.
     """
 
     engine: Engine
@@ -62,6 +64,7 @@ class Generator:
     origin: Origin
     slots: asyncio.Semaphore
     is_long: bool
+    memory: Memory | None = None
     _outcomes: dict[bytes, asyncio.Future[Outcome]] = field(default_factory=dict, init=False)
     """Of the request's segments, from their start on: equal ones have one outcome."""
 
@@ -71,6 +74,10 @@ class Generator:
         Raises:
             UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
         """
+        remembered = None if self.memory is None else self.memory.result(task.segment)
+        if remembered is not None:
+            self.observer.reused("memory")
+            return remembered
         outcome, how = await self._outcome_once(task)
         if how != "made":
             self.observer.reused(how)

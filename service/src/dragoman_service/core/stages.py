@@ -69,7 +69,7 @@ class Observer:
         """A segment needed no generation of its own.
 
         Args:
-            how: `cache`, or `in_flight` where this request or another one in flight has the same segment.
+            how: `cache`, `memory`, or `in_flight` where this request or another one in flight has the same segment.
         """
 
 
@@ -182,6 +182,7 @@ class SegmentResult:
         alternatives: Further translations, all different.
         source_kept: Whether it is the source, unchanged.
         failure: Set if the model gave no answer at all.
+        from_memory: Whether it is the translation memory's.
     """
 
     text: str
@@ -190,3 +191,4 @@ class SegmentResult:
     outcome: Outcome
     source_kept: bool = False
     failure: RequestError | None = None
+    from_memory: bool = False

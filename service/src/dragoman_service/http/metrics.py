@@ -97,7 +97,9 @@ class Metrics(Observer):
         self._retries = self._counter("segment_retries", "Segments generated once more because of findings")
         self._source_kept = self._counter("source_kept_segments", "Segments whose source text was kept")
         self._reused = self._counter(
-            "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
+            "reused_segments",
+            "Segments that needed no generation: from the cache, a memory, or one in flight",
+            "how",
         )
         self._refusals = self._counter("admission_refusals", "Requests that were not admitted", "reason")
         self.defects = self._counter("defects", "Requests that ended in an unexpected exception").labels(
