@@ -41,6 +41,6 @@ def _burstiest(counts: NDArray[np.float64], seconds: int) -> NDArray[np.float64]
     return counts[best : best + seconds]
 
 
-def _smooth(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _smooth(counts: NDArray[np.float64]) -> NDArray[np.floating]:
     width = min(PEAK_S, len(counts))
     return np.convolve(counts, np.ones(width) / width, "valid")

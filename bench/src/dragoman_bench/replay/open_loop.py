@@ -66,7 +66,7 @@ async def open_loop(
             async with session.post(f"{url}/translate", json=body) as answer:
                 content = await answer.read()
             if answer.status == 200:
-                tokens = int(json.loads(content)["details"]["output_tokens"])
+                tokens = sum(text["output_tokens"] for text in json.loads(content)["details"])
             else:
                 error = f"status {answer.status}"
         except TimeoutError:

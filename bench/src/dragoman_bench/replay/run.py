@@ -79,8 +79,8 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             connections() as session,
         ):
             requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
-            speed = await _calibrate(wanted, session, url, ended, requests, write, say)
-            capacity = _capacity_per_s(document["calibration"])
+            speed, tokens = await _calibrate(wanted, session, url, ended, requests, write, say)
+            capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
             times = arrival_times(
                 read_trace(wanted.trace), wanted.seconds, wanted.peak * capacity, wanted.seed
             )
@@ -110,7 +110,9 @@ async def _calibrate(
     requests: Iterator[Request],
     write: Callable[..., None],
     say: Callable[[str], None],
-) -> SpeedTable:
+) -> tuple[SpeedTable, float]:
+    """The table, and the mean output tokens of a request."""
+
     async def send(request: Request) -> Any:
         return await translate(session, url, request)
 
@@ -137,11 +139,7 @@ async def _calibrate(
     text = table.as_json("the pod's /metrics under the concurrencies of the calibration")
     (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
     write(speeds=json.loads(text))
-    return table
-
-
-def _capacity_per_s(points: Sequence[dict[str, Any]]) -> float:
-    return max(float(point["requests_per_s"]) for point in points)
+    return table, page.target_tokens
 
 
 async def _page(session: aiohttp.ClientSession, url: str) -> Page:
