@@ -14,7 +14,7 @@ from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.sources import deployed
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import Trace, read_trace
-from dragoman_simulate.whatif import answer, size_of, sizes, steady, table
+from dragoman_simulate.whatif import answer, replicas_of, size_of, sizes, steady, table
 
 
 def what_if(arguments: argparse.Namespace) -> str:
@@ -37,7 +37,7 @@ def what_if(arguments: argparse.Namespace) -> str:
     ]
     limits = now.limits
     introduction = (
-        f"{arguments.from_deployment}: {now.replicas} replicas of {limits.max_num_seqs} sequences, ready in "
+        f"{arguments.from_deployment}: {replicas_of(now.replicas)} of {limits.max_num_seqs} sequences, ready in "
         f"{limits.start_up_s:g} s; {speed.name}, {measured(speed)}\n"
         f"load: {trace.name}: {trace.counts.sum():,.0f} requests in {trace.duration_s / 60:.0f} min"
     )

@@ -122,12 +122,12 @@ def sizes(now: Size, max_num_seqs: int | None, start_up_s: float | None) -> list
     """
     found = [now]
     if now.is_autoscaled:
-        found.append(replace(now, title=f"{_replicas(now.replicas)}, not autoscaled", is_autoscaled=False))
+        found.append(replace(now, title=f"{replicas_of(now.replicas)}, not autoscaled", is_autoscaled=False))
     if now.replicas > 1:
         title = (
-            f"{_replicas(now.replicas - 1)}, not autoscaled"
+            f"{replicas_of(now.replicas - 1)}, not autoscaled"
             if now.is_autoscaled
-            else _replicas(now.replicas - 1)
+            else replicas_of(now.replicas - 1)
         )
         found.append(replace(now, title=title, replicas=now.replicas - 1, is_autoscaled=False))
     share = now.limits.target_concurrency / now.limits.max_num_seqs
@@ -142,7 +142,8 @@ def sizes(now: Size, max_num_seqs: int | None, start_up_s: float | None) -> list
     return found
 
 
-def _replicas(count: int) -> str:
+def replicas_of(count: int) -> str:
+    """The number in words."""
     return f"{count} replica" if count == 1 else f"{count} replicas"
 
 
