@@ -248,7 +248,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--max-num-seqs", type=whole, default=128, metavar="N", help="of the pod (128)")
     add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 1.5 × --max-num-seqs)")
-    add("--window", type=seconds, default=6.0, metavar="S", help="of each of them (6)")
+    add(
+        "--window",
+        type=seconds,
+        default=6.0,
+        metavar="S",
+        help="of each of them (6), three times that with a queue",
+    )
     add("--trace", type=Path, default=BURSTY_TRACE, metavar="FILE", help=f"arrivals ({BURSTY_TRACE})")
     add("--seconds", type=whole, default=600, metavar="S", help="of the trace, where it is burstiest (600)")
     add(

@@ -14,6 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman_contract.speeds import (
     COUNT,
+    ELAPSED,
+    FINISHED,
+    FINISHED_TOKENS,
     IN_FLIGHT,
     IN_FLIGHT_LABEL,
     SECONDS,
@@ -29,6 +32,9 @@ from dragoman_simulate.speed import SpeedTable
 
 MIN_GENERATIONS = 20
 """Of a row: rows with fewer are joined with the next."""
+
+MIN_SPREAD = 1e-3
+"""Variance of the tokens over their mean squared, below which they show no slope."""
 
 DEFAULT_KV_CACHE_TOKENS = 1_000_000
 """Where the page does not say: the KV cache does not limit."""
@@ -132,8 +138,7 @@ def joined(pages: list[Page]) -> Page:
     for page in pages:
         for bound, sums in page.speeds.items():
             mine = speeds.setdefault(bound, dict.fromkeys(SUMS, 0.0))
-            for name in SUMS:
-                mine[name] += sums[name]
+            _add(mine, sums)
     totals = {name: sum(page.totals[name] for page in pages) for name in TOTALS}
     caches = [page.kv_cache_tokens for page in pages if page.kv_cache_tokens]
     return Page(speeds, totals, round(fmean(caches)) if caches else None)
@@ -153,18 +158,19 @@ class _Row:
 def calibrated(page: Page, max_num_seqs: int, name: str) -> SpeedTable:
     """The table of speeds of a pod that runs at most `max_num_seqs` sequences.
 
-    Of generations with more than that in the engine a part was queued: by Little's law each ran for
-    `max_num_seqs / in_flight` of its time.
-
     Raises:
         MetricsPageError: Fewer than `MIN_GENERATIONS` were measured.
     """
-    measured = sum(sums[COUNT] for sums in page.speeds.values())
-    if measured < MIN_GENERATIONS:
+    measured = sum(sums[FINISHED] for sums in page.speeds.values())
+    rows = [_row(sums) for sums in _groups(page.speeds, max_num_seqs)]
+    full = _full_row(page.speeds, max_num_seqs)
+    if full is not None:
+        rows.append(full)
+    if not rows:
         raise MetricsPageError(
-            f"{measured:.0f} generations were measured and {MIN_GENERATIONS} are needed: translate more first"
+            f"{measured:.0f} generations were measured and {MIN_GENERATIONS} under a similar load are needed: "
+            "translate more first"
         )
-    rows = [_row(sums, max_num_seqs) for sums in _groups(page.speeds, max_num_seqs)]
     times = _rising([(row.token_s, row.count) for row in rows])
     requests = page.totals["requests"]
     # A request of several segments has them in the engine at once: the difference would say nothing.
@@ -187,37 +193,57 @@ def calibrated(page: Page, max_num_seqs: int, name: str) -> SpeedTable:
 
 
 def _groups(speeds: Mapping[float, Sums], max_num_seqs: int) -> list[dict[str, float]]:
-    """The sums in ascending order, joined until each has enough; all with a queue are one."""
+    """The sums without a queue, in ascending order, joined until each has enough."""
     groups: list[dict[str, float]] = []
     for _, sums in sorted(speeds.items()):
-        if not sums[COUNT]:
+        if not sums[COUNT] or sums[IN_FLIGHT] > max_num_seqs * sums[COUNT]:
             continue
-        last = groups[-1] if groups else None
-        is_full = sums[IN_FLIGHT] >= max_num_seqs * sums[COUNT]
-        if last is not None and (
-            last[COUNT] < MIN_GENERATIONS
-            or sums[COUNT] < MIN_GENERATIONS
-            or (is_full and last[IN_FLIGHT] >= max_num_seqs * last[COUNT])
-        ):
-            for name in SUMS:
-                last[name] += sums[name]
+        if groups and min(groups[-1][COUNT], sums[COUNT]) < MIN_GENERATIONS:
+            _add(groups[-1], sums)
         else:
             groups.append(dict(sums))
-    return groups
+    return [sums for sums in groups if sums[COUNT] >= MIN_GENERATIONS]
 
 
-def _row(sums: Sums, max_num_seqs: int) -> _Row:
+def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int) -> _Row | None:
+    """An engine with a queue: by Little's law each sequence runs for the sequences over the throughput."""
+    total = dict.fromkeys(SUMS, 0.0)
+    below = 0.0
+    for bound, sums in sorted(speeds.items()):
+        if below >= max_num_seqs:
+            _add(total, sums)
+        below = bound
+    if total[FINISHED] < MIN_GENERATIONS:
+        return None
+    seconds, tokens = (
+        max_num_seqs * total[ELAPSED] / total[FINISHED],
+        total[FINISHED_TOKENS] / total[FINISHED],
+    )
+    return _Row(total[FINISHED], max_num_seqs, seconds, tokens, _token_s(total, seconds / tokens))
+
+
+def _row(sums: Sums) -> _Row:
     count = sums[COUNT]
-    seconds, tokens, in_flight = sums[SECONDS] / count, sums[TOKENS] / count, sums[IN_FLIGHT] / count
-    if in_flight > max_num_seqs:
-        seconds *= max_num_seqs / in_flight
+    seconds, tokens = sums[SECONDS] / count, sums[TOKENS] / count
+    return _Row(count, sums[IN_FLIGHT] / count, seconds, tokens, _token_s(sums, seconds / tokens))
+
+
+def _token_s(sums: Sums, whole_s: float) -> float:
+    """Seconds per token: the slope of duration over tokens, at most `whole_s`, which is all of the time."""
+    count = sums[COUNT]
+    if not count:
+        return whole_s
+    tokens = sums[TOKENS] / count
     spread = sums[TOKENS_SQUARED] / count - tokens * tokens
-    whole_s = seconds / tokens
-    slope = whole_s
-    if spread > 1e-3 * tokens * tokens:
-        slope = (sums[TOKEN_SECONDS] / count - tokens * sums[SECONDS] / count) / spread
-    token_s = min(max(slope, whole_s / 10), whole_s)
-    return _Row(count, min(in_flight, max_num_seqs), seconds, tokens, token_s)
+    if spread <= MIN_SPREAD * tokens * tokens:
+        return whole_s
+    slope = (sums[TOKEN_SECONDS] / count - tokens * sums[SECONDS] / count) / spread
+    return min(max(slope, whole_s / 10), whole_s)
+
+
+def _add(sums: dict[str, float], more: Sums) -> None:
+    for name in SUMS:
+        sums[name] += more[name]
 
 
 def _rising(values: list[tuple[float, float]]) -> list[float]:

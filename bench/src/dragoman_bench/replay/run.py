@@ -20,7 +20,7 @@ from dragoman_bench.plan import Plan
 from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
-from dragoman_simulate.calibrate import Page, calibrated, read_page
+from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
 from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate
@@ -30,6 +30,9 @@ from dragoman_tune.requests import Request
 from dragoman_tune.server import Server, free_port, running
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
+FULL_WINDOWS = 3
+"""Windows of a concurrency that queues: an error of the capacity is several times as large in a queue's wait."""
+
 NO_LIMIT = 10**9
 """The pod's admission would refuse the bursts, which are to queue."""
 
@@ -118,11 +121,17 @@ async def _calibrate(
 
     say("warm-up")
     await closed_loop(send, requests, max(wanted.in_flight), WARM_UP, ended=ended)
-    pace = Pace(wanted.window_s, ramp_s=wanted.window_s, drain_s=60.0)
-    before = await _page(session, url)
+    pages: list[Page] = []
+
+    async def mark() -> None:
+        pages.append(await _page(session, url))
+
     points = []
     for in_flight in wanted.in_flight:
-        window = await closed_loop(send, requests, in_flight, pace, ended=ended)
+        is_full = in_flight > wanted.max_num_seqs
+        window_s = wanted.window_s * (FULL_WINDOWS if is_full else 1)
+        pace = Pace(window_s, ramp_s=3 * wanted.window_s, drain_s=60.0)
+        window = await closed_loop(send, requests, in_flight, pace, ended=ended, mark=mark)
         measured = figures(window)
         point = {
             "in_flight": in_flight,
@@ -134,7 +143,7 @@ async def _calibrate(
         points.append(point)
         write(calibration=points)
         say(f"calibration, {in_flight} in flight: {measured.requests_per_s:.2f} req/s, p50 {measured.p50_s}")
-    page = (await _page(session, url)).since(before)
+    page = joined([late.since(early) for early, late in zip(pages[::2], pages[1::2], strict=True)])
     table = calibrated(page, wanted.max_num_seqs, "calibrated by dragoman bench replay")
     text = table.as_json("the pod's /metrics under the concurrencies of the calibration")
     (wanted.output / "speeds.json").write_text(text, encoding="utf-8")

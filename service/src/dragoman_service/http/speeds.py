@@ -11,19 +11,25 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from dragoman_contract.speeds import IN_FLIGHT_LABEL, SPEED_METRIC, SUM_LABEL, SUMS
+from dragoman_contract.speeds import ELAPSED, FINISHED, IN_FLIGHT_LABEL, SPEED_METRIC, SUM_LABEL, SUMS
 
 BOUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-"""Upper bounds of the mean number in the engine; more is `+Inf`."""
+"""Upper bounds of the number in the engine; more is `+Inf`."""
+
+ELAPSED_AT, FINISHED_AT = SUMS.index(ELAPSED), SUMS.index(FINISHED)
+
+STEADY_RATIO = 1.5
+"""A generation is as fast as the number beside it at each step allows: their mean says little if it changed by more."""
 
 ROUNDING = 1e-6
 """A mean of exactly 8 must not be counted above 8."""
 
 
 class Started(NamedTuple):
-    """The start of a generation: the time, and the integral of the number in the engine until then."""
+    """The start of a generation: the time, the number in the engine, and the integral of that until then."""
 
     at_s: float
+    in_engine: int
     area: float
 
 
@@ -50,14 +56,22 @@ class Speeds(Collector):
         """A generation starts."""
         self._advance()
         self._in_engine += 1
-        return Started(self._at_s, self._area)
+        return Started(self._at_s, self._in_engine, self._area)
 
     def end(self, started: Started, tokens: int) -> None:
-        """It ended with so many output tokens; one without, because it failed or was cancelled, is not summed."""
+        """It ended with so many output tokens; without any it failed or was cancelled, and is not summed.
+
+        Its duration is not summed where the number in the engine changed much meanwhile.
+        """
         self._advance()
-        self._in_engine -= 1
+        low, high = sorted((started.in_engine, self._in_engine))
         seconds = self._at_s - started.at_s
-        if tokens <= 0 or seconds <= 0:
+        if tokens > 0:
+            now = self._sums[bisect_left(BOUNDS, self._in_engine)]
+            now[FINISHED_AT] += 1
+            now[FINISHED_AT + 1] += tokens
+        self._in_engine -= 1
+        if tokens <= 0 or seconds <= 0 or high > STEADY_RATIO * low + 1:
             return
         in_flight = (self._area - started.area) / seconds
         sums = self._sums[bisect_left(BOUNDS, in_flight - ROUNDING)]
@@ -68,16 +82,19 @@ class Speeds(Collector):
         """The sums of those bounds that have any."""
         family = CounterMetricFamily(
             SPEED_METRIC,
-            "Sums over generations, by the mean number in the engine meanwhile; for dragoman simulate",
+            "Sums over generations, by the number in the engine; for dragoman simulate",
             labels=["model_name", IN_FLIGHT_LABEL, SUM_LABEL],
         )
         for bound, sums in zip((*map(str, BOUNDS), "+Inf"), self._sums, strict=True):
-            if sums[0]:
+            if any(sums):
                 for name, value in zip(SUMS, sums, strict=True):
                     family.add_metric([self._model_name, bound, name], value)
         yield family
 
     def _advance(self) -> None:
         now_s = self._clock()
-        self._area += self._in_engine * (now_s - self._at_s)
+        if self._in_engine:
+            passed_s = now_s - self._at_s
+            self._area += self._in_engine * passed_s
+            self._sums[bisect_left(BOUNDS, self._in_engine)][ELAPSED_AT] += passed_s
         self._at_s = now_s
