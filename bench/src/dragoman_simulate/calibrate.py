@@ -13,6 +13,7 @@ from statistics import fmean
 from prometheus_client.parser import text_string_to_metric_families
 
 from dragoman_contract.speeds import (
+    BOUNDS,
     COUNT,
     ELAPSED,
     FINISHED,
@@ -208,11 +209,10 @@ def _groups(speeds: Mapping[float, Sums], max_num_seqs: int) -> list[dict[str, f
 def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int) -> _Row | None:
     """An engine with a queue: by Little's law each sequence runs for the sequences over the throughput."""
     total = dict.fromkeys(SUMS, 0.0)
-    below = 0.0
-    for bound, sums in sorted(speeds.items()):
-        if below >= max_num_seqs:
+    for bound, sums in speeds.items():
+        lower = max((each for each in BOUNDS if each < bound), default=0)
+        if lower >= max_num_seqs:
             _add(total, sums)
-        below = bound
     if total[FINISHED] < MIN_GENERATIONS:
         return None
     seconds, tokens = (

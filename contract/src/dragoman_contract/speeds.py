@@ -8,6 +8,9 @@ SPEED_METRIC = "dragoman_generation_sums"
 IN_FLIGHT_LABEL = "in_flight"
 """Upper bound of the number of generations in the engine."""
 
+BOUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+"""Upper bounds of the number in the engine; more is `+Inf`."""
+
 SUM_LABEL = "sum"
 
 COUNT, IN_FLIGHT, SECONDS, TOKENS, TOKENS_SQUARED, TOKEN_SECONDS, ELAPSED, FINISHED, FINISHED_TOKENS = (

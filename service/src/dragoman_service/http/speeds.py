@@ -11,10 +11,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
-from dragoman_contract.speeds import ELAPSED, FINISHED, IN_FLIGHT_LABEL, SPEED_METRIC, SUM_LABEL, SUMS
-
-BOUNDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
-"""Upper bounds of the number in the engine; more is `+Inf`."""
+from dragoman_contract.speeds import (
+    BOUNDS,
+    ELAPSED,
+    FINISHED,
+    IN_FLIGHT_LABEL,
+    SPEED_METRIC,
+    SUM_LABEL,
+    SUMS,
+)
 
 ELAPSED_AT, FINISHED_AT = SUMS.index(ELAPSED), SUMS.index(FINISHED)
 
