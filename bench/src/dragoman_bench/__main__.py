@@ -18,6 +18,7 @@ from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
 from dragoman_bench.report import compare_table, ladder_table
+from dragoman_simulate.errors import SimulateError
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
@@ -44,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         return int(uvloop.run(until_terminated(_run(arguments))))
-    except MeasureError as error:
+    except (MeasureError, SimulateError) as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -97,6 +98,7 @@ async def _replay(arguments: argparse.Namespace) -> int:
         arguments.output,
         arguments.url,
         seats,
+        arguments.speeds,
         arguments.in_flight or concurrencies(seats),
         arguments.window,
         arguments.trace,
@@ -110,7 +112,6 @@ async def _replay(arguments: argparse.Namespace) -> int:
         "machine": machine(gpu),
         "model": f"{arguments.shape}, random weights" if arguments.url is None else None,
         "trace": arguments.trace.name,
-        "seconds": arguments.seconds,
         "seed": arguments.seed,
     }
     document = await measure(wanted, head, _say)
@@ -247,6 +248,7 @@ def _parser() -> argparse.ArgumentParser:
         help="JSON lines of text, source_lang, target_lang; for --url",
     )
     add("--max-num-seqs", type=whole, default=128, metavar="N", help="of the pod (128)")
+    add("--speeds", type=Path, metavar="FILE", help="speeds.json of an earlier run; default: calibrate")
     add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 1.5 × --max-num-seqs)")
     add(
         "--window",
@@ -264,7 +266,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="R",
         help="its busiest 10 s, as multiple of the capacity (1.5)",
     )
-    add("--limit-s", type=seconds, default=1500.0, metavar="S", help="for everything (1500)")
+    add(
+        "--limit-s",
+        type=seconds,
+        default=1500.0,
+        metavar="S",
+        help="for everything; the replay is shortened to fit (1500)",
+    )
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser

@@ -21,17 +21,22 @@ from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
 from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
-from dragoman_simulate.speed import SpeedTable
+from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate
-from dragoman_tune.closed_loop import Pace, closed_loop
+from dragoman_tune.closed_loop import Pace, Send, closed_loop
 from dragoman_tune.figures import figures
-from dragoman_tune.requests import Request
+from dragoman_tune.requests import Answer, Request
 from dragoman_tune.server import Server, free_port, running
 
 WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
 FULL_WINDOWS = 3
 """Windows of a concurrency that queues: an error of the capacity is several times as large in a queue's wait."""
+
+DRAIN_S = 45.0
+"""Left after the replay, for what is queued at its end; where the limit is near, the replay is shortened."""
+
+MIN_REPLAY_S = 60
 
 NO_LIMIT = 10**9
 """The pod's admission would refuse the bursts, which are to queue."""
@@ -43,6 +48,7 @@ class Replay:
 
     Args:
         url: A pod that runs; None starts one.
+        speeds: A table of an earlier run; None calibrates.
         in_flight: Concurrencies of the calibration, each for `window_s`.
         peak: Peak of the arrivals, as a multiple of the pod's capacity.
         limit_s: For all of it.
@@ -52,6 +58,7 @@ class Replay:
     output: Path
     url: str | None
     max_num_seqs: int
+    speeds: Path | None
     in_flight: Sequence[int]
     window_s: float
     trace: Path
@@ -73,6 +80,7 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
         document.update(more)
         (wanted.output / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
+    began_s = time.monotonic()
     wanted.output.mkdir(parents=True, exist_ok=True)
     write()
     try:
@@ -82,14 +90,22 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             connections() as session,
         ):
             requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
-            speed, tokens = await _calibrate(wanted, session, url, ended, requests, write, say)
-            capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
-            times = arrival_times(
-                read_trace(wanted.trace), wanted.seconds, wanted.peak * capacity, wanted.seed
+            say("warm-up")
+            await closed_loop(_sender(session, url), requests, max(wanted.in_flight), WARM_UP, ended=ended)
+            speed = (
+                await _calibrate(wanted, session, url, ended, requests, write, say)
+                if wanted.speeds is None
+                else read_speed_table(wanted.speeds)
             )
+            tokens = (await _page(session, url)).target_tokens
+            capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
+            left_s = wanted.limit_s - (time.monotonic() - began_s) - DRAIN_S
+            seconds = max(MIN_REPLAY_S, min(wanted.seconds, int(left_s)))
+            times = arrival_times(read_trace(wanted.trace), seconds, wanted.peak * capacity, wanted.seed)
+            write(seconds=seconds)
             say(
-                f"replay: {len(times)} requests in {wanted.seconds} s, {len(times) / wanted.seconds:.1f}/s on "
-                f"average, {wanted.peak:g} × {capacity:.1f}/s at the peak"
+                f"replay: {len(times)} requests in {seconds} s, {len(times) / seconds:.1f}/s on average, "
+                f"{wanted.peak:g} × {capacity:.1f}/s at the peak"
             )
             before = await _page(session, url)
             replayed = await open_loop(session, url, requests, times, say)
@@ -113,14 +129,8 @@ async def _calibrate(
     requests: Iterator[Request],
     write: Callable[..., None],
     say: Callable[[str], None],
-) -> tuple[SpeedTable, float]:
-    """The table, and the mean output tokens of a request."""
-
-    async def send(request: Request) -> Any:
-        return await translate(session, url, request)
-
-    say("warm-up")
-    await closed_loop(send, requests, max(wanted.in_flight), WARM_UP, ended=ended)
+) -> SpeedTable:
+    send = _sender(session, url)
     pages: list[Page] = []
 
     async def mark() -> None:
@@ -148,7 +158,14 @@ async def _calibrate(
     text = table.as_json("the pod's /metrics under the concurrencies of the calibration")
     (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
     write(speeds=json.loads(text))
-    return table, page.target_tokens
+    return table
+
+
+def _sender(session: aiohttp.ClientSession, url: str) -> Send:
+    async def send(request: Request) -> Answer:
+        return await translate(session, url, request)
+
+    return send
 
 
 async def _page(session: aiohttp.ClientSession, url: str) -> Page:
