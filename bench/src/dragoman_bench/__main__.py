@@ -74,6 +74,7 @@ async def _replay(arguments: argparse.Namespace) -> int:
     from dragoman_bench.plan import Plan
     from dragoman_bench.replay.comparison import table
     from dragoman_bench.replay.run import Replay, measure
+    from dragoman_simulate.speed import read_speed_table
 
     gpu = GPU() if arguments.url is None and arguments.device == "cuda" else None
     if gpu is not None:
@@ -98,7 +99,7 @@ async def _replay(arguments: argparse.Namespace) -> int:
         arguments.output,
         arguments.url,
         seats,
-        arguments.speeds,
+        None if arguments.speeds is None else read_speed_table(arguments.speeds),
         arguments.in_flight or concurrencies(seats),
         arguments.window,
         arguments.trace,
@@ -115,7 +116,11 @@ async def _replay(arguments: argparse.Namespace) -> int:
         "seed": arguments.seed,
     }
     document = await measure(wanted, head, _say)
-    print(f"\n{table(document['replay'])}\n\nresults: {arguments.output}", flush=True)
+    print(f"\n{table(document['replay'])}\n", flush=True)
+    own = document["replay_by_its_own_speeds"]["ratio"]
+    figures = ", ".join(f"{name} {own[name]:.3f}" for name in ("busiest_per_s", "p50_s", "p95_s"))
+    print(f"with the speeds that the pod measured during the replay: {figures}", flush=True)
+    print(f"\nresults: {arguments.output}", flush=True)
     return int(document["replay"]["failed"] > 0)
 
 

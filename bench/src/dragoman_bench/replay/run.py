@@ -21,7 +21,7 @@ from dragoman_bench.replay.arrivals import arrival_times
 from dragoman_bench.replay.comparison import compared
 from dragoman_bench.replay.open_loop import open_loop
 from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
-from dragoman_simulate.speed import SpeedTable, read_speed_table
+from dragoman_simulate.speed import SpeedTable
 from dragoman_simulate.trace import read_trace
 from dragoman_tune.client import connections, translate
 from dragoman_tune.closed_loop import Pace, Send, closed_loop
@@ -58,7 +58,7 @@ class Replay:
     output: Path
     url: str | None
     max_num_seqs: int
-    speeds: Path | None
+    speeds: SpeedTable | None
     in_flight: Sequence[int]
     window_s: float
     trace: Path
@@ -95,7 +95,7 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             speed = (
                 await _calibrate(wanted, session, url, ended, requests, write, say)
                 if wanted.speeds is None
-                else read_speed_table(wanted.speeds)
+                else wanted.speeds
             )
             tokens = (await _page(session, url)).target_tokens
             capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
@@ -169,8 +169,11 @@ def _sender(session: aiohttp.ClientSession, url: str) -> Send:
 
 
 async def _page(session: aiohttp.ClientSession, url: str) -> Page:
-    async with session.get(f"{url}/metrics") as answer:
-        return read_page(await answer.text(), f"{url}/metrics")
+    try:
+        async with session.get(f"{url}/metrics") as answer:
+            return read_page(await answer.text(), f"{url}/metrics")
+    except aiohttp.ClientError as error:
+        raise BenchError(f"cannot read {url}/metrics: {type(error).__name__}: {error}") from error
 
 
 @asynccontextmanager
