@@ -92,12 +92,12 @@ async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], Non
             requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
             say("warm-up")
             await closed_loop(_sender(session, url), requests, max(wanted.in_flight), WARM_UP, ended=ended)
+            tokens = (await _page(session, url)).target_tokens
             speed = (
                 await _calibrate(wanted, session, url, ended, requests, write, say)
                 if wanted.speeds is None
                 else wanted.speeds
             )
-            tokens = (await _page(session, url)).target_tokens
             capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
             left_s = wanted.limit_s - (time.monotonic() - began_s) - DRAIN_S
             seconds = max(MIN_REPLAY_S, min(wanted.seconds, int(left_s)))
