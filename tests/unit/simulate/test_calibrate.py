@@ -110,5 +110,7 @@ def test_a_page_without_speeds_is_refused(text, problem):
 
 
 def test_a_pod_that_has_measured_too_little_is_refused():
-    with pytest.raises(MetricsPageError, match="3 generations were measured and 20 under a similar load are needed"):
+    with pytest.raises(
+        MetricsPageError, match="3 generations were measured and 20 under a similar load are needed"
+    ):
         calibrated(read_page(page_of(2, 3), "a pod"), SEATS, "found")
