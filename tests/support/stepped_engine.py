@@ -92,8 +92,8 @@ class SteppedPod:
                 self.speeds.end(sequence.started, sequence.tokens)
                 http_s = max(http_s, self.now_s) + self.request_s / 2
                 served.append((sequence.at_s - begin_s, http_s - sequence.at_s, sequence.tokens))
-                if (tokens := again()) is not None:
-                    heapq.heappush(coming, (http_s, next(order), tokens))
+                if (more := again()) is not None:
+                    heapq.heappush(coming, (http_s, next(order), more))
             running = [one for one in running if one.left]
         return served
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.stepped_engine import SteppedPod, lengths
@@ -17,7 +18,7 @@ from dragoman_simulate.trace import read_trace
 
 TRACE = Path(__file__).parents[3] / "bench/traces/on-off.jsonl.gz"
 
-PODS = {
+PODS: dict[str, dict[str, Any]] = {
     "an H200 and a small model": {},
     "few sequences": {"seats": 16},
     "prefill that costs": {"prompt_token_s": 0.0001, "seats": 64},

@@ -7,7 +7,7 @@ import random
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dragoman_service.http.speeds import Speeds
+from dragoman_service.http.speeds import Speeds, Started
 from dragoman_simulate.calibrate import calibrated, joined, read_page
 from dragoman_simulate.errors import MetricsPageError
 from dragoman_simulate.exact import Arrival, Replica
@@ -31,7 +31,7 @@ def page_of(in_flight, generations=400, lengths=(10, 200)):
     clock, registry = Clock(), CollectorRegistry()
     speeds = Speeds(registry, "m", clock)
     draw = random.Random(1)
-    started = {}
+    started: dict[Arrival, Started] = {}
 
     def send():
         arrival = Arrival(clock.now_s + 1e-9 * len(started), float(draw.randint(*lengths)))
@@ -41,7 +41,7 @@ def page_of(in_flight, generations=400, lengths=(10, 200)):
     def served(one):
         finished.append(one.arrival)
 
-    finished = []
+    finished: list[Arrival] = []
     replica = Replica(0.0, SEATS, POD, served)
     for _ in range(in_flight):
         send()

@@ -6,15 +6,16 @@ import asyncio
 
 import pytest
 
+from dragoman_kube.client import KubeClient
 from dragoman_simulate import sources
 from dragoman_simulate.errors import MetricsPageError
 
 
-class Proxy:
+class Proxy(KubeClient):
     """An API server that answers any path."""
 
     def __init__(self):
-        self.paths = []
+        self.paths: list[str] = []
 
     async def text(self, path, attempted):
         self.paths.append(path)
