@@ -254,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--max-num-seqs", type=whole, default=128, metavar="N", help="of the pod (128)")
     add("--speeds", type=Path, metavar="FILE", help="speeds.json of an earlier run; default: calibrate")
-    add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 1.5 × --max-num-seqs)")
+    add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 4 × --max-num-seqs)")
     add(
         "--window",
         type=seconds,
@@ -284,9 +284,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def concurrencies(max_num_seqs: int) -> list[int]:
-    """Of a calibration: doubled from 1 up to `max_num_seqs`, and half as many more, which queue."""
+    """Of a calibration: doubled from 1 up to `max_num_seqs`, and four times that, which has a queue as bursts make it."""
     doubled = [1 << power for power in range(max_num_seqs.bit_length()) if 1 << power < max_num_seqs]
-    return [*doubled, max_num_seqs, max_num_seqs + max(1, max_num_seqs // 2)]
+    return [*doubled, max_num_seqs, 4 * max_num_seqs]
 
 
 def _machine(parser: argparse.ArgumentParser, memory: float) -> None:

@@ -50,9 +50,9 @@ def test_arrivals_are_those_of_the_seed():
 
 
 def test_a_calibration_reaches_a_queue():
-    assert concurrencies(16) == [1, 2, 4, 8, 16, 24]
-    assert concurrencies(100) == [1, 2, 4, 8, 16, 32, 64, 100, 150]
-    assert concurrencies(1) == [1, 2]
+    assert concurrencies(16) == [1, 2, 4, 8, 16, 64]
+    assert concurrencies(100) == [1, 2, 4, 8, 16, 32, 64, 100, 400]
+    assert concurrencies(1) == [1, 4]
 
 
 def replayed_by(speed, seats=8):
