@@ -184,9 +184,13 @@ class Generator:
             priority=priority,
             trace_headers=self.origin.trace_headers,
         )
-        async with aclosing(chunks):
-            async for last in chunks:
-                pieces.append(last.text)
+        started = self.observer.generation_started()
+        try:
+            async with aclosing(chunks):
+                async for last in chunks:
+                    pieces.append(last.text)
+        finally:
+            self.observer.generation_ended(started, 0 if last is None else last.output_tokens)
         if last is None or last.finish is None:
             raise GenerationError("the engine ended the generation without a reason")
         return GeneratedText("".join(pieces), last.finish, last.prompt_tokens, last.output_tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.glossaries.matching import Term
@@ -64,6 +65,12 @@ class Observer:
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
     ) -> None:
         """A segment is complete, after `duration_s` in the engine and its queue, retries included."""
+
+    def generation_started(self) -> Any:
+        """A generation starts in the engine or its queue. Returns what `generation_ended` gets."""
+
+    def generation_ended(self, started: Any, output_tokens: int) -> None:
+        """It ended; without output tokens: it failed or was cancelled."""
 
     def reused(self, how: str) -> None:
         """A segment needed no generation of its own.

@@ -27,6 +27,7 @@ from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.speeds import Speeds, Started
 from dragoman_service.http.tracing import RequestSpan, Tracing
 
 log = logging.getLogger(__name__)
@@ -110,6 +111,7 @@ class Metrics(Observer):
         ).labels(model_name)
         for reason in Reason:
             self._refusals.labels(model_name, reason.value)
+        self._speeds = Speeds(registry, model_name)
 
     def watch(
         self, lifecycle: Lifecycle, admission: Admission, stall_detector: StallDetector, lag: LoopLag
@@ -199,6 +201,14 @@ class Metrics(Observer):
         self._series(self._segment_s, *languages).observe(duration_s)
         self._series(self._prompt_tokens, *languages).inc(prompt_tokens)
         self._series(self._output_tokens, *languages).inc(output_tokens)
+
+    def generation_started(self) -> Started:
+        """A generation starts."""
+        return self._speeds.start()
+
+    def generation_ended(self, started: Started, output_tokens: int) -> None:
+        """It ended."""
+        self._speeds.end(started, output_tokens)
 
     def reused(self, how: str) -> None:
         """A segment needed no generation of its own."""
