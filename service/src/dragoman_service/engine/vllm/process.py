@@ -7,6 +7,7 @@ not wait for.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import multiprocessing
@@ -92,9 +93,12 @@ class Runtime:
         """
         self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready)))
         following = asyncio.create_task(self._follow(report))
+        # Imports make hundreds of thousands of objects that stay. The pod collects once it is loaded.
+        gc.disable()
         try:
             await asyncio.shield(self._starting)
         finally:
+            gc.enable()
             following.cancel()
 
     async def cancel_start(self) -> None:
@@ -146,6 +150,8 @@ class Runtime:
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
+        if compat.FORKED_INSPECTION not in absent:
+            fork.inspect_models()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
