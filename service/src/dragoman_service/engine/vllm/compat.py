@@ -149,6 +149,7 @@ REACHES = (
         required=True,
     ),
     Reach("cache_environment", {VARIABLES: "VLLM_CACHE_ROOT VLLM_CONFIG_ROOT"}),
+    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach(
         "cpu_environment",
         {VARIABLES: "VLLM_CPU_OMP_THREADS_BIND VLLM_CPU_KVCACHE_SPACE VLLM_ENABLE_V1_MULTIPROCESSING"},

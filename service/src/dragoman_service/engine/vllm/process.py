@@ -65,15 +65,23 @@ class Runtime:
     Args:
         framing: Of the prompt family's instructions; checked against the tokenizer.
         stepped: Called after each step of vLLM's scheduler, on the event loop.
+        cache_settled: Returns when vLLM's cache has what a sibling has.
 
     Attributes:
         coalesces_outputs: Whether output coalescing is on.
     """
 
-    def __init__(self, settings: Settings, framing: Framing, stepped: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        framing: Framing,
+        stepped: Callable[[], None],
+        cache_settled: Callable[[], None] = lambda: None,
+    ) -> None:
         self._settings = settings
         self._framing = framing
         self._stepped = stepped
+        self._cache_settled = cache_settled
         # The only reference: AsyncLLM must be collected before the interpreter ends, and frames of an import can keep
         # a variable alive.
         self.llm: Any = None
@@ -157,6 +165,8 @@ class Runtime:
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
             check_formats([file.name for file in Path(arguments["model"]).iterdir()])
         check_tokenizer(arguments, self._framing)
+        # As late as possible: a sibling's files arrive while vLLM is imported.
+        self._cache_settled()
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
@@ -313,6 +323,8 @@ def environment(
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "VLLM_LOGGING_CONFIG_PATH": str(report_config),
         "TOKENIZERS_PARALLELISM": "false",
+        # What profiling found is kept in the cache, and used if the same GPU memory is free.
+        "VLLM_ENABLE_STARTUP_PLAN": "1",
     }
     if settings.traces_endpoint is not None:
         # As the pod's own spans go; vLLM's default is gRPC.
