@@ -19,6 +19,7 @@ from dragoman_operator.api.v1alpha1 import current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache
+from dragoman_operator.controller.start_cache import StartCacheSecrets
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.diagnosis import is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.drift import Applied
@@ -90,6 +91,7 @@ class Reconciler:
         self._downloads = downloads
         self._resync_s = resync_s
         self._now = now
+        self._start_cache = StartCacheSecrets(kube, cache)
         self._applied: dict[Key, dict[Kind, Applied]] = {}
         """Lost in a restart, which then writes each of them once more."""
         self._unlabelled: dict[Key, set[Kind]] = {}
@@ -109,6 +111,7 @@ class Reconciler:
             self._scaler.forget(key)
             self._spec_replicas.forget(key)
             self._sizer.forget(key)
+            self._start_cache.forget(key)
             self._applied.pop(key, None)
             self._unlabelled.pop(key, None)
             return None
@@ -135,11 +138,12 @@ class Reconciler:
         else:
             if self._before_scale_down and any(_scales_down(each, observed) for each in planned.changes):
                 await self._before_scale_down(observed.pods)
-            refusals = [
-                refusal
-                for change in planned.changes
-                if (refusal := await self._carry_out(change, key, observed.children.get(change.kind)))
-            ]
+            refusals = []
+            for change in planned.changes:
+                if change.kind is DEPLOYMENT:
+                    await self._start_cache.ensure(td)
+                if refusal := await self._carry_out(change, key, observed.children.get(change.kind)):
+                    refusals.append(refusal)
             if not old and planned.changes and not (refusals or planned.obstacles or planned.waiting):
                 # The events of its children cause the next reconciliation, which writes its first status.
                 return SOON_S

@@ -32,9 +32,11 @@ ENGINE_SETTINGS = (
     "tensor_parallel_size",
     "quantization",
     "dtype",
-    "engine_args",
     "scheduling_policy",
 )
+
+HOW_WEIGHTS_ARE_READ = ("load_format", "model_loader_extra_config")
+"""Engine arguments on which nothing in the cache depends."""
 
 READ_BYTES = 1 << 20
 """Files of a model up to this size count by their content, larger ones, weights, by name and size: a compiled graph
@@ -56,12 +58,14 @@ def facts_of(settings: Settings, device: Mapping[str, Any]) -> dict[str, Any]:
         settings: The pod's.
         device: What `gpu_facts` or `cpu_facts` found.
     """
+    given = settings.engine_args.items()
+    arguments = {name: value for name, value in given if name not in HOW_WEIGHTS_ARE_READ}
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "packages": {name: _version(name) for name in PACKAGES},
         "device": dict(device),
-        "settings": {name: getattr(settings, name) for name in ENGINE_SETTINGS},
+        "settings": {name: getattr(settings, name) for name in ENGINE_SETTINGS} | {"engine_args": arguments},
         "model": model_facts(Path(settings.model)),
     }
 

@@ -29,6 +29,10 @@ def test_what_only_http_uses_does_not_matter(model: Path) -> None:
     assert key(model) == key(model, port=9000, served_name="other", log_level="debug", cache_dir=model)
 
 
+def test_how_weights_are_read_does_not_matter(model: Path) -> None:
+    assert key(model) == key(model, engine_args={"load_format": "fastsafetensors"})
+
+
 @pytest.mark.parametrize(
     "changed",
     [
