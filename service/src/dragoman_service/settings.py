@@ -174,14 +174,12 @@ class Settings(CommandSettings):
     )
     start_cache_url: str | None = Field(
         None,
-        pattern=r"^http://[^/@?#]+$",
         description="Service of this deployment, such as http://10.0.0.7:8000: a pod that starts takes compiled kernels "
         "from a ready one; needs start-cache-secret and cache-dir",
     )
     start_cache_secret: SecretStr | None = Field(
         None,
-        min_length=32,
-        description="secret of this deployment, which authenticates its pods; better in DRAGOMAN_START_CACHE_SECRET",
+        description="secret of this deployment, which authenticates its pods, 32 characters or more; set it in DRAGOMAN_START_CACHE_SECRET",
     )
     glossary_dir: Path | None = Field(
         None,

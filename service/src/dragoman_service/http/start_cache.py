@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from fastapi import Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from prometheus_client import CollectorRegistry, Counter
+from pydantic import SecretStr
 
 from dragoman_contract.http import START_CACHE_SIGNATURE
 from dragoman_service.engine.devices import gpu_facts
@@ -23,13 +25,22 @@ from dragoman_service.start_cache.identity import cpu_facts, facts_of, key_of
 
 log = logging.getLogger(__name__)
 
+URL = re.compile(r"http://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}/?")
+MIN_SECRET = 32
 MAX_SERVED = 4
 """Archives at once; further pods ask again, or start without."""
 
 
 def start_cache_of(settings: Settings) -> StartCache | None:
-    """The pod's start cache; None without a sibling's address, a secret, or a directory for it."""
-    if settings.start_cache_url is None or settings.start_cache_secret is None or settings.cache_dir is None:
+    """The pod's start cache; None without a sibling's address, a secret, or a directory for it.
+
+    Wrong values end no start: they come from a Secret that others may edit.
+    """
+    url, secret = settings.start_cache_url or "", (settings.start_cache_secret or SecretStr("")).get_secret_value()
+    if not url or not secret or settings.cache_dir is None:
+        return None
+    if not URL.fullmatch(url) or len(secret) < MIN_SECRET:
+        log.warning("no start cache: its URL is not http://HOST:PORT, or its secret has under %d characters", MIN_SECRET)
         return None
 
     def key() -> str | None:
@@ -44,8 +55,7 @@ def start_cache_of(settings: Settings) -> StartCache | None:
             device = found
         return key_of(facts_of(settings, device))
 
-    secret = settings.start_cache_secret.get_secret_value()
-    return StartCache(settings.start_cache_url, secret, settings.cache_dir / "vllm", key)
+    return StartCache(url, secret, settings.cache_dir / "vllm", key)
 
 
 class StartCacheExchange:
