@@ -24,7 +24,10 @@ REASONS = {
     ("apps", "replicasets"): ({"list", "watch"}, "the version that worked, to go back to; never written"),
     ("", "services"): (READ | APPLY, "goes with its owner"),
     ("", "serviceaccounts"): (READ | APPLY, "without a token; goes with its owner"),
-    ("", "secrets"): ({"create"}, "by which pods of one object recognise each other; never read; goes with its owner"),
+    ("", "secrets"): (
+        {"create"},
+        "by which pods of one object recognise each other; never read; goes with its owner",
+    ),
     ("policy", "poddisruptionbudgets"): (READ | APPLY, "goes with its owner"),
     ("networking.k8s.io", "networkpolicies"): (
         READ | APPLY | {"delete"},

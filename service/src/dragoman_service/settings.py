@@ -174,12 +174,13 @@ class Settings(CommandSettings):
     )
     start_cache_url: str | None = Field(
         None,
-        description="Service of this deployment, such as http://10.0.0.7:8000: a pod that starts takes compiled kernels "
-        "from a ready one; needs start-cache-secret and cache-dir",
+        description="Service of this deployment, such as http://10.0.0.7:8000: a pod that starts takes compiled "
+        "kernels from a ready one; needs start-cache-secret and cache-dir",
     )
     start_cache_secret: SecretStr | None = Field(
         None,
-        description="secret of this deployment, which authenticates its pods, 32 characters or more; set it in DRAGOMAN_START_CACHE_SECRET",
+        description="secret of this deployment, which authenticates its pods, 32 characters or more; set it in "
+        "DRAGOMAN_START_CACHE_SECRET",
     )
     glossary_dir: Path | None = Field(
         None,

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman_bench.starts.figures import COLD, FIRST, SIBLING, Start, durations, has_time, logged, plan, table
+from dragoman_bench.starts.figures import (
+    COLD,
+    FIRST,
+    SIBLING,
+    Start,
+    durations,
+    has_time,
+    logged,
+    plan,
+    table,
+)
 
 
 def test_rounds_have_every_variant_in_turn() -> None:
@@ -60,7 +70,9 @@ def test_the_table_has_medians_and_failures() -> None:
     failed = {"name": COLD, "variant": COLD, "failed": "OSError: x", "logged": {}}
     document = {"starts": [entry(SIBLING, 10.0), entry(SIBLING, 30.0), entry(SIBLING, 12.0), failed]}
     lines = table(document).splitlines()
-    assert lines[0].startswith("| start | n | ready s | min to max | first answer s | cache | starting | loading |")
+    assert lines[0].startswith(
+        "| start | n | ready s | min to max | first answer s | cache | starting | loading |"
+    )
     assert lines[2].startswith("| sibling | 3 | 12.0 | 10.0 to 30.0 | 13.0 | taken | 6.0 | 6.0 | 1.0 |")
     assert lines[3].startswith("| cold | 0, 1 failed |")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -70,9 +71,7 @@ def logged(text: str) -> dict[str, Any]:
 def durations(phases_s: Mapping[str, float]) -> dict[str, float]:
     """Seconds in each phase, from the times at which they begin."""
     begun = list(phases_s.items())
-    return {
-        phase: round(end_s - at_s, 2) for (phase, at_s), (_, end_s) in zip(begun, begun[1:], strict=False)
-    }
+    return {phase: round(end_s - at_s, 2) for (phase, at_s), (_, end_s) in pairwise(begun)}
 
 
 def table(document: Mapping[str, Any]) -> str:
@@ -90,9 +89,9 @@ def table(document: Mapping[str, Any]) -> str:
             rows.append([name, f"0, {failed} failed", *[""] * (len(head) - 2)])
             continue
         ready = [entry["ready_s"] for entry in done]
-        cells = [
-            _median([durations(entry["phases_s"]).get(phase) for entry in done]) for phase in phases
-        ] + [_median([entry["logged"].get(column) for entry in done]) for column in LOGGED]
+        cells = [_median([durations(entry["phases_s"]).get(phase) for entry in done]) for phase in phases] + [
+            _median([entry["logged"].get(column) for entry in done]) for column in LOGGED
+        ]
         caches = sorted({entry["start_cache"] for entry in done})
         rows.append(
             [

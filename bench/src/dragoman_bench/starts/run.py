@@ -116,7 +116,11 @@ class Starts:
         url = f"http://127.0.0.1:{port}"
         log = self._given.output / f"start-{len(self.document['starts'])}.log"
         began_s = time.monotonic()
-        entry: dict[str, Any] = {"name": start.name, "variant": start.variant, "load_format": start.load_format}
+        entry: dict[str, Any] = {
+            "name": start.name,
+            "variant": start.variant,
+            "load_format": start.load_format,
+        }
         timeout_s = self._given.timeout_s if left_s is None else max(1.0, min(self._given.timeout_s, left_s))
         taken = None
         environment = {**os.environ, "DRAGOMAN_START_CACHE_SECRET": self._secret}

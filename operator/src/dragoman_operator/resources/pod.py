@@ -180,7 +180,9 @@ def fetched_model(td: TranslationDeployment) -> str:
     return f"{CACHE_MOUNT}/models/{name}-{digest({'uri': model.uri, 'revision': model.revision})[:12]}"
 
 
-def _environment(td: TranslationDeployment, *, has_token: bool, is_init: bool = False) -> list[dict[str, Any]]:
+def _environment(
+    td: TranslationDeployment, *, has_token: bool, is_init: bool = False
+) -> list[dict[str, Any]]:
     # The root file system is read-only, and libraries write below HOME.
     entries: dict[str, dict[str, Any]] = {"HOME": {"name": "HOME", "value": "/tmp"}}
     token = td.spec.model.token_secret_ref
@@ -194,7 +196,9 @@ def _environment(td: TranslationDeployment, *, has_token: bool, is_init: bool = 
             name: {
                 "name": name,
                 # Optional: without it, a pod starts by itself.
-                "valueFrom": {"secretKeyRef": {"name": start_cache_secret(td.name), "key": key, "optional": True}},
+                "valueFrom": {
+                    "secretKeyRef": {"name": start_cache_secret(td.name), "key": key, "optional": True}
+                },
             }
             for name, key in START_CACHE_KEYS.items()
         }

@@ -97,6 +97,7 @@ def create_app(
     exchange = StartCacheExchange(start_cache, lifecycle, registry)
     app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
     app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
+
     async def warm_up() -> None:
         await asyncio.gather(translator.warm_up(), exchange.take())
 

@@ -36,11 +36,17 @@ def start_cache_of(settings: Settings) -> StartCache | None:
 
     Wrong values end no start: they come from a Secret that others may edit.
     """
-    url, secret = settings.start_cache_url or "", (settings.start_cache_secret or SecretStr("")).get_secret_value()
+    url, secret = (
+        settings.start_cache_url or "",
+        (settings.start_cache_secret or SecretStr("")).get_secret_value(),
+    )
     if not url or not secret or settings.cache_dir is None:
         return None
     if not URL.fullmatch(url) or len(secret) < MIN_SECRET:
-        log.warning("no start cache: its URL is not http://HOST:PORT, or its secret has under %d characters", MIN_SECRET)
+        log.warning(
+            "no start cache: its URL is not http://HOST:PORT, or its secret has under %d characters",
+            MIN_SECRET,
+        )
         return None
 
     def key() -> str | None:
@@ -72,7 +78,9 @@ class StartCacheExchange:
             registry=registry,
         )
         self._served = Counter(
-            "dragoman_start_cache_served", "Start caches that other pods took from this one", registry=registry
+            "dragoman_start_cache_served",
+            "Start caches that other pods took from this one",
+            registry=registry,
         )
         for outcome in Outcome:
             self._taken.labels(outcome)

@@ -19,7 +19,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SHARED = ("deep_gemm", "flashinfer", "inductor", "modelinfos", "startup_plan", "torch_compile_cache", "triton")
+SHARED = (
+    "deep_gemm",
+    "flashinfer",
+    "inductor",
+    "modelinfos",
+    "startup_plan",
+    "torch_compile_cache",
+    "triton",
+)
 """Directories of vLLM's cache that are shared: what `environment` of `engine/vllm/process.py` puts there."""
 
 MAX_BYTES = 1 << 30

@@ -61,7 +61,13 @@ def test_files_that_the_cache_has_are_replaced_and_others_stay(tmp_path: Path) -
 def test_only_finished_regular_files_of_shared_directories_are_packed(tmp_path: Path) -> None:
     make_cache(tmp_path)
     (tmp_path / "config").mkdir()
-    for path in ("config/secret", "inductor/x.lock", "inductor/p.json.tmp.12", "triton/tmp.pid_1", "triton/a b"):
+    for path in (
+        "config/secret",
+        "inductor/x.lock",
+        "inductor/p.json.tmp.12",
+        "triton/tmp.pid_1",
+        "triton/a b",
+    ):
         (tmp_path / path).write_bytes(b"x")
     (tmp_path / "triton/link").symlink_to("/etc/passwd")
     (tmp_path / "triton/directory").symlink_to("/etc")

@@ -149,7 +149,6 @@ REACHES = (
         required=True,
     ),
     Reach("cache_environment", {VARIABLES: "VLLM_CACHE_ROOT VLLM_CONFIG_ROOT"}),
-    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach(
         "cpu_environment",
         {VARIABLES: "VLLM_CPU_OMP_THREADS_BIND VLLM_CPU_KVCACHE_SPACE VLLM_ENABLE_V1_MULTIPROCESSING"},
@@ -175,6 +174,7 @@ REACHES = (
         },
     ),
     Reach(FORKED_INSPECTION, {"model_executor.models.registry": "_run_in_subprocess"}),
+    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
     Reach(
         "kv_cache_size",
