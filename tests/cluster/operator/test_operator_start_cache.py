@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from dragoman_devcluster.node.context import Directories
 from dragoman_kube.kinds import SECRET
 
 pytestmark = pytest.mark.cluster
@@ -17,9 +18,7 @@ GRAPH = "vllm/torch_compile_cache/f0/rank_0_0/graph.py"
 
 def cache_of(cluster: Any, pod: dict[str, Any]) -> Path:
     """The directory that is a pod's cache volume on the local cluster's node."""
-    uid = pod["metadata"]["uid"]
-    (found,) = [path for path in cluster.dir.rglob("cache") if uid.startswith(path.parent.parent.name)]
-    return Path(found)
+    return Directories(cluster.dir.resolve(), cluster.dir).volume(pod, "cache")
 
 
 async def startup_report(pod: dict[str, Any]) -> dict[str, Any]:
