@@ -102,11 +102,13 @@ class Runtime:
         self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready)))
         following = asyncio.create_task(self._follow(report))
         # Imports make hundreds of thousands of objects that stay. The pod collects once it is loaded.
+        collected = gc.isenabled()
         gc.disable()
         try:
             await asyncio.shield(self._starting)
         finally:
-            gc.enable()
+            if collected:
+                gc.enable()
             following.cancel()
 
     async def cancel_start(self) -> None:
