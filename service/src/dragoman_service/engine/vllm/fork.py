@@ -81,6 +81,8 @@ def inspect_models() -> None:
     from vllm.model_executor.models import registry
 
     in_new_process = registry._run_in_subprocess
+    if in_new_process.__module__ == __name__:
+        return
 
     def run(task: Callable[[], object]) -> object:
         try:
