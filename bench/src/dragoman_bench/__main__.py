@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import signal
 import sys
 import time
 from pathlib import Path
@@ -43,6 +44,8 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
+        if arguments.command == "starts":
+            return _starts(arguments)
         return int(uvloop.run(until_terminated(_run(arguments))))
     except MeasureError as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
@@ -53,11 +56,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    runs = {"reconcile": _reconcile, "starts": _starts}
-    return await runs.get(arguments.command, _compare)(arguments)
+    run = _reconcile if arguments.command == "reconcile" else _compare
+    return await run(arguments)
 
 
-async def _starts(arguments: argparse.Namespace) -> int:
+def _starts(arguments: argparse.Namespace) -> int:
+    """Without an event loop: a signal interrupts it wherever it waits, and the pod that runs then is ended."""
     from dragoman_bench.machine import machine
     from dragoman_bench.starts.figures import table
     from dragoman_bench.starts.run import Starts, StartsPlan
@@ -79,7 +83,8 @@ async def _starts(arguments: argparse.Namespace) -> int:
     )
     head = {"kind": "starts", "machine": machine(gpu), "model": model.name, "engine_args": plan.engine}
     run = Starts(plan, head, gpu, _say, lambda: time.monotonic() - STARTED_S)
-    document = await asyncio.to_thread(run.run)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    document = run.run()
     print(f"\n{table(document)}\n\nresults: {output}", flush=True)
     return int(any(entry.get("failed") for entry in document["starts"]))
 
