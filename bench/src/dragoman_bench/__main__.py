@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
+import signal
 import sys
 import time
 from pathlib import Path
@@ -44,6 +46,8 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
+        if arguments.command == "starts":
+            return _starts(arguments)
         return int(uvloop.run(until_terminated(_run(arguments))))
     except (MeasureError, SimulateError) as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
@@ -56,6 +60,53 @@ def main(argv: list[str] | None = None) -> int:
 async def _run(arguments: argparse.Namespace) -> int:
     runs = {"reconcile": _reconcile, "replay": _replay}
     return await runs.get(arguments.command, _compare)(arguments)
+
+
+def _starts(arguments: argparse.Namespace) -> int:
+    """Without an event loop: a signal interrupts it wherever it waits, and the pod that runs then is ended."""
+    from dragoman_bench.machine import machine
+    from dragoman_bench.starts.figures import table
+    from dragoman_bench.starts.run import Starts, StartsPlan
+
+    output = arguments.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    gpu = GPU() if arguments.device == "cuda" else None
+    model = _model(arguments)
+    plan = StartsPlan(
+        model.resolve(),
+        arguments.device,
+        output,
+        arguments.rounds,
+        tuple(arguments.load_formats),
+        arguments.budget,
+        SECONDS_TO_START,
+        arguments.gpu_memory_utilization,
+        arguments.engine_args,
+    )
+    head = {"kind": "starts", "machine": machine(gpu), "model": model.name, "engine_args": plan.engine}
+    run = Starts(plan, head, gpu, _say, lambda: time.monotonic() - STARTED_S)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    document = run.run()
+    print(f"\n{table(document)}\n\nresults: {output}", flush=True)
+    return int(any(entry.get("failed") for entry in document["starts"]))
+
+
+def _model(arguments: argparse.Namespace) -> Path:
+    """The model that was named, or one of random weights, made in a process that frees the GPU as it ends."""
+    if arguments.model is not None:
+        return Path(arguments.model)
+    model: Path = arguments.output / f"model-{arguments.shape}"
+    if not model.is_dir():
+        _say(f"model: random weights in {model}")
+        made = multiprocessing.get_context("spawn").Process(
+            target=write_checkpoint,
+            args=(model, SHAPES[arguments.shape], arguments.tokenizer, arguments.device),
+        )
+        made.start()
+        made.join()
+        if made.exitcode:
+            raise BenchError(f"no model was made (status {made.exitcode}); the reason is above")
+    return model
 
 
 async def _reconcile(arguments: argparse.Namespace) -> int:
@@ -278,6 +329,20 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help="for everything; the replay is shortened to fit (1500)",
     )
+    starts = commands.add_parser("starts", help="how long a pod takes to start, and beside a ready one")
+    add = starts.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the model go")
+    add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
+    add("--model", type=Path, metavar="DIR", help="the model; without it, --shape makes one")
+    shape = "random weights of this shape (qwen3-1.7b)"
+    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
+    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    add("--rounds", type=whole, default=5, help="of all variants in turn (5)")
+    formats = "further values of vLLM's load_format, such as fastsafetensors,runai_streamer"
+    add("--load-formats", type=_names, default=[], metavar="NAMES", help=formats)
+    add("--budget", type=seconds, metavar="S", help="seconds after which nothing more begins")
+    add("--gpu-memory-utilization", type=_share, default=0.9, metavar="R", help="of each pod (0.9)")
+    add("--engine-args", type=json.loads, default={}, metavar="JSON", help="further engine arguments")
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser

@@ -150,6 +150,8 @@ class Lifecycle:
         self._started_s = clock()
         self._ready_after_s: float | None = None
         self._progress = Progress(Phase.STARTING)
+        self.phases_s: dict[str, float] = {Phase.STARTING: 0.0}
+        """When each phase of the start began, in seconds since the pod's start."""
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -193,6 +195,10 @@ class Lifecycle:
         """Set the progress of the start; ignored once the pod is ready, draining or failed."""
         if self.phase not in (Phase.READY, Phase.LEAVING, Phase.DRAINING, Phase.FAILED):
             self._progress = progress
+            self._note(progress.phase)
+
+    def _note(self, phase: Phase) -> None:
+        self.phases_s.setdefault(phase, round(self._clock() - self._started_s, 2))
 
     def ready(self) -> None:
         """The engine accepts requests from now on."""
@@ -200,6 +206,7 @@ class Lifecycle:
             return
         self._ready_after_s = self._clock() - self._started_s
         self._progress = Progress(Phase.READY, 1.0)
+        self._note(Phase.READY)
 
     def leave(self) -> None:
         """Go on admitting as a lame duck; before the engine is ready it changes nothing."""

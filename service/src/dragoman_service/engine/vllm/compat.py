@@ -29,6 +29,7 @@ FALLBACK = Gauge(
 OUTPUT_COALESCING = "output_coalescing"
 START_PHASES = "start_phases"
 FORKED_ENGINE = "forked_engine"
+FORKED_INSPECTION = "forked_inspection"
 
 VARIABLES = "envs:environment_variables"
 
@@ -172,6 +173,8 @@ REACHES = (
             "v1.engine.core": "EngineCoreProc",
         },
     ),
+    Reach(FORKED_INSPECTION, {"model_executor.models.registry": "_run_in_subprocess"}),
+    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
     Reach(
         "kv_cache_size",

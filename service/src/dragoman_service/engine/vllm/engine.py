@@ -44,11 +44,16 @@ TRIAL = Prompt("a", "a", Framing.RAW)
 
 
 class AsyncLLMEngine:
-    """The protocol of `engine.protocol.Engine`, by vLLM, whose tokenizer is checked against `framing`."""
+    """The protocol of `engine.protocol.Engine`, by vLLM, whose tokenizer is checked against `framing`.
 
-    def __init__(self, settings: Settings, framing: Framing) -> None:
+    `cache_settled` is called in a thread, before vLLM's processes start.
+    """
+
+    def __init__(
+        self, settings: Settings, framing: Framing, cache_settled: Callable[[], None] = lambda: None
+    ) -> None:
         self._framing = framing
-        self._runtime = Runtime(settings, framing, self._stepped)
+        self._runtime = Runtime(settings, framing, self._stepped, cache_settled)
         self._tokens: Tokens
         self._max_model_len = 0
         self._by_priority = False
