@@ -284,7 +284,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def concurrencies(max_num_seqs: int) -> list[int]:
-    """Of a calibration: doubled from 1 up to `max_num_seqs`, and four times that, which has a queue as bursts make it."""
+    """Of a calibration: doubled from 1 up to `max_num_seqs`, and four times that: a queue as bursts make it."""
     doubled = [1 << power for power in range(max_num_seqs.bit_length()) if 1 << power < max_num_seqs]
     return [*doubled, max_num_seqs, 4 * max_num_seqs]
 
