@@ -164,7 +164,7 @@ def calibrated(page: Page, max_num_seqs: int, name: str) -> SpeedTable:
     """
     measured = sum(sums[FINISHED] for sums in page.speeds.values())
     rows = [_row(sums) for sums in _groups(page.speeds, max_num_seqs)]
-    full = _full_row(page.speeds, max_num_seqs)
+    full = _full_row(page.speeds, max_num_seqs, rows[-1] if rows else None)
     if full is not None:
         rows.append(full)
     if not rows:
@@ -206,8 +206,11 @@ def _groups(speeds: Mapping[float, Sums], max_num_seqs: int) -> list[dict[str, f
     return [sums for sums in groups if sums[COUNT] >= MIN_GENERATIONS]
 
 
-def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int) -> _Row | None:
-    """An engine with a queue: by Little's law each sequence runs for the sequences over the throughput."""
+def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int, below: _Row | None) -> _Row | None:
+    """An engine with a queue: by Little's law each sequence runs for the sequences over the throughput.
+
+    The time per token is that of the row below it: waits are much longer, and hide it.
+    """
     total = dict.fromkeys(SUMS, 0.0)
     for bound, sums in speeds.items():
         lower = max((each for each in BOUNDS if each < bound), default=0)
@@ -219,7 +222,9 @@ def _full_row(speeds: Mapping[float, Sums], max_num_seqs: int) -> _Row | None:
         max_num_seqs * total[ELAPSED] / total[FINISHED],
         total[FINISHED_TOKENS] / total[FINISHED],
     )
-    return _Row(total[FINISHED], max_num_seqs, seconds, tokens, _token_s(total, seconds / tokens))
+    whole_s = seconds / tokens
+    token_s = _token_s(total, whole_s) if below is None else min(below.token_s, whole_s)
+    return _Row(total[FINISHED], max_num_seqs, seconds, tokens, token_s)
 
 
 def _row(sums: Sums) -> _Row:
