@@ -151,6 +151,7 @@ class Lifecycle:
         self._ready_after_s: float | None = None
         self._progress = Progress(Phase.STARTING)
         self._in_flight = 0
+        self._idle_since_s = self._started_s
         self._idle = asyncio.Event()
         self._idle.set()
         self.given_up = False
@@ -180,6 +181,13 @@ class Lifecycle:
         return self._in_flight
 
     @property
+    def idle_s(self) -> float:
+        """Seconds since the last request, or since the pod is ready; 0 while there are requests or it is not ready."""
+        if self._in_flight or self.phase is not Phase.READY:
+            return 0.0
+        return self._clock() - self._idle_since_s
+
+    @property
     def started(self) -> bool:
         """Whether the engine has been ready once."""
         return self._ready_after_s is not None
@@ -198,7 +206,8 @@ class Lifecycle:
         """The engine accepts requests from now on."""
         if self.phase in (Phase.DRAINING, Phase.FAILED):
             return
-        self._ready_after_s = self._clock() - self._started_s
+        self._idle_since_s = self._clock()
+        self._ready_after_s = self._idle_since_s - self._started_s
         self._progress = Progress(Phase.READY, 1.0)
 
     def leave(self) -> None:
@@ -262,6 +271,7 @@ class Lifecycle:
         finally:
             self._in_flight -= 1
             if not self._in_flight:
+                self._idle_since_s = self._clock()
                 self._idle.set()
 
     def give_up(self) -> None:

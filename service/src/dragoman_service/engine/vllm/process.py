@@ -146,6 +146,8 @@ class Runtime:
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
+        if compat.SLEEP_MODE in absent and self._settings.sleep_after_s is not None:
+            raise StartError("this release of vLLM has no sleep mode: remove --sleep-after-s")
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
