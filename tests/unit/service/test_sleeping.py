@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +13,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from dragoman_protocols.errors import EngineDeadError
-from dragoman_service.engine.protocol import Decoding, Prompt
+from dragoman_service.engine.protocol import Decoding, Framing, Prompt
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.engine.sleeping import SleepingEngine, SleepMetrics
+from dragoman_service.engine.vllm.arguments import engine_arguments
+from dragoman_service.engine.vllm.engine import AsyncLLMEngine
+from dragoman_service.errors import SettingsError
+from dragoman_service.settings import Settings
 
 TURNS = 300
 """Turns of the event loop after which all that a test has started is done."""
@@ -219,6 +224,47 @@ async def test_the_watch_puts_the_engine_to_sleep_again_and_again(monkeypatch: p
         assert await pod.answer() == "cba"
         assert pod.value("wakes_total") == wakes + 1
     watching.cancel()
+
+
+class VLLM:
+    """Records the calls that reach vLLM's AsyncLLM; `wakes` is what `wake_up` returns."""
+
+    def __init__(self, wakes: bool | None) -> None:
+        self._wakes = wakes
+        self.calls: list[str] = []
+
+    async def sleep(self, level: int) -> None:
+        self.calls.append(f"sleep {level}")
+
+    async def wake_up(self) -> bool | None:
+        self.calls.append("wake_up")
+        return self._wakes
+
+
+@pytest.mark.parametrize("wakes", [None, True])
+async def test_vllm_keeps_the_weights_and_wakes_whether_or_not_it_reports_it(
+    make_settings: Callable[..., Settings], wakes: bool | None
+) -> None:
+    engine = AsyncLLMEngine(make_settings(), Framing.RAW)
+    engine._runtime.llm = called = VLLM(wakes)
+    await engine.sleep()
+    await engine.wake_up()
+    assert called.calls == ["sleep 1", "wake_up"]
+
+
+async def test_a_vllm_that_still_sleeps_is_an_error(make_settings: Callable[..., Settings]) -> None:
+    engine = AsyncLLMEngine(make_settings(), Framing.RAW)
+    engine._runtime.llm = VLLM(wakes=False)
+    with pytest.raises(RuntimeError, match="still sleeps"):
+        await engine.wake_up()
+
+
+def test_sleep_mode_is_enabled_where_the_engine_may_sleep(make_settings: Callable[..., Settings]) -> None:
+    assert "enable_sleep_mode" not in engine_arguments(make_settings(), ())
+    assert engine_arguments(make_settings(sleep_after_s=60), ())["enable_sleep_mode"] is True
+    again = make_settings(sleep_after_s=60, engine_args={"enable_sleep_mode": False})
+    with pytest.raises(SettingsError, match="is set twice"):
+        engine_arguments(again, ("enable_sleep_mode",))
 
 
 async def ends(task: asyncio.Task[str]) -> bool:
