@@ -139,7 +139,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "asleep at once": (
         {**GPU, "autoscaling": {"maxReplicas": 2, "idle": "Sleep", "idleSeconds": 0}},
-        "idleSeconds of 1 or more",
+        "autoscaling.idle Sleep needs mode Internal and idleSeconds of 1 or more",
     ),
     "a token without a URL": (
         {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},

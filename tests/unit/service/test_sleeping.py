@@ -250,6 +250,8 @@ async def test_vllm_keeps_the_weights_and_wakes_whether_or_not_it_reports_it(
     await engine.sleep()
     await engine.wake_up()
     assert called.calls == ["sleep 1", "wake_up"]
+    engine._runtime.llm = None
+    await engine.aclose()
 
 
 async def test_a_vllm_that_still_sleeps_is_an_error(make_settings: Callable[..., Settings]) -> None:
@@ -257,6 +259,8 @@ async def test_a_vllm_that_still_sleeps_is_an_error(make_settings: Callable[...,
     engine._runtime.llm = VLLM(wakes=False)
     with pytest.raises(RuntimeError, match="still sleeps"):
         await engine.wake_up()
+    engine._runtime.llm = None
+    await engine.aclose()
 
 
 def test_sleep_mode_is_enabled_where_the_engine_may_sleep(make_settings: Callable[..., Settings]) -> None:
