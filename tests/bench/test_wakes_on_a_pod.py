@@ -27,7 +27,7 @@ def test_rounds_with_a_scripted_pod(tmp_path: Path) -> None:
     for name in ("asleep_s", "awake_s", "wake_s", "to_sleep_s"):
         assert len(found["samples"][name]) == 3
         assert 0 < figures[name]["p50"] <= figures[name]["p99"] <= figures[name]["max"]
-    assert min(found["samples"]["wake_s"]) >= SCRIPTED_WAKE_S
+    assert min(found["samples"]["wake_s"]) > 0.9 * SCRIPTED_WAKE_S
     assert min(found["samples"]["asleep_s"]) > max(found["samples"]["awake_s"])
     assert figures["host_asleep_bytes"] > 10**7
 
