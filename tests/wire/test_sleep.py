@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,6 +29,25 @@ def test_a_sleeping_pod_is_ready_and_many_first_requests_wake_it_once(start_scri
     pod.wait_for_metric(ASLEEP, 1)
     assert pod.translate("again").json()["translation"] == "niaga"
     assert pod.metric(WAKES) == 2
+
+
+def test_a_client_that_disconnects_during_the_wake_frees_its_slot_and_breaks_no_other(
+    start_scripted: Any,
+) -> None:
+    pod = start_scripted("--sleep-after-s", "0.3", wake_s=1.0)
+    pod.wait_for("/readyz")
+    pod.wait_for_metric(ASLEEP, 1)
+    body = json.dumps({"text": "Hello", "source_lang": "en", "target_lang": "de"}).encode()
+    with socket.create_connection(("127.0.0.1", pod.port)) as first, ThreadPoolExecutor(5) as threads:
+        first.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        pod.wait_for_metric("dragoman_requests_in_flight", 1)
+        others = [threads.submit(pod.translate, f"other {number}") for number in range(5)]
+        pod.wait_for_metric("dragoman_requests_in_flight", 6)
+        first.close()
+        pod.wait_for_metric("dragoman_requests_in_flight", 5)
+        assert pod.metric(ASLEEP) == 1
+        assert [other.result().status_code for other in others] == [200] * 5
+    assert pod.metric(WAKES) == 1
 
 
 def test_an_invalid_request_wakes_nothing(start_scripted: Any) -> None:
