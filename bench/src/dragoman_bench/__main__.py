@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    runs = {"reconcile": _reconcile, "replay": _replay}
+    runs = {"reconcile": _reconcile, "replay": _replay, "wakes": _wakes}
     return await runs.get(arguments.command, _compare)(arguments)
 
 
@@ -173,6 +173,42 @@ async def _replay(arguments: argparse.Namespace) -> int:
     print(f"with the speeds that the pod measured during the replay: {figures}", flush=True)
     print(f"\nresults: {arguments.output}", flush=True)
     return int(document["replay"]["failed"] > 0)
+
+
+async def _wakes(arguments: argparse.Namespace) -> int:
+    from dragoman_bench.machine import machine
+    from dragoman_bench.plan import Plan
+    from dragoman_bench.wakes import Rounds, measure, table
+
+    output = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
+    gpu = None if arguments.scripted else GPU()
+    model = output / f"model-{arguments.shape}"
+    if gpu is not None:
+        _say(f"model: random weights in {model}")
+        write_checkpoint(model, SHAPES[arguments.shape], arguments.tokenizer, "cuda")
+        gpu.require(arguments.gpu_memory_utilization)
+    plan = Plan(
+        model.resolve(),
+        COUNTING_TEMPLATE,
+        "cuda",
+        arguments.gpu_memory_utilization,
+        arguments.max_model_len,
+        None,
+        arguments.limit_s,
+    )
+    rounds = Rounds(arguments.rounds, arguments.sleep_after_s, arguments.limit_s)
+    found = await measure(plan, rounds, output, gpu, _say, scripted=arguments.scripted)
+    head = {
+        "kind": "wakes",
+        "machine": machine(gpu),
+        "model": "scripted" if arguments.scripted else f"{arguments.shape}, random weights",
+    }
+    (output / "results.json").write_text(json.dumps(head | found, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{table(found['figures'])}\n\nresults: {output}", flush=True)
+    if found["failed"] is not None:
+        _say(f"not all rounds: {found['failed']}")
+    return int(bool(found["failed"] or found["figures"]["lost"] or found["figures"]["changed"]))
 
 
 async def _compare(arguments: argparse.Namespace) -> int:
@@ -334,15 +370,22 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the model go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
     add("--model", type=Path, metavar="DIR", help="the model; without it, --shape makes one")
-    shape = "random weights of this shape (qwen3-1.7b)"
-    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
-    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    _checkpoint(starts)
     add("--rounds", type=whole, default=5, help="of all variants in turn (5)")
     formats = "further values of vLLM's load_format, such as fastsafetensors,runai_streamer"
     add("--load-formats", type=_names, default=[], metavar="NAMES", help=formats)
     add("--budget", type=seconds, metavar="S", help="seconds after which nothing more begins")
     add("--gpu-memory-utilization", type=_share, default=0.9, metavar="R", help="of each pod (0.9)")
     add("--engine-args", type=json.loads, default={}, metavar="JSON", help="further engine arguments")
+    wakes = commands.add_parser("wakes", help="the first request to a sleeping pod, and the same one awake")
+    add = wakes.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results and the pod's log go")
+    add("--rounds", type=whole, default=50, metavar="N", help="times that the pod sleeps and wakes (50)")
+    add("--sleep-after-s", type=seconds, default=1.0, metavar="S", help="of the pod (1)")
+    add("--limit-s", type=seconds, default=480.0, metavar="S", help="no round begins after this time (480)")
+    add("--scripted", action="store_true", help="a scripted engine instead of vLLM on a GPU: tries the bench")
+    _checkpoint(wakes)
+    _memory(wakes, 0.9)
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser
@@ -358,12 +401,9 @@ def _machine(parser: argparse.ArgumentParser, memory: float) -> None:
     add = parser.add_argument
     add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the table go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
-    shape = "random weights of this shape (qwen3-1.7b)"
-    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
-    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    _checkpoint(parser)
     add("--seed", type=int, default=7, help="of the loads (7)")
-    add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
-    add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
+    _memory(parser, memory)
 
 
 def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float) -> None:
@@ -379,6 +419,19 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
     add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
     add("--ramp", type=seconds, default=15.0, metavar="S", help="maximum seconds before that (15)")
+
+
+def _checkpoint(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    shape = "random weights of this shape (qwen3-1.7b)"
+    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
+    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+
+
+def _memory(parser: argparse.ArgumentParser, memory: float) -> None:
+    add = parser.add_argument
+    add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
+    add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
 
 
 def _names(text: str) -> list[str]:

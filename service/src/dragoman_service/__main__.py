@@ -15,8 +15,9 @@ from dragoman_contract.command_line import configure_logging
 from dragoman_contract.serving import use_one_worker_thread
 from dragoman_protocols.errors import EngineDeadError
 from dragoman_service.engine.devices import gpus
-from dragoman_service.engine.protocol import Engine
+from dragoman_service.engine.protocol import Engine, SleepableEngine
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
+from dragoman_service.engine.sleeping import SleepingEngine, SleepMetrics
 from dragoman_service.engine.threads import in_daemon_thread
 from dragoman_service.errors import SettingsError, StartError
 from dragoman_service.http.app import create_app
@@ -50,14 +51,26 @@ def main(argv: list[str]) -> int:
 async def _serve(settings: Settings) -> None:
     use_one_worker_thread()
     start_cache = start_cache_of(settings)
-    engine = _engine(settings, start_cache)
     lifecycle = Lifecycle()
+    sleepable = _engine(settings, start_cache)
+    sleeping = None
+    if settings.sleep_after_s is not None:
+        sleeping = SleepingEngine(
+            sleepable,
+            settings.sleep_after_s,
+            settings.stall_timeout_s,
+            lambda: lifecycle.idle_s,
+            lifecycle.fail,
+            SleepMetrics(REGISTRY, settings.name),
+        )
+    engine: Engine = sleeping or sleepable
     traces = tracing(settings.traces_endpoint, settings.name)
     app = create_app(settings, engine, lifecycle, REGISTRY, traces, start_cache)
     found = gpus()
     if found is not None:
         REGISTRY.register(found)
-    watching = [asyncio.create_task(watch()) for watch in app.state.watches]
+    watches = [*app.state.watches, *([sleeping.watch] if sleeping else [])]
+    watching = [asyncio.create_task(watch()) for watch in watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
         pod = Pod(app, engine, lifecycle, settings.drain_timeout_s, settings.lame_duck_s)
@@ -71,7 +84,7 @@ async def _serve(settings: Settings) -> None:
                 await in_daemon_thread(traces.close)
 
 
-def _engine(settings: Settings, start_cache: StartCache | None) -> Engine:
+def _engine(settings: Settings, start_cache: StartCache | None) -> SleepableEngine:
     if settings.engine == "scripted":
         return ScriptedEngine(script_from(settings), settings.name, REGISTRY)
     # Imported only if it is used: it brings vLLM and torch along, which take seconds.

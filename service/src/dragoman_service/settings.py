@@ -147,6 +147,12 @@ class Settings(CommandSettings):
     stall_timeout_s: float = Field(
         120, gt=0, description="seconds without an engine step while requests run, after which /livez fails"
     )
+    sleep_after_s: float | None = Field(
+        None,
+        gt=0,
+        description="seconds without requests after which the weights move from the GPU to host memory until the next "
+        "request; default: never",
+    )
     unready_when_overloaded: bool = Field(
         False, description="fail /readyz while requests are refused because of overload"
     )
@@ -201,6 +207,8 @@ class Settings(CommandSettings):
             raise ValueError("prompt-family custom and prompt-template go together: set both or neither")
         if self.kv_cache_memory_bytes is not None and self.gpu_memory_utilization is not None:
             raise ValueError("set gpu-memory-utilization or kv-cache-memory-bytes, not both")
+        if self.sleep_after_s is not None and self.engine == "vllm" and self.device != "cuda":
+            raise ValueError("sleep-after-s needs device cuda: vLLM's sleep mode frees the memory of a GPU")
         if (
             self.max_num_batched_tokens is not None
             and self.max_num_seqs is not None

@@ -36,6 +36,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "custom prompt": {"model": CUSTOM},
     "from zero to one": {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}, "replicas": 0},
     "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
+    "asleep": {**GPU, "autoscaling": {"minReplicas": 0, "maxReplicas": 3, "idle": "Sleep"}},
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
     "a short window": {
@@ -127,6 +128,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "HPA to zero": (
         {"autoscaling": {"mode": "HPA", "minReplicas": 0, "maxReplicas": 2}},
         "a HorizontalPodAutoscaler does not scale to zero",
+    ),
+    "asleep on the CPU": (
+        {"engine": {"device": "cpu"}, "autoscaling": {"maxReplicas": 2, "idle": "Sleep"}},
+        "autoscaling.idle Sleep needs engine.device cuda",
+    ),
+    "asleep by KEDA": (
+        {**GPU, "autoscaling": {"mode": "KEDA", "maxReplicas": 2, "idle": "Sleep"}},
+        "autoscaling.idle Sleep needs mode Internal",
+    ),
+    "asleep at once": (
+        {**GPU, "autoscaling": {"maxReplicas": 2, "idle": "Sleep", "idleSeconds": 0}},
+        "autoscaling.idle Sleep needs mode Internal and idleSeconds of 1 or more",
     ),
     "a token without a URL": (
         {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},

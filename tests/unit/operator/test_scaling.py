@@ -293,6 +293,13 @@ async def test_queued_request_scales_at_once_and_only_from_zero(world: World, ma
     assert world.autoscaler.deployments()[DEMO].latest is scaled
 
 
+async def test_one_replica_is_kept_to_sleep(world: World, make_td: MakeTd) -> None:
+    gpu: dict[str, Any] = {"engine": {"device": "cuda"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    scaling = {"minReplicas": 0, "maxReplicas": 4, "idleSeconds": 20, "idle": "Sleep"}
+    world.view(make_td(replicas=0, autoscaling=scaling, **gpu), {}, None)
+    assert (await world.ticks(100)).replicas == 1
+
+
 async def test_router_without_reports_keeps_the_last_replica(world: World, make_td: MakeTd) -> None:
     world.view(internal(make_td, minReplicas=0, idleSeconds=20), {}, None)
     world.load_ = TotalLoad(not_reporting=1)

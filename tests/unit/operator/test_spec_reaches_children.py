@@ -94,6 +94,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
     "autoscaling.targetConcurrency": ({"targetConcurrency": 8}, POLICY),
     "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, POLICY),
     "autoscaling.idleSeconds": ({"idleSeconds": 60}, POLICY),
+    "autoscaling.idle": ({"idle": "Sleep"}, PODS),
     "autoscaling.targetQueueTime": ({"targetQueueTime": "9s"}, POLICY),
     "autoscaling.scaleDownStabilizationWindow": ({"scaleDownStabilizationWindow": "1m"}, POLICY),
     "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, SOURCE),

@@ -22,6 +22,23 @@ def test_a_start_goes_through_its_phases_and_keeps_its_length() -> None:
     assert (lifecycle.phase, lifecycle.start_s, lifecycle.started) == (Phase.READY, 7.5, True)
 
 
+def test_idle_time_counts_from_the_end_of_the_last_request_of_a_ready_pod() -> None:
+    now_s = 100.0
+    lifecycle = Lifecycle(clock=lambda: now_s)
+    now_s = 150.0
+    assert lifecycle.idle_s == 0
+    lifecycle.ready()
+    now_s = 155.0
+    assert lifecycle.idle_s == 5
+    with lifecycle.admit():
+        now_s = 170.0
+        assert lifecycle.idle_s == 0
+    now_s = 172.0
+    assert lifecycle.idle_s == 2
+    lifecycle.leave()
+    assert lifecycle.idle_s == 0
+
+
 @pytest.mark.parametrize("end", ["ready", "drain", "fail"])
 def test_a_late_report_changes_nothing(end: str) -> None:
     lifecycle = Lifecycle()

@@ -80,6 +80,8 @@ def test_an_injected_service_variable_is_not_taken_for_a_setting(monkeypatch: py
         (["--model", "m", "--prompt-template", "{text}"], "set both or neither"),
         (["--model", "m", "--engine-args", "{no"], "engine_args"),
         (["--model", "m", "--languages", '[{"source":"e","targets":["de"]}]'], "--languages[0][source]:"),
+        (["--model", "m", "--device", "cpu", "--sleep-after-s", "60"], "sleep-after-s needs device cuda"),
+        (["--model", "m", "--sleep-after-s", "0"], "--sleep-after-s: input should be greater than 0"),
         (["--model", "m", "--device", "tpu"], "--device: input should be 'cuda' or 'cpu'"),
         (["--model", "m", "--max-num-seqs", "8", "--max-num-batched-tokens", "4"], "at least max-num-seqs"),
         (["--model", "m", "--gpu-memory-utilization", "1.5"], "less than or equal to 1"),

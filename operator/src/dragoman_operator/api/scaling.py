@@ -68,7 +68,14 @@ class Autoscaling(SpecModel):
         900,
         ge=0,
         le=604_800,
-        description="Seconds without requests before scaling to zero, if minReplicas is 0.",
+        description="Seconds without requests before scaling to zero, if minReplicas is 0; with idle: Sleep, before "
+        "a replica sleeps.",
+    )
+    idle: Literal["Scale", "Sleep"] = Field(
+        "Scale",
+        description="What idle time does. Scale: it scales to zero, if minReplicas is 0. Sleep: an idle replica moves "
+        "its weights from the GPU to host memory until its next request, and at least one replica is kept. Needs "
+        "device cuda and mode Internal.",
     )
     target_queue_time: Duration | None = Field(
         None,
@@ -99,9 +106,26 @@ class Autoscaling(SpecModel):
             "KEDA",
             lambda scaling: scaling.mode != "HPA" or scaling.min_replicas >= 1,
         ),
+        Rule(
+            "self.idle != 'Sleep' || (self.mode == 'Internal' && self.idleSeconds >= 1)",
+            "autoscaling.idle Sleep needs mode Internal and idleSeconds of 1 or more",
+            lambda scaling: (
+                scaling.idle != "Sleep" or (scaling.mode == "Internal" and scaling.idle_seconds >= 1)
+            ),
+        ),
         within("autoscaling", "targetQueueTime", "1s", "1h"),
         within("autoscaling", "scaleDownStabilizationWindow", "5s", "30m"),
     )
+
+    @property
+    def sleep_after_s(self) -> int | None:
+        """Seconds without requests after which a replica sleeps; None: never."""
+        return self.idle_seconds if self.idle == "Sleep" else None
+
+    @property
+    def lowest_replicas(self) -> int:
+        """Minimum number of replicas: one is kept to sleep."""
+        return self.min_replicas if self.sleep_after_s is None else max(1, self.min_replicas)
 
 
 MAX_TUNING_WINDOW = "2h"

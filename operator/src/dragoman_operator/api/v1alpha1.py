@@ -123,6 +123,13 @@ class TranslationDeploymentSpec(SpecModel):
             lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
         ),
         Rule(
+            "!has(self.autoscaling) || self.autoscaling.idle != 'Sleep' || self.engine.device == 'cuda'",
+            "autoscaling.idle Sleep needs engine.device cuda: it frees the memory of a GPU",
+            lambda spec: (
+                spec.autoscaling is None or spec.autoscaling.idle != "Sleep" or spec.engine.device == "cuda"
+            ),
+        ),
+        Rule(
             "!has(self.languages) || self.languages.all(entry, entry.source == '*' || "
             "entry.targets.exists(target, target != entry.source))",
             "languages: an entry whose only target is its source translates nothing; name other targets",

@@ -169,7 +169,7 @@ class Autoscaler:
             and latest.metrics is not None
             and scaling is not None
             and scaling.prometheus is None
-            and latest.replicas == scaling.min_replicas
+            and latest.replicas == scaling.lowest_replicas
             and latest.load == self._routers.load(key) == TotalLoad()
             and abs(self._clock() - latest.at) < QUIET_EVERY_S
         )

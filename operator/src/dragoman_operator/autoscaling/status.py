@@ -97,7 +97,7 @@ def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float 
         raise ValueError("a spec without autoscaling has no policy")
     window = scaling.scale_down_stabilization_window
     return Policy(
-        min_replicas=scaling.min_replicas,
+        min_replicas=scaling.lowest_replicas,
         max_replicas=scaling.max_replicas,
         max_num_seqs=spec.engine.max_num_seqs,
         target_concurrency=scaling.target_concurrency,
@@ -333,7 +333,7 @@ def resumed(
         last = deployment["spec"].get("replicas")
     if last is None or spec.autoscaling is None:
         return _between(spec)
-    replicas = min(max(int(last), spec.autoscaling.min_replicas), spec.autoscaling.max_replicas)
+    replicas = min(max(int(last), spec.autoscaling.lowest_replicas), spec.autoscaling.max_replicas)
     if replicas == status.get("desiredReplicas") and scaling.get("rule") in set(Rule):
         return Proposal(replicas, Rule(scaling["rule"]), str(scaling.get("reason", "")))
     return Proposal(replicas, Rule.RESUMED, f"{replicas} replicas, as before the restart")
@@ -341,6 +341,6 @@ def resumed(
 
 def _between(spec: TranslationDeploymentSpec) -> Proposal:
     scaling = spec.autoscaling
-    low, high = (scaling.min_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
+    low, high = (scaling.lowest_replicas, scaling.max_replicas) if scaling else (0, spec.replicas)
     replicas = min(max(spec.replicas, low), high)
     return Proposal(replicas, Rule.RESUMED, f"spec.replicas {spec.replicas} limited to {low}–{high}")

@@ -48,7 +48,8 @@ _OTHER_FIELDS: Mapping[str, Any] = {
     **dict.fromkeys(("replicas", "autoscaling", "tuning", "service", "network_policy", "image"), True),
     "rollout": {"surge"},
 }
-"""Fields of the spec that `pod_template` does not depend on, and the image, which may be the operator's."""
+"""Fields of the spec that `pod_template` does not depend on, but for the idle time of replicas that sleep, and the
+image, which may be the operator's."""
 
 
 def source_digest(td: TranslationDeployment, image: str) -> str:
@@ -57,7 +58,9 @@ def source_digest(td: TranslationDeployment, image: str) -> str:
     Defaults are left out: a field that a later version adds changes no digest.
     """
     fields = td.spec.model_dump(mode="json", exclude=_OTHER_FIELDS, exclude_defaults=True)
-    return digest({"spec": {name: value for name, value in fields.items() if value != {}}, "image": image})
+    source = {"spec": {name: value for name, value in fields.items() if value != {}}, "image": image}
+    sleep_after_s = _sleep_after_s(td)
+    return digest(source if sleep_after_s is None else source | {"sleepAfterS": sleep_after_s})
 
 
 def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
@@ -323,6 +326,7 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
     return {
         "scheduling-policy": _POLICIES.get(engine.scheduling_policy or ""),
         "stall-timeout-s": _seconds(engine.stall_timeout),
+        "sleep-after-s": _sleep_after_s(td),
         "max-queued-requests": admission.max_queued_requests,
         "max-queued-tokens": admission.max_queued_tokens,
         "deadline-aware-admission": _flag(admission.deadline_aware),
@@ -334,6 +338,11 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
         "otlp-endpoint": td.spec.tracing.otlp_endpoint,
         "lame-duck-s": _seconds(td.spec.rollout.lame_duck),
     }
+
+
+def _sleep_after_s(td: TranslationDeployment) -> int | None:
+    scaling = td.spec.autoscaling
+    return None if scaling is None else scaling.sleep_after_s
 
 
 def _seconds(duration: str | None) -> int | None:

@@ -56,7 +56,7 @@ def minimum_size(spec: TranslationDeploymentSpec) -> int:
     scaling = spec.autoscaling
     if scaling is None or scaling.mode in ("Off", "External") or scaling.target_concurrency is not None:
         return 1
-    return spec.engine.max_num_seqs if scaling.min_replicas < scaling.max_replicas else 1
+    return spec.engine.max_num_seqs if scaling.lowest_replicas < scaling.max_replicas else 1
 
 
 def maximum_size(spec: TranslationDeploymentSpec) -> int:

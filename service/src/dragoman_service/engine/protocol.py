@@ -324,3 +324,15 @@ class Engine(Protocol):
     async def aclose(self) -> None:
         """Stop, also during `load`, and leave no process behind."""
         ...
+
+
+class SleepableEngine(Engine, Protocol):
+    """An engine that can free its device while nothing is generated; `sleeping.SleepingEngine` decides when."""
+
+    async def sleep(self) -> None:
+        """Free the device's memory; called while there are no generations. None may start before `wake_up` returns."""
+        ...
+
+    async def wake_up(self) -> None:
+        """Take the device's memory again; `generate` may be called afterwards."""
+        ...

@@ -153,6 +153,7 @@ class Lifecycle:
         self.phases_s: dict[str, float] = {Phase.STARTING: 0.0}
         """When each phase of the start began, in seconds since the pod's start."""
         self._in_flight = 0
+        self._idle_since_s = self._started_s
         self._idle = asyncio.Event()
         self._idle.set()
         self.given_up = False
@@ -182,6 +183,13 @@ class Lifecycle:
         return self._in_flight
 
     @property
+    def idle_s(self) -> float:
+        """Seconds since the last request, or since the pod is ready; 0 while there are requests or it is not ready."""
+        if self._in_flight or self.phase is not Phase.READY:
+            return 0.0
+        return self._clock() - self._idle_since_s
+
+    @property
     def started(self) -> bool:
         """Whether the engine has been ready once."""
         return self._ready_after_s is not None
@@ -204,7 +212,8 @@ class Lifecycle:
         """The engine accepts requests from now on."""
         if self.phase in (Phase.DRAINING, Phase.FAILED):
             return
-        self._ready_after_s = self._clock() - self._started_s
+        self._idle_since_s = self._clock()
+        self._ready_after_s = self._idle_since_s - self._started_s
         self._progress = Progress(Phase.READY, 1.0)
         self._note(Phase.READY)
 
@@ -269,6 +278,7 @@ class Lifecycle:
         finally:
             self._in_flight -= 1
             if not self._in_flight:
+                self._idle_since_s = self._clock()
                 self._idle.set()
 
     def give_up(self) -> None:

@@ -57,6 +57,9 @@ class Script:
         max_model_len: Tokens of prompt and output together.
         fail_every: Every so many generations one fails; 0 is none.
         die_after: The engine dies at this many generations; 0 is never.
+        sleep_s: Seconds to fall asleep.
+        wake_s: Seconds to wake.
+        fail_wake: If set, a wake fails with this message.
         stall_after: The engine makes no step from this many generations on; 0: never.
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
         journal: File that each generation adds a line to when it starts: process id, tab, segment. It shows what a
@@ -75,6 +78,9 @@ class Script:
     fail_every: int = 0
     die_after: int = 0
     stall_after: int = 0
+    sleep_s: float = 0.0
+    wake_s: float = 0.0
+    fail_wake: str = ""
     scheduling_policy: str = "fcfs"
     answers: dict[str, str] = field(default_factory=dict)
     journal: str = ""
@@ -109,7 +115,7 @@ class ScriptedEngine:
         self._journal: int | None = None
         self._slots = SlotQueue(script.max_num_seqs, script.scheduling_policy == "priority")
         self._used_tokens = self._generations = 0
-        self._dead = self._stalled = False
+        self._dead = self._stalled = self._asleep = False
         self._stall_detector = StallDetector()
         labels = ["model_name", "engine"]
         for name, about, read in (
@@ -181,6 +187,8 @@ class ScriptedEngine:
         """Answer with the segment's reverse, at the script's pace."""
         del request_id, trace_headers
         await self.check()
+        if self._asleep:
+            raise GenerationError("the engine sleeps")
         prompt_tokens = _tokens(prompt.instruction)
         segment_tokens = _tokens(prompt.segment)
         budget = output_budget(
@@ -206,6 +214,28 @@ class ScriptedEngine:
                     self._tokens.inc(length)
         finish = Finish.STOP if length == needed else Finish.LENGTH
         yield Chunk(answer[: length * CHARS_PER_TOKEN], finish, prompt_tokens, length)
+
+    async def sleep(self) -> None:
+        """Take `sleep_s`; as with vLLM, generations that run now would fail.
+
+        Raises:
+            GenerationError: There are some.
+        """
+        if self._stall_detector.generating:
+            raise GenerationError("the engine generates")
+        self._asleep = True
+        await asyncio.sleep(self._script.sleep_s)
+
+    async def wake_up(self) -> None:
+        """Take `wake_s`.
+
+        Raises:
+            GenerationError: The script says so.
+        """
+        await asyncio.sleep(self._script.wake_s)
+        if self._script.fail_wake:
+            raise GenerationError(self._script.fail_wake)
+        self._asleep = False
 
     async def check(self) -> None:
         """Raise once the script has let the engine die."""

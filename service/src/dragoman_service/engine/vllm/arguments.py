@@ -55,6 +55,7 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
         "quantization": settings.quantization,
         "dtype": settings.dtype,
         "otlp_traces_endpoint": settings.traces_endpoint,
+        "enable_sleep_mode": None if settings.sleep_after_s is None else True,
         "scheduling_policy": "priority" if settings.scheduling_policy == "shortest" else None,
     }
     return merged(typed, settings.engine_args, known)

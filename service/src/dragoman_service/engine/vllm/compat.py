@@ -30,6 +30,7 @@ OUTPUT_COALESCING = "output_coalescing"
 START_PHASES = "start_phases"
 FORKED_ENGINE = "forked_engine"
 FORKED_INSPECTION = "forked_inspection"
+SLEEP_MODE = "sleep_mode"
 
 VARIABLES = "envs:environment_variables"
 
@@ -183,6 +184,10 @@ REACHES = (
     Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
     Reach("shared_sampling_params", {"sampling_params:SamplingParams": "skip_clone"}),
     Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
+    Reach(
+        SLEEP_MODE,
+        {"v1.engine.async_llm:AsyncLLM": "sleep wake_up", ":AsyncEngineArgs": "enable_sleep_mode"},
+    ),
     Reach("envs_cache", {"envs": "enable_envs_cache disable_envs_cache"}),
     # Found out when the first start is complete: a phase was reported or none was.
     Reach(START_PHASES, {}),

@@ -40,6 +40,10 @@ BY_TOKEN = frozenset({"vllm:inter_token_latency_seconds", "vllm:iteration_tokens
 STEP_REPORTED_S = 10.0
 """Maximum time between the first output and the report of its step, which vLLM makes at the same time."""
 
+SLEEP_LEVEL = 1
+"""Keeps the weights in host memory, and drops the KV cache. Level 2 drops the weights too: a wake would read them from
+disk or network, which takes longer and can fail."""
+
 TRIAL = Prompt("a", "a", Framing.RAW)
 
 
@@ -149,6 +153,20 @@ class AsyncLLMEngine:
         finally:
             if not self._stall_detector.generating:
                 self._prefill_gate.open()
+
+    async def sleep(self) -> None:
+        """Move the weights to host memory, and free the KV cache."""
+        await self._runtime.llm.sleep(SLEEP_LEVEL)
+
+    async def wake_up(self) -> None:
+        """Move the weights back, and allocate the KV cache.
+
+        Raises:
+            RuntimeError: vLLM reports that it still sleeps.
+        """
+        # Releases that do not report it return None.
+        if await self._runtime.llm.wake_up() is False:
+            raise RuntimeError("vLLM still sleeps")
 
     async def check(self) -> None:
         """Raise EngineDeadError once vLLM's engine process has exited."""

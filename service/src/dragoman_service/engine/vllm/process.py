@@ -160,6 +160,8 @@ class Runtime:
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
+        if compat.SLEEP_MODE in absent and self._settings.sleep_after_s is not None:
+            raise StartError("this release of vLLM has no sleep mode: remove --sleep-after-s")
         if compat.FORKED_INSPECTION not in absent:
             fork.inspect_models()
         self._raise_if_cancelled()
