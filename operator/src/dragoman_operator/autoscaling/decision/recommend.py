@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dragoman_operator.autoscaling.decision.objective import with_arrivals
 from dragoman_operator.autoscaling.decision.observation import (
     STALE_TICKS,
     ScrapedReplicas,
@@ -60,6 +61,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_load = (
             scraped.running + scraped.waiting + (samples.queued if samples.ready else 0.0)
         ) / policy.concurrency
+    history = with_arrivals(history, policy, None if found is None else found.service_s, now)
     by_kv_cache = (
         None if scraped.kv_usage is None else samples.ready * scraped.kv_usage / policy.target_kv_cache_usage
     )
@@ -78,6 +80,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_load=by_load,
         by_kv_cache=by_kv_cache,
         window_s=history.window_s,
+        expected=history.expected,
     )
     replicas = policy.bounded(proposal.replicas)
     return Decision(
@@ -108,7 +111,13 @@ def _adapt_window(policy: Policy, samples: Samples, history: History, now: float
     if scaled_down_at is not None and now - scaled_down_at > maximum:
         window_s, scaled_down_at = max(minimum, window_s / 2), None
     scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
-    return replace(history, window_s=window_s, scaled_down_at=scaled_down_at, scale_ups=scale_ups)
+    return replace(
+        history,
+        window_s=window_s,
+        scaled_down_at=scaled_down_at,
+        scale_ups=scale_ups,
+        start_s=samples.start_s,
+    )
 
 
 def _record_change(samples: Samples, history: History, proposal: Proposal, now: float) -> History:

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass
 
 from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
-from dragoman_operator.autoscaling.decision.values import History, Policy, Proposal, Rule, Samples
+from dragoman_operator.autoscaling.decision.values import (
+    Expected,
+    History,
+    Policy,
+    Proposal,
+    Rule,
+    Samples,
+)
 
 TOLERANCE = 0.1
 """Excess over the target that does not add a replica, as in HPA."""
@@ -51,7 +58,7 @@ def scale_up(context: Context) -> Proposal | None:
     if not samples.ready:
         proposals.append(_from_zero(context))
     elif context.demand is not None:
-        proposals.append(forecast(context, context.demand, there))
+        proposals += [forecast(context, context.demand, there), _objective(context)]
     best = max(
         (proposal for proposal in proposals if proposal),
         key=lambda proposal: proposal.replicas,
@@ -92,6 +99,30 @@ def _kv_cache(context: Context, there: int) -> Proposal | None:
         f"the target is {context.policy.target_kv_cache_usage:.0%}"
     )
     return Proposal(replicas, Rule.KV_CACHE, reason)
+
+
+def _objective(context: Context) -> Proposal | None:
+    """The replicas that the objective needs; see `objective`."""
+    kept = context.history.kept
+    if not kept:
+        return None
+    reason = f"{kept} replicas: {describe_expected(context.history.expected, context.policy)}"
+    return Proposal(kept, Rule.OBJECTIVE, reason)
+
+
+def describe_expected(expected: tuple[Expected, ...], policy: Policy) -> str:
+    """What is expected, in words."""
+    first, *others = expected
+    text = (
+        f"with at least {first.replicas} replicas {percent(first.late_ratio)} of requests would wait over "
+        f"{policy.target_queue_time_s:g} s"
+    )
+    return text + "".join(f"; with {each.replicas}, {percent(each.late_ratio)}" for each in others)
+
+
+def percent(ratio: float) -> str:
+    """A ratio for a reason: 0.4%, 12%."""
+    return f"{100 * ratio:.2g}%"
 
 
 def _from_zero(context: Context) -> Proposal | None:
@@ -222,7 +253,9 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
     required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
-    needed = policy.bounded(max(1, round_up(peak), _required_soon(context, max(1, round_up(peak)))))
+    needed = policy.bounded(
+        max(1, round_up(peak), history.kept, _required_soon(context, max(1, round_up(peak))))
+    )
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
         return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
     observed_s = 0.0 if history.observed_since is None else now - history.observed_since
