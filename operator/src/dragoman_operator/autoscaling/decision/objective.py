@@ -17,11 +17,12 @@ from statistics import median
 from dragoman_operator.autoscaling.decision.observation import DEVIATIONS
 from dragoman_operator.autoscaling.decision.values import Expected, History, Policy
 
-EVERY_S = 60.0
-"""Time between two replays: their cost is spread over the ticks of a minute."""
+EVERY_S = 120.0
+"""Time between two replays: their cost is spread over the ticks of two minutes."""
 
-BUSIEST_MEMORY_S = 3600.0
-"""Time in which the service time under the highest load decays towards the present one by a factor of e."""
+BUSIEST_MEMORY_S = 43_200.0
+"""Time in which the service time under the highest load decays towards the present one by a factor of e: half a day,
+as it is a property of the engine and of the texts, and most hours have no full load."""
 
 PRIOR_RATIO, PRIOR_S = 0.05, 1800.0
 """Bursts before any was observed: demand is assumed to be above x times its median for 0.05 / x² of the time (a tail
@@ -39,20 +40,18 @@ class Fleet:
         capacity: Requests that a full replica finishes in a tick.
         utilisation: Part of it that the load rule aims at, 0 to 1.
         start: Time until a replica is ready, at least 1.
-        hold: Time for which the number of replicas stays at its maximum.
         wait: Wait above which a request is late.
     """
 
     capacity: float
     utilisation: float
     start: int
-    hold: int
     wait: float
     max_replicas: int
 
 
 def with_arrivals(history: History, policy: Policy, service_s: float | None, now: float) -> History:
-    """The history with the service time under load and, once a minute, with the replicas that the objective needs."""
+    """The history with the service time under load and, every two minutes, with what the objective needs."""
     if service_s is not None:
         keep = math.exp(-policy.tick_s / BUSIEST_MEMORY_S)
         history = replace(history, busiest_s=max(service_s, keep * (history.busiest_s or 0.0)))
@@ -64,19 +63,55 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         capacity=policy.tick_s * policy.max_num_seqs / history.busiest_s,
         utilisation=min(1.0, policy.concurrency / policy.max_num_seqs),
         start=max(1, round(history.start_s / policy.tick_s)),
-        hold=max(1, round(history.window_s / policy.tick_s)),
         wait=policy.target_queue_time_s / policy.tick_s,
         max_replicas=policy.max_replicas,
     )
     late_ratio = 1 - policy.objective
-    expected = least_kept(history.arrivals, fleet, late_ratio)
+    plan = cheapest(history.arrivals, fleet, late_ratio, policy.windows_s(history.start_s), policy.tick_s)
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
-    kept = min(max(expected[0].replicas, math.floor(unseen + 0.5)), policy.max_replicas)
+    kept = min(max(plan.expected[0].replicas, math.floor(unseen + 0.5)), policy.max_replicas)
+    expected = plan.expected
     if kept > expected[0].replicas:
-        expected = tuple(
-            Expected(number, late_share(history.arrivals, fleet, number)) for number in (kept, kept - 1)
-        )
-    return replace(history, kept=kept, expected=expected, planned_at=now)
+        load = Load.of(history.arrivals, fleet, max(1, round(plan.window_s / policy.tick_s)))
+        expected = tuple(Expected(number, replay(load, fleet, number).late_ratio) for number in (kept, kept - 1))
+    return replace(history, kept=kept, expected=expected, window_s=plan.window_s, planned_at=now)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the objective needs.
+
+    Attributes:
+        expected: With the replicas to keep, and with one less.
+        cost: Replicas on average.
+    """
+
+    expected: tuple[Expected, ...]
+    window_s: float
+    late_ratio: float
+    cost: float
+
+
+def cheapest(
+    arrivals: Sequence[float], fleet: Fleet, late_ratio: float, windows_s: Sequence[float], tick_s: float
+) -> Plan:
+    """The cheapest stabilization window, each with the least number of replicas that meets the objective."""
+    highest = min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1)
+    plans = []
+    for window_s in windows_s:
+        load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)))
+        found: dict[int, Replayed] = {}
+
+        def late(kept: int, load: Load = load, found: dict[int, Replayed] = found) -> float:
+            if kept not in found:
+                found[kept] = replay(load, fleet, kept)
+            return found[kept].late_ratio
+
+        kept = bisect_left(range(highest), True, key=lambda number: late(number) <= late_ratio)
+        numbers = sorted({kept, max(0, kept - 1)}, reverse=True)
+        expected = tuple(Expected(number, late(number)) for number in numbers)
+        plans.append(Plan(expected, window_s, late(kept), found[kept].cost))
+    return min(plans, key=lambda plan: (max(plan.late_ratio - late_ratio, 0.0), plan.cost))
 
 
 def unseen_burst(late_ratio: float, learned_s: float) -> float:
@@ -85,39 +120,60 @@ def unseen_burst(late_ratio: float, learned_s: float) -> float:
     return ratio if ratio > 1 else 0.0
 
 
-def least_kept(arrivals: Sequence[float], fleet: Fleet, late_ratio: float) -> tuple[Expected, ...]:
-    """The least number of replicas to keep with at most this ratio of late requests, and one less, as expected."""
-    highest = min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1)
-    found: dict[int, float] = {}
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Arrivals by tick, in replicas: what a full replica serves in a tick is 1.
 
-    def met(kept: int) -> bool:
-        found[kept] = late_share(arrivals, fleet, kept)
-        return found[kept] <= late_ratio
+    Attributes:
+        certain: Lower bound of the arrivals, without what chance alone may add.
+        required: Replicas that the load rule wants, by tick: the maximum of the stabilization window.
+    """
 
-    kept = bisect_left(range(highest), True, key=met)
-    for number in {kept, max(0, kept - 1)} - found.keys():
-        met(number)
-    return tuple(Expected(number, found[number]) for number in sorted({kept, max(0, kept - 1)}, reverse=True))
+    work: list[float]
+    certain: list[float]
+    required: list[int]
+
+    @classmethod
+    def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int) -> Load:
+        """From requests per tick, and a window in ticks."""
+        certain = [
+            max(0.0, arrived - DEVIATIONS * math.sqrt(arrived)) / fleet.capacity for arrived in arrivals
+        ]
+        required = []
+        peaks: deque[tuple[int, int]] = deque()
+        for now, load in enumerate(certain):
+            needed = math.ceil(load / fleet.utilisation - 1e-9)
+            while peaks and peaks[-1][1] <= needed:
+                peaks.pop()
+            peaks.append((now, needed))
+            if peaks[0][0] <= now - window:
+                peaks.popleft()
+            required.append(peaks[0][1])
+        return cls([arrived / fleet.capacity for arrived in arrivals], certain, required)
 
 
-def late_share(arrivals: Sequence[float], fleet: Fleet, kept: int) -> float:
-    """The ratio of these arrivals, one number for each tick, that are late with at least `kept` replicas.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Result of a replay: ratio of late requests, and replicas on average."""
+
+    late_ratio: float
+    cost: float
+
+
+def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
+    """Serve these arrivals with at least `kept` replicas.
 
     The fleet scales up as the rules do: to the load, and by the replicas whose queue is too long. New requests go to
     the shortest queue, so those of new replicas do not wait behind the backlog of the old ones.
     """
-    total = sum(arrivals)
-    if not total:
-        return 0.0
-    capacity, wait, most = fleet.capacity, fleet.wait, fleet.max_replicas
+    wait, most, start = fleet.wait, fleet.max_replicas, fleet.start
     kept = max(1, kept)
-    peaks: deque[tuple[int, int]] = deque()
     starting: deque[tuple[int, int]] = deque()
     started = 0
-    free, queue = max(kept, min(most, math.ceil(arrivals[0] / capacity))), 0.0
+    free, queue = max(kept, min(most, math.ceil(load.work[0]))), 0.0
     behind, backlog = 0, 0.0  # replicas with a longer queue, which new requests avoid
-    late = 0.0
-    for now, arrived in enumerate(arrivals):
+    late = cost = 0.0
+    for now, (work, certain, required) in enumerate(zip(load.work, load.certain, load.required, strict=True)):
         while starting and starting[0][0] <= now:
             _, added = starting.popleft()
             started -= added
@@ -125,33 +181,29 @@ def late_share(arrivals: Sequence[float], fleet: Fleet, kept: int) -> float:
                 behind, backlog, free, queue = behind + free, backlog + queue, added, 0.0
             else:
                 free += added
-        work = arrived / capacity
         before = queue / free
-        queue = max(0.0, queue + work - free)
+        queue += work - free
+        if queue < 0:
+            queue = 0.0
         after = queue / free
         if after > wait or before > wait:
-            part = 1.0 if min(before, after) >= wait else (max(before, after) - wait) / abs(after - before)
-            late += part * arrived
+            low, high = (before, after) if before < after else (after, before)
+            late += work if low >= wait else work * (high - wait) / (high - low)
         if behind:
             backlog -= behind
             if backlog <= after * behind:
                 free, queue, behind, backlog = free + behind, queue + max(0.0, backlog), 0, 0.0
-        certain = max(0.0, arrived - DEVIATIONS * math.sqrt(arrived)) / capacity
-        needed = math.ceil(certain / fleet.utilisation - 1e-9)
-        while peaks and peaks[-1][1] <= needed:
-            peaks.pop()
-        peaks.append((now, needed))
-        if peaks[0][0] <= now - fleet.hold:
-            peaks.popleft()
-        wanted = max(kept, peaks[0][1])
-        slow = behind + (free if queue > wait * free else 0)
+        slow = behind + (free if after > wait else 0)
+        wanted = required if required > kept else kept
         if slow:
             wanted = max(wanted, slow + math.ceil(certain / FULL_RATIO - 1e-9))
-        wanted = min(wanted, most)
+        if wanted > most:
+            wanted = most
         there = free + behind + started
+        cost += there
         if wanted > there:
-            starting.append((now + fleet.start, wanted - there))
+            starting.append((now + start, wanted - there))
             started += wanted - there
         elif wanted < there and not started and not behind:
             free = wanted
-    return late / total
+    return Replayed(late / (sum(load.work) or 1.0), cost / len(load.work))

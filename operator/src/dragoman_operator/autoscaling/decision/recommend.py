@@ -104,34 +104,19 @@ def _keep_without_metrics(
 
 
 def _adapt_window(policy: Policy, samples: Samples, history: History, now: float) -> History:
-    """Keep the window within its bounds; halve it after a scale-down that was not reverted within the maximum."""
-    minimum, maximum = policy.window_s(samples.start_s)
-    window_s = min(max(history.window_s, minimum), maximum)
-    scaled_down_at = history.scaled_down_at
-    if scaled_down_at is not None and now - scaled_down_at > maximum:
-        window_s, scaled_down_at = max(minimum, window_s / 2), None
+    """Keep the window if it is one to choose from."""
+    windows_s = policy.windows_s(samples.start_s)
+    window_s = history.window_s if history.window_s in windows_s else windows_s[0]
     scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
-    return replace(
-        history,
-        window_s=window_s,
-        scaled_down_at=scaled_down_at,
-        scale_ups=scale_ups,
-        start_s=samples.start_s,
-    )
+    return replace(history, window_s=window_s, scale_ups=scale_ups, start_s=samples.start_s)
 
 
 def _record_change(samples: Samples, history: History, proposal: Proposal, now: float) -> History:
-    """Record a change. A scale-up soon after a scale-down doubles the window: it was too short."""
+    """Record a change."""
     if proposal.replicas > samples.desired:
-        premature = history.scaled_down_at is not None
-        return replace(
-            history,
-            scale_ups=(*history.scale_ups, (now, samples.desired)),
-            window_s=history.window_s * 2 if premature else history.window_s,
-            scaled_down_at=None,
-        )
+        return replace(history, scale_ups=(*history.scale_ups, (now, samples.desired)))
     if proposal.rule is Rule.SCALE_DOWN:
-        return replace(history, scaled_down_at=now, last_scale_down=now)
+        return replace(history, last_scale_down=now)
     return history
 
 

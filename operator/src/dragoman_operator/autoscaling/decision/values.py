@@ -16,13 +16,8 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 DEFAULT_UTILISATION = 0.8
 """Default target concurrency, as a ratio of `max_num_seqs`."""
 
-MIN_WINDOW_S = 300.0
-MAX_WINDOW_S = 1800.0
-"""Bounds of the stabilization window: HPA's default, and half an hour."""
-
-MIN_IN_STARTS, MAX_IN_STARTS = 2.0, 30.0
-"""Bounds of the window in startup times: at least two, so that it is longer than a replica's startup, and at most
-thirty, as keeping a replica for longer costs more than the startup it saves."""
+MIN_WINDOW_S, DEFAULT_WINDOW_S, MAX_WINDOW_S = 60.0, 300.0, 1800.0
+"""Stabilization windows: a minute, HPA's default, and half an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +81,12 @@ class Policy:
         """`replicas`, limited to the minimum and maximum."""
         return min(max(replicas, self.min_replicas), self.max_replicas)
 
-    def window_s(self, time_to_ready_s: float) -> tuple[float, float]:
-        """Minimum and maximum of the stabilization window, for this startup time."""
+    def windows_s(self, time_to_ready_s: float) -> tuple[float, ...]:
+        """Stabilization windows to choose from, for this startup time; the default first."""
         if self.scale_down_window_s is not None:
-            return self.scale_down_window_s, self.scale_down_window_s
-        shortest = min(max(MIN_WINDOW_S, MIN_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)
-        return shortest, min(max(shortest, MAX_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)
+            return (self.scale_down_window_s,)
+        default = min(max(DEFAULT_WINDOW_S, 2 * time_to_ready_s), MAX_WINDOW_S)
+        return default, max(MIN_WINDOW_S, time_to_ready_s), MAX_WINDOW_S
 
 
 UNMEASURED_TIME_TO_READY_S = 120.0
