@@ -92,7 +92,7 @@ class Limits:
     kv_cache_tokens: int
     idle_s: float
     tick_s: float
-    objective: float | None = 0.95
+    objective: float
 
 
 class Policy(Protocol):

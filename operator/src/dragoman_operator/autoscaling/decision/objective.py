@@ -12,9 +12,10 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from statistics import median
 
-from dragoman_operator.autoscaling.decision.observation import DEVIATIONS
+from dragoman_operator.autoscaling.decision.observation import DEVIATIONS, FULL_RATIO, SURPLUS
 from dragoman_operator.autoscaling.decision.values import Expected, History, Policy
 
 EVERY_S = 120.0
@@ -24,12 +25,9 @@ BUSIEST_MEMORY_S = 43_200.0
 """Time in which the service time under the highest load decays towards the present one by a factor of e: half a day,
 as it is a property of the engine and of the texts, and most hours have no full load."""
 
-PRIOR_RATIO, PRIOR_S = 0.05, 1800.0
+PRIOR_RATIO, PRIOR_S = 0.05, 7200.0
 """Bursts before any was observed: demand is assumed to be above x times its median for 0.05 / x² of the time (a tail
-as heavy as that of known traffic), with the weight of half an hour of observation."""
-
-FULL_RATIO = 0.95
-"""As in the rules: the part of a replica's capacity that new requests may use without a queue."""
+as heavy as that of known traffic), with the weight of two hours of observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +67,11 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
     late_ratio = 1 - policy.objective
     plan = cheapest(history.arrivals, fleet, late_ratio, policy.windows_s(history.start_s), policy.tick_s)
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
-    kept = min(max(plan.expected[0].replicas, math.floor(unseen + 0.5)), policy.max_replicas)
-    expected = plan.expected
-    if kept > expected[0].replicas:
+    kept = min(math.floor(unseen + 0.5), policy.max_replicas)
+    if kept > plan.kept:
         load = Load.of(history.arrivals, fleet, max(1, round(plan.window_s / policy.tick_s)))
-        expected = tuple(Expected(number, replay(load, fleet, number).late_ratio) for number in (kept, kept - 1))
-    return replace(history, kept=kept, expected=expected, window_s=plan.window_s, planned_at=now)
+        plan = replace(plan, expected=(expect(load, fleet, kept), expect(load, fleet, kept - 1)))
+    return replace(history, kept=plan.kept, expected=plan.expected, window_s=plan.window_s, planned_at=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +80,43 @@ class Plan:
 
     Attributes:
         expected: With the replicas to keep, and with one less.
+        window_s: Stabilization window.
         cost: Replicas on average.
     """
 
     expected: tuple[Expected, ...]
     window_s: float
-    late_ratio: float
     cost: float
+
+    @property
+    def kept(self) -> int:
+        """Replicas to keep."""
+        return self.expected[0].replicas
 
 
 def cheapest(
     arrivals: Sequence[float], fleet: Fleet, late_ratio: float, windows_s: Sequence[float], tick_s: float
 ) -> Plan:
-    """The cheapest stabilization window, each with the least number of replicas that meets the objective."""
-    highest = min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1)
+    """The cheapest stabilization window, each with the least number of replicas that meets the objective.
+
+    If none does, because the maximum is too low or a start takes too long, the one with the fewest late requests.
+    """
+    highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
     plans = []
     for window_s in windows_s:
         load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)))
-        found: dict[int, Replayed] = {}
+        late = cache(partial(expect, load, fleet))
+        kept = 1 + bisect_left(
+            range(1, highest), True, key=lambda number: late(number).late_ratio <= late_ratio
+        )
+        fewer = (late(kept - 1),) if kept > 1 else ()
+        plans.append(Plan((late(kept), *fewer), window_s, replay(load, fleet, kept).cost))
+    return min(plans, key=lambda plan: (max(plan.expected[0].late_ratio, late_ratio), plan.cost))
 
-        def late(kept: int, load: Load = load, found: dict[int, Replayed] = found) -> float:
-            if kept not in found:
-                found[kept] = replay(load, fleet, kept)
-            return found[kept].late_ratio
 
-        kept = bisect_left(range(highest), True, key=lambda number: late(number) <= late_ratio)
-        numbers = sorted({kept, max(0, kept - 1)}, reverse=True)
-        expected = tuple(Expected(number, late(number)) for number in numbers)
-        plans.append(Plan(expected, window_s, late(kept), found[kept].cost))
-    return min(plans, key=lambda plan: (max(plan.late_ratio - late_ratio, 0.0), plan.cost))
+def expect(load: Load, fleet: Fleet, kept: int) -> Expected:
+    """What is expected with at least `kept` replicas."""
+    return Expected(kept, replay(load, fleet, kept).late_ratio)
 
 
 def unseen_burst(late_ratio: float, learned_s: float) -> float:
@@ -196,7 +201,7 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
         slow = behind + (free if after > wait else 0)
         wanted = required if required > kept else kept
         if slow:
-            wanted = max(wanted, slow + math.ceil(certain / FULL_RATIO - 1e-9))
+            wanted = max(wanted, slow + math.ceil(SURPLUS * certain / FULL_RATIO - 1e-9))
         if wanted > most:
             wanted = most
         there = free + behind + started

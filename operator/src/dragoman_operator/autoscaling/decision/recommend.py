@@ -15,6 +15,7 @@ from dragoman_operator.autoscaling.decision.observation import (
 from dragoman_operator.autoscaling.decision.rules import (
     SURGE_S,
     Context,
+    describe_expected,
     duration,
     round_up,
     scale_down_or_keep,
@@ -49,7 +50,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         The number, between the policy's bounds, with its reason and the history for the next call.
     """
     scraped = collect(samples, policy, now)
-    history = _adapt_window(policy, samples, history, now)
+    history = _begin_tick(policy, samples, history, now)
     if scraped.missing * 2 > samples.ready:
         return _keep_without_metrics(policy, samples, scraped, history)
     history = record(history, samples, scraped, policy, now)
@@ -81,6 +82,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_kv_cache=by_kv_cache,
         window_s=history.window_s,
         expected=history.expected,
+        expectation=describe_expected(history.expected, policy.target_queue_time_s),
     )
     replicas = policy.bounded(proposal.replicas)
     return Decision(
@@ -103,8 +105,8 @@ def _keep_without_metrics(
     return Decision(kept, Rule.METRICS, reason, False, signals, replace(history, seen=None, points=()))
 
 
-def _adapt_window(policy: Policy, samples: Samples, history: History, now: float) -> History:
-    """Keep the window if it is one to choose from."""
+def _begin_tick(policy: Policy, samples: Samples, history: History, now: float) -> History:
+    """The history without old scale-ups, and with a window that the policy allows."""
     windows_s = policy.windows_s(samples.start_s)
     window_s = history.window_s if history.window_s in windows_s else windows_s[0]
     scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
@@ -144,7 +146,7 @@ def request(
         kept = policy.bounded(desired)
         return Proposal(kept, Rule.REQUESTED, f"kept at {kept}: {reason}, but {problem}"), history
     peak = history.peak(now - history.window_s - slack_s)
-    replicas = min(desired, policy.bounded(max(replicas, round_up(peak))))
+    replicas = min(desired, policy.bounded(max(replicas, round_up(peak), history.kept)))
     reason += f"; the load required at most {peak:.1f} in the last {duration(history.window_s)}"
     return Proposal(replicas, Rule.REQUESTED, f"{replicas} replicas: {reason}"), history
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
+from dragoman_operator.autoscaling.decision.observation import FULL_RATIO, SURPLUS, Demand, ScrapedReplicas
 from dragoman_operator.autoscaling.decision.values import (
     Expected,
     History,
@@ -22,9 +22,6 @@ SURGE_S = 60.0
 SURGE_FACTOR, SURGE_REPLICAS = 10, 16
 """Maximum within a minute: ten times the replicas before, or sixteen more, so that a wrong measurement cannot request
 a thousand GPUs. HPA's default, four doublings a minute, is similar."""
-
-FULL_RATIO = 0.95
-"""Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,25 +101,26 @@ def _kv_cache(context: Context, there: int) -> Proposal | None:
 def _objective(context: Context) -> Proposal | None:
     """The replicas that the objective needs; see `objective`."""
     kept = context.history.kept
-    if not kept:
+    if kept <= 1:
         return None
-    reason = f"{kept} replicas: {describe_expected(context.history.expected, context.policy)}"
+    reason = (
+        f"{kept} replicas: {describe_expected(context.history.expected, context.policy.target_queue_time_s)}"
+    )
     return Proposal(kept, Rule.OBJECTIVE, reason)
 
 
-def describe_expected(expected: tuple[Expected, ...], policy: Policy) -> str:
-    """What is expected, in words."""
-    first, *others = expected
-    text = (
-        f"with at least {first.replicas} replicas {percent(first.late_ratio)} of requests would wait over "
-        f"{policy.target_queue_time_s:g} s"
-    )
-    return text + "".join(f"; with {each.replicas}, {percent(each.late_ratio)}" for each in others)
+def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float) -> str | None:
+    """What is expected, in words; None before the first replay."""
+    if not expected:
+        return None
+    first, *fewer = expected
+    text = f"at {first.replicas} {percent(first.late_ratio)} of requests would wait over {target_queue_time_s:g} s"
+    return text + "".join(f"; at {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
 
 
 def percent(ratio: float) -> str:
-    """A ratio for a reason: 0.4%, 12%."""
-    return f"{100 * ratio:.2g}%"
+    """A ratio for a reason: 0.43%, 12%, under 0.01%."""
+    return "under 0.01%" if 0 < ratio < 0.0001 else f"{100 * ratio:.2g}%"
 
 
 def _from_zero(context: Context) -> Proposal | None:
@@ -171,6 +169,7 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     others = round_up(at_once / (FULL_RATIO * policy.max_num_seqs))
     work = describe_arrivals(per_s, demand.service_s)
     if behind:
+        others = round_up(SURPLUS * at_once / (FULL_RATIO * policy.max_num_seqs))
         reason = (
             f"{behind + others} replicas: {behind} of {context.samples.ready} have a queue time above "
             f"{policy.target_queue_time_s:g} s, and {work} require {others} others"
@@ -253,6 +252,8 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
     required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
+    if history.kept > max(1, round_up(peak)):
+        required += f"; {describe_expected(history.expected, policy.target_queue_time_s)}"
     needed = policy.bounded(
         max(1, round_up(peak), history.kept, _required_soon(context, max(1, round_up(peak))))
     )

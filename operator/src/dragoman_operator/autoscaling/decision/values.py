@@ -33,8 +33,7 @@ class Policy:
         target_queue_time_s: Maximum queue time of a request in a replica. A replica above it is not counted as
             capacity for new requests.
         idle_s: Seconds without requests before scaling to zero, if `min_replicas` is 0.
-        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: adapted to startup times and
-            premature scale-downs.
+        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: chosen by `objective`.
         objective: Ratio of requests, 0 to 1, that should wait in a replica for at most `target_queue_time_s`; None:
             none is kept for bursts.
         tick_s: Seconds between two calls.
@@ -103,7 +102,6 @@ stabilization window, a tenth of it."""
 FORMER_KEYS = {
     "asked_at": "last_request_at",
     "grown": "scale_ups",
-    "shrunk_at": "scaled_down_at",
     "shrunk_last": "last_scale_down",
     "watched_since": "observed_since",
 }
@@ -170,8 +168,7 @@ class History:
         points: Arrivals of the last `POINTS_S`, oldest first.
         peaks: Replicas that the load required, oldest and highest first.
         scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
-        window_s: Stabilization window for scaling down, if adapted; 0 before.
-        scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
+        window_s: Stabilization window for scaling down; 0 before the first tick.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
         arrivals: Requests that arrived in each of the last `ARRIVALS` ticks, oldest first, as far as observed.
         learned_s: Seconds of arrivals observed since the first.
@@ -188,7 +185,6 @@ class History:
     peaks: tuple[Peak, ...] = ()
     scale_ups: tuple[tuple[Number, Annotated[int, Field(ge=0)]], ...] = ()
     window_s: Amount = 0.0
-    scaled_down_at: Number | None = None
     last_scale_down: Number | None = None
     last_request_at: Number | None = None
     service_s: Amount | None = None
@@ -240,7 +236,7 @@ class History:
     def begins_after(self, now: float) -> bool:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
         parts = (*self.points, *self.peaks, *self.scale_ups, *filter(None, (self.seen, self.requested)))
-        times = [self.observed_since, self.scaled_down_at, self.last_scale_down, self.last_request_at, self.planned_at]
+        times = [self.observed_since, self.last_scale_down, self.last_request_at, self.planned_at]
         times += [part[0] for part in parts]
         return any(time is not None and time > now for time in times)
 
@@ -355,6 +351,7 @@ class Signals:
         by_load: Replicas required by the load, not rounded.
         by_kv_cache: Replicas required by KV cache usage, not rounded; None without that metric.
         expected: With the replicas that are kept for the objective, and with one less.
+        expectation: The same in words.
     """
 
     running: float = 0.0
@@ -367,6 +364,7 @@ class Signals:
     by_kv_cache: float | None = None
     window_s: float = 0.0
     expected: tuple[Expected, ...] = ()
+    expectation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
