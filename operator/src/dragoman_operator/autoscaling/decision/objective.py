@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from statistics import median
 
-from dragoman_operator.autoscaling.decision.observation import DEVIATIONS, FULL_RATIO, SURPLUS
+from dragoman_operator.autoscaling.decision.observation import DEVIATIONS, FULL_RATIO, SURPLUS, TOLERANCE
 from dragoman_operator.autoscaling.decision.values import Expected, History, Policy
 
 EVERY_S = 120.0
@@ -24,6 +24,9 @@ EVERY_S = 120.0
 BUSIEST_MEMORY_S = 43_200.0
 """Time in which the service time under the highest load decays towards the present one by a factor of e: half a day,
 as it is a property of the engine and of the texts, and most hours have no full load."""
+
+WORTH = 0.1
+"""Part of the replicas that another window than the default must save: each change has costs of its own."""
 
 PRIOR_RATIO, PRIOR_S = 0.05, 7200.0
 """Bursts before any was observed: demand is assumed to be above x times its median for 0.05 / x² of the time (a tail
@@ -36,7 +39,7 @@ class Fleet:
 
     Attributes:
         capacity: Requests that a full replica finishes in a tick.
-        utilisation: Part of it that the load rule aims at, 0 to 1.
+        utilisation: Part of it that the load rule aims at, above 0.
         start: Time until a replica is ready, at least 1.
         wait: Wait above which a request is late.
     """
@@ -59,7 +62,10 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         return history
     fleet = Fleet(
         capacity=policy.tick_s * policy.max_num_seqs / history.busiest_s,
-        utilisation=min(1.0, policy.concurrency / policy.max_num_seqs),
+        utilisation=policy.concurrency
+        / policy.max_num_seqs
+        * history.busiest_s
+        / (service_s or history.service_s or history.busiest_s),
         start=max(1, round(history.start_s / policy.tick_s)),
         wait=policy.target_queue_time_s / policy.tick_s,
         max_replicas=policy.max_replicas,
@@ -81,7 +87,7 @@ class Plan:
     Attributes:
         expected: With the replicas to keep, and with one less.
         window_s: Stabilization window.
-        cost: Replicas on average.
+        cost: Replicas on average, more by `WORTH` for another window than the default.
     """
 
     expected: tuple[Expected, ...]
@@ -110,7 +116,8 @@ def cheapest(
             range(1, highest), True, key=lambda number: late(number).late_ratio <= late_ratio
         )
         fewer = (late(kept - 1),) if kept > 1 else ()
-        plans.append(Plan((late(kept), *fewer), window_s, replay(load, fleet, kept).cost))
+        cost = replay(load, fleet, kept).cost * (1.0 if window_s == windows_s[0] else 1 + WORTH)
+        plans.append(Plan((late(kept), *fewer), window_s, cost))
     return min(plans, key=lambda plan: (max(plan.expected[0].late_ratio, late_ratio), plan.cost))
 
 
@@ -131,11 +138,13 @@ class Load:
 
     Attributes:
         certain: Lower bound of the arrivals, without what chance alone may add.
-        required: Replicas that the load rule wants, by tick: the maximum of the stabilization window.
+        rule: Replicas that the load rule wants, not rounded, by tick.
+        required: The maximum of the stabilization window, rounded up.
     """
 
     work: list[float]
     certain: list[float]
+    rule: list[float]
     required: list[int]
 
     @classmethod
@@ -144,17 +153,19 @@ class Load:
         certain = [
             max(0.0, arrived - DEVIATIONS * math.sqrt(arrived)) / fleet.capacity for arrived in arrivals
         ]
+        rule: list[float] = []
         required = []
         peaks: deque[tuple[int, int]] = deque()
         for now, load in enumerate(certain):
             needed = math.ceil(load / fleet.utilisation - 1e-9)
+            rule.append(load / fleet.utilisation)
             while peaks and peaks[-1][1] <= needed:
                 peaks.pop()
             peaks.append((now, needed))
             if peaks[0][0] <= now - window:
                 peaks.popleft()
             required.append(peaks[0][1])
-        return cls([arrived / fleet.capacity for arrived in arrivals], certain, required)
+        return cls([arrived / fleet.capacity for arrived in arrivals], certain, rule, required)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,9 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
     free, queue = max(kept, min(most, math.ceil(load.work[0]))), 0.0
     behind, backlog = 0, 0.0  # replicas with a longer queue, which new requests avoid
     late = cost = 0.0
-    for now, (work, certain, required) in enumerate(zip(load.work, load.certain, load.required, strict=True)):
+    for now, (work, certain, rule, required) in enumerate(
+        zip(load.work, load.certain, load.rule, load.required, strict=True)
+    ):
         while starting and starting[0][0] <= now:
             _, added = starting.popleft()
             started -= added
@@ -199,12 +212,13 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
             if backlog <= after * behind:
                 free, queue, behind, backlog = free + behind, queue + max(0.0, backlog), 0, 0.0
         slow = behind + (free if after > wait else 0)
-        wanted = required if required > kept else kept
+        there = free + behind + started
+        wanted = required if required <= there or rule > there * (1 + TOLERANCE) else there
+        wanted = max(wanted, kept)
         if slow:
             wanted = max(wanted, slow + math.ceil(SURPLUS * certain / FULL_RATIO - 1e-9))
         if wanted > most:
             wanted = most
-        there = free + behind + started
         cost += there
         if wanted > there:
             starting.append((now + start, wanted - there))

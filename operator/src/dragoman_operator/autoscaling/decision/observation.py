@@ -107,6 +107,9 @@ QUEUED_SERVICE_S = 30.0
 ENOUGH_FINISHED = 20
 """Minimum number of finished requests for a mean service time."""
 
+TOLERANCE = 0.1
+"""Excess over the target that does not add a replica, as in HPA."""
+
 FULL_RATIO = 0.95
 """Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
 

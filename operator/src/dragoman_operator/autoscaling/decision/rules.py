@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dragoman_operator.autoscaling.decision.observation import FULL_RATIO, SURPLUS, Demand, ScrapedReplicas
+from dragoman_operator.autoscaling.decision.observation import (
+    FULL_RATIO,
+    SURPLUS,
+    TOLERANCE,
+    Demand,
+    ScrapedReplicas,
+)
 from dragoman_operator.autoscaling.decision.values import (
     Expected,
     History,
@@ -14,9 +20,6 @@ from dragoman_operator.autoscaling.decision.values import (
     Rule,
     Samples,
 )
-
-TOLERANCE = 0.1
-"""Excess over the target that does not add a replica, as in HPA."""
 
 SURGE_S = 60.0
 SURGE_FACTOR, SURGE_REPLICAS = 10, 16
