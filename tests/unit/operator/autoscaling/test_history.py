@@ -67,10 +67,13 @@ def test_the_target_is_eight_tenths_of_the_seats_and_at_least_one():
 
 
 def test_history_of_an_earlier_operator_is_read() -> None:
-    former = '{"watched_since": 1.0, "asked_at": 5.0, "grown": [[2.0, 1]], "shrunk_last": 4.0}'
+    former = (
+        '{"watched_since": 1.0, "asked_at": 5.0, "grown": [[2.0, 1]], "shrunk_at": 3.0, "shrunk_last": 4.0}'
+    )
     assert History.from_json(former) == History(
         observed_since=1.0,
         scale_ups=((2.0, 1),),
+        scaled_down_at=3.0,
         last_scale_down=4.0,
         last_request_at=5.0,
     )

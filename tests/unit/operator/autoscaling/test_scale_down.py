@@ -40,6 +40,18 @@ def test_the_window_outlives_two_starts(build):
     assert clock.replicas == 1
 
 
+def test_a_reverted_scale_down_doubles_the_window_and_a_confirmed_one_halves_it(build):
+    clock = build.clock(5)
+    clock.tick(100, running=40, finished_per_s=100)
+    quiet(clock, 1)
+    clock.tick(20, running=40, finished_per_s=100)
+    assert clock.history.window_s == 600
+    clock.replicas = 5
+    assert quiet(clock, 1) >= 595
+    clock.tick(int(1800 / 5) + 2, running=2, finished_per_s=10)
+    assert clock.history.window_s == 300
+
+
 def test_no_scale_down_while_replicas_start(build):
     clock = build.clock(3)
     clock.tick(200, running=2, desired=4, pending=1, pending_s=60, follow=False)

@@ -71,7 +71,13 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         max_replicas=policy.max_replicas,
     )
     late_ratio = 1 - policy.objective
-    plan = cheapest(history.arrivals, fleet, late_ratio, policy.windows_s(history.start_s), policy.tick_s)
+    plan = cheapest(
+        history.arrivals,
+        fleet,
+        late_ratio,
+        policy.windows_s(history.start_s, history.doublings),
+        policy.tick_s,
+    )
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
     kept = min(math.floor(unseen + 0.5), policy.max_replicas)
     if kept > plan.kept:

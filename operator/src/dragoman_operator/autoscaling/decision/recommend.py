@@ -22,6 +22,7 @@ from dragoman_operator.autoscaling.decision.rules import (
     scale_up,
 )
 from dragoman_operator.autoscaling.decision.values import (
+    MAX_DOUBLINGS,
     MAX_WINDOW_S,
     PEAK_EVERY_S,
     Decision,
@@ -106,19 +107,36 @@ def _keep_without_metrics(
 
 
 def _begin_tick(policy: Policy, samples: Samples, history: History, now: float) -> History:
-    """The history without old scale-ups, and with a window that the policy allows."""
-    windows_s = policy.windows_s(samples.start_s)
-    window_s = history.window_s if history.window_s in windows_s else windows_s[0]
-    scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
-    return replace(history, window_s=window_s, scale_ups=scale_ups, start_s=samples.start_s)
+    """The history without old scale-ups, and with a window that the policy allows.
+
+    A scale-down that was not reverted within the maximum window takes one doubling back.
+    """
+    scaled_down_at, doublings = history.scaled_down_at, history.doublings
+    if scaled_down_at is not None and now - scaled_down_at > MAX_WINDOW_S:
+        scaled_down_at, doublings = None, max(0, doublings - 1)
+    windows_s = policy.windows_s(samples.start_s, doublings)
+    return replace(
+        history,
+        window_s=history.window_s if history.window_s in windows_s else windows_s[0],
+        doublings=doublings,
+        scaled_down_at=scaled_down_at,
+        scale_ups=tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S),
+        start_s=samples.start_s,
+    )
 
 
 def _record_change(samples: Samples, history: History, proposal: Proposal, now: float) -> History:
-    """Record a change."""
+    """Record a change. A scale-up soon after a scale-down doubles the default window: it was too short."""
     if proposal.replicas > samples.desired:
-        return replace(history, scale_ups=(*history.scale_ups, (now, samples.desired)))
+        premature = history.scaled_down_at is not None
+        return replace(
+            history,
+            scale_ups=(*history.scale_ups, (now, samples.desired)),
+            doublings=min(MAX_DOUBLINGS, history.doublings + premature),
+            scaled_down_at=None,
+        )
     if proposal.rule is Rule.SCALE_DOWN:
-        return replace(history, last_scale_down=now)
+        return replace(history, scaled_down_at=now, last_scale_down=now)
     return history
 
 

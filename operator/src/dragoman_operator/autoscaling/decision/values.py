@@ -16,6 +16,9 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 DEFAULT_UTILISATION = 0.8
 """Default target concurrency, as a ratio of `max_num_seqs`."""
 
+MAX_DOUBLINGS = 3
+"""Of the default window: from five minutes to the maximum."""
+
 MIN_WINDOW_S, DEFAULT_WINDOW_S, MAX_WINDOW_S = 60.0, 300.0, 1800.0
 """Stabilization windows: a minute, HPA's default, and half an hour."""
 
@@ -80,11 +83,11 @@ class Policy:
         """`replicas`, limited to the minimum and maximum."""
         return min(max(replicas, self.min_replicas), self.max_replicas)
 
-    def windows_s(self, time_to_ready_s: float) -> tuple[float, ...]:
-        """Stabilization windows to choose from, for this startup time; the default first."""
+    def windows_s(self, time_to_ready_s: float, doublings: int = 0) -> tuple[float, ...]:
+        """Stabilization windows to choose from, for this startup time; the default first, doubled so often."""
         if self.scale_down_window_s is not None:
             return (self.scale_down_window_s,)
-        default = min(max(DEFAULT_WINDOW_S, 2 * time_to_ready_s), MAX_WINDOW_S)
+        default = min(max(DEFAULT_WINDOW_S, 2 * time_to_ready_s) * 2**doublings, MAX_WINDOW_S)
         return default, max(MIN_WINDOW_S, time_to_ready_s), MAX_WINDOW_S
 
 
@@ -102,6 +105,7 @@ stabilization window, a tenth of it."""
 FORMER_KEYS = {
     "asked_at": "last_request_at",
     "grown": "scale_ups",
+    "shrunk_at": "scaled_down_at",
     "shrunk_last": "last_scale_down",
     "watched_since": "observed_since",
 }
@@ -169,6 +173,8 @@ class History:
         peaks: Replicas that the load required, oldest and highest first.
         scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
         window_s: Stabilization window for scaling down; 0 before the first tick.
+        doublings: How often the default window was doubled because a scale-down was premature.
+        scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
         arrivals: Requests that arrived in each of the last `ARRIVALS` ticks, oldest first, as far as observed.
         learned_s: Seconds of arrivals observed since the first.
@@ -185,6 +191,8 @@ class History:
     peaks: tuple[Peak, ...] = ()
     scale_ups: tuple[tuple[Number, Annotated[int, Field(ge=0)]], ...] = ()
     window_s: Amount = 0.0
+    doublings: Annotated[int, Field(ge=0, le=MAX_DOUBLINGS)] = 0
+    scaled_down_at: Number | None = None
     last_scale_down: Number | None = None
     last_request_at: Number | None = None
     service_s: Amount | None = None
@@ -236,7 +244,13 @@ class History:
     def begins_after(self, now: float) -> bool:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
         parts = (*self.points, *self.peaks, *self.scale_ups, *filter(None, (self.seen, self.requested)))
-        times = [self.observed_since, self.last_scale_down, self.last_request_at, self.planned_at]
+        times = [
+            self.observed_since,
+            self.scaled_down_at,
+            self.last_scale_down,
+            self.last_request_at,
+            self.planned_at,
+        ]
         times += [part[0] for part in parts]
         return any(time is not None and time > now for time in times)
 
