@@ -1,8 +1,8 @@
 """What a tick of the autoscaler costs: 300 deployments of 3 pods, each pod with a metrics page as long as vLLM's.
 
 Everything that a tick does is real, from the cached pods over HTTP to every page to the decisions. Pages are served by
-a second process, each pod's at a loopback address of its own. Their load does not change, so the replay for the objective
-is measured by itself: an hour of bursts.
+a second process, each pod's at a loopback address of its own. Their load does not change, so the replay for the
+objective is measured by itself: an hour of bursts.
 
     python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5]
 """

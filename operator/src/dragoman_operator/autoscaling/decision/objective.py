@@ -25,6 +25,9 @@ BUSIEST_MEMORY_S = 43_200.0
 """Time in which the service time under the highest load decays towards the present one by a factor of e: half a day,
 as it is a property of the engine and of the texts, and most hours have no full load."""
 
+RECENT = 12
+"""Ticks of the longer mean of arrivals: a minute."""
+
 WORTH = 0.1
 """Part of the replicas that another window than the default must save: each change has costs of its own."""
 
@@ -62,10 +65,7 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         return history
     fleet = Fleet(
         capacity=policy.tick_s * policy.max_num_seqs / history.busiest_s,
-        utilisation=policy.concurrency
-        / policy.max_num_seqs
-        * history.busiest_s
-        / (service_s or history.service_s or history.busiest_s),
+        utilisation=policy.concurrency / policy.max_num_seqs,
         start=max(1, round(history.start_s / policy.tick_s)),
         wait=policy.target_queue_time_s / policy.tick_s,
         max_replicas=policy.max_replicas,
@@ -143,7 +143,7 @@ class Load:
     """Arrivals by tick, in replicas: what a full replica serves in a tick is 1.
 
     Attributes:
-        certain: Lower bound of the arrivals, without what chance alone may add.
+        certain: Lower bound of the arrivals, without what chance alone may add: of the last tick or the last minute.
         rule: Replicas that the load rule wants, not rounded, by tick.
         required: The maximum of the stabilization window, rounded up.
     """
@@ -156,9 +156,12 @@ class Load:
     @classmethod
     def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int) -> Load:
         """From requests per tick, and a window in ticks."""
-        certain = [
-            max(0.0, arrived - DEVIATIONS * math.sqrt(arrived)) / fleet.capacity for arrived in arrivals
-        ]
+        certain = []
+        recent = 0.0
+        for now, arrived in enumerate(arrivals):
+            recent += arrived - (arrivals[now - RECENT] if now >= RECENT else 0)
+            last, mean = _lower_bound(arrived), _lower_bound(recent) / min(now + 1, RECENT)
+            certain.append(max(last, mean) / fleet.capacity)
         rule: list[float] = []
         required = []
         peaks: deque[tuple[int, int]] = deque()
@@ -172,6 +175,11 @@ class Load:
                 peaks.popleft()
             required.append(peaks[0][1])
         return cls([arrived / fleet.capacity for arrived in arrivals], certain, rule, required)
+
+
+def _lower_bound(count: float) -> float:
+    """What is left of a count without what chance alone may add."""
+    return max(0.0, count - DEVIATIONS * math.sqrt(max(0.0, count)))
 
 
 @dataclass(frozen=True, slots=True)
