@@ -144,3 +144,8 @@ def test_a_lower_request_is_used_as_far_as_the_objective_allows(build):
 def test_an_objective_is_a_ratio(build, objective):
     with pytest.raises(ValueError, match="objective"):
         build.policy(objective=objective)
+
+
+def test_times_that_round_to_zero_do_not_lose_the_history():
+    history = History(busiest_s=0.0001, start_s=0.0001, arrivals=(1, 2), kept=3)
+    assert History.from_json(history.to_json()).kept == 3

@@ -59,7 +59,7 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
     if service_s is not None:
         keep = math.exp(-policy.tick_s / BUSIEST_MEMORY_S)
         history = replace(history, busiest_s=max(service_s, keep * (history.busiest_s or 0.0)))
-    if policy.objective is None or history.busiest_s is None or not history.arrivals:
+    if policy.objective is None or not history.busiest_s or not history.arrivals:
         return replace(history, kept=0, expected=())
     if history.planned_at is not None and now - history.planned_at < EVERY_S - policy.tick_s / 2:
         return history

@@ -199,8 +199,8 @@ class History:
     requested: Peak | None = None
     arrivals: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=ARRIVALS)] = ()
     learned_s: Amount = 0.0
-    busiest_s: Annotated[Amount, Field(gt=0)] | None = None
-    start_s: Annotated[Amount, Field(gt=0)] = UNMEASURED_TIME_TO_READY_S
+    busiest_s: Amount | None = None
+    start_s: Amount = UNMEASURED_TIME_TO_READY_S
     planned_at: Number | None = None
     kept: Annotated[int, Field(ge=0)] = 0
     expected: tuple[Expected, ...] = ()
