@@ -1,7 +1,8 @@
 """What a tick of the autoscaler costs: 300 deployments of 3 pods, each pod with a metrics page as long as vLLM's.
 
 Everything that a tick does is real, from the cached pods over HTTP to every page to the decisions. Pages are served by
-a second process, each pod's at a loopback address of its own.
+a second process, each pod's at a loopback address of its own. Their load does not change, so the replay for the
+objective is measured by itself: an hour of bursts.
 
     python bench/autoscaler_tick.py [--deployments 300] [--pods 3] [--slow 0] [--ticks 5]
 """
@@ -21,6 +22,8 @@ import aiohttp
 from dragoman_contract.http import ENGINE_PORT
 from dragoman_kube.objects import Key
 from dragoman_operator.api.v1alpha1 import parse
+from dragoman_operator.autoscaling.decision.objective import EVERY_S, with_arrivals
+from dragoman_operator.autoscaling.decision.values import ARRIVALS, History, Policy
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.pods import PodMetrics
 from dragoman_operator.autoscaling.sources.prometheus import PrometheusServers
@@ -148,6 +151,22 @@ async def measure(deployments: int, each: int, ticks: int) -> None:
     print(f"CPU seconds a tick: {cpu_s}; wall seconds: {wall_s}")
 
 
+REPLAYS = 50
+
+
+def measure_replay() -> None:
+    """Print the CPU time of a replay of an hour, and of a tick's share in it."""
+    arrivals = tuple(2500 if tick % 18 >= 14 else 300 + tick % 7 for tick in range(ARRIVALS))
+    history = History(arrivals=arrivals, busiest_s=0.3, window_s=300.0, start_s=60.0, learned_s=3600.0)
+    policy = Policy(min_replicas=1, max_replicas=20, max_num_seqs=32, objective=0.99)
+    began = time.process_time()
+    for _ in range(REPLAYS):
+        with_arrivals(history, policy, 0.3, 0.0)
+    each_ms = 1000 * (time.process_time() - began) / REPLAYS
+    share_ms = each_ms * TICK_S / EVERY_S
+    print(f"CPU of a replay: {each_ms:.2f} ms each {EVERY_S:g} s, {share_ms:.2f} ms a tick")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -156,6 +175,7 @@ def main() -> None:
     parser.add_argument("--slow", type=int, default=0, help="pods that never answer")
     parser.add_argument("--ticks", type=int, default=5)
     options = parser.parse_args()
+    measure_replay()
     ready = multiprocessing.Event()
     server = multiprocessing.Process(
         target=serve, args=(options.deployments * options.pods, options.slow, ready), daemon=True

@@ -1,9 +1,10 @@
-"""Writes the traces that the autoscaler is judged on: `python bench/make_traces.py [DIRECTORY]`.
+"""Writes the traces that the autoscaler is judged on: `python bench/make_traces.py [DIRECTORY] [--seed 20]`.
 
 Every trace is one second per line, `{"time", "count", "source_tokens", "target_tokens"}`: so many requests of
-these mean lengths, drawn with a fixed seed. Arrivals are Poisson around a rate; lengths follow the load that the
-engine's speed was measured with (half log-uniform from 10 to 200 tokens of output, half uniform, mean 85). A
-replica with 32 sequences serves about 100 such requests a second, so the rates below need one to ten.
+these mean lengths, drawn with a seed; another seed makes traces that no rule was tried on. Arrivals are Poisson
+around a rate; lengths follow the load that the engine's speed was measured with (half log-uniform from 10 to 200
+tokens of output, half uniform, mean 85). A replica with 32 sequences serves about 100 such requests a second, so the
+rates below need one to ten.
 """
 
 from __future__ import annotations
@@ -177,10 +178,12 @@ def main() -> None:
     """Write every trace, gzip'd, with nothing in it that differs from run to run."""
     parser = argparse.ArgumentParser(description="Write the traces that the autoscaler is judged on.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "traces")
-    folder: Path = parser.parse_args().folder
+    parser.add_argument("--seed", type=int, default=SEED)
+    options = parser.parse_args()
+    folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     for name, recipe in RECIPES.items():
-        draw = np.random.default_rng([SEED, *name.encode()])
+        draw = np.random.default_rng([options.seed, *name.encode()])
         text = "\n".join(lines(recipe, draw)) + "\n"
         path = folder / f"{name}.jsonl.gz"
         path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))

@@ -145,6 +145,7 @@ def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> Limits:
         kv_cache_tokens=speed.kv_cache_tokens,
         idle_s=arguments.idle,
         tick_s=arguments.tick,
+        objective=arguments.objective,
     )
 
 
@@ -168,6 +169,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-num-seqs", type=whole, metavar="N", help="sequences of a replica at once (32)")
     concurrency = "requests that a replica should have (0.8 of --max-num-seqs); for dragoman and hpa"
     add("--target-concurrency", type=seconds, metavar="N", help=concurrency)
+    objective = "requests that should wait at most --target-wait, for dragoman (95%%)"
+    add("--objective", type=_percentage, default=0.95, metavar="P%", help=objective)
     add("--min", type=_whole_or_none, default=1, metavar="N", help="minimum replicas; 0 allows zero (1)")
     add("--max", type=whole, default=20, metavar="N", help="maximum replicas (20)")
     add(
@@ -195,6 +198,13 @@ def _policies(text: str) -> list[str]:
     if unknown or not names:
         raise argparse.ArgumentTypeError(f"{', '.join(unknown) or 'none'}: choose from {', '.join(POLICIES)}")
     return list(dict.fromkeys(names))
+
+
+def _percentage(text: str) -> float:
+    value = float(text.removesuffix("%")) / 100
+    if not text.endswith("%") or not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a percentage above 0% and below 100%, such as 99.9%")
+    return value
 
 
 def _whole_or_none(text: str) -> int:

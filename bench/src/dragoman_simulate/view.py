@@ -80,6 +80,7 @@ class Limits:
         idle_s: Silence after which those policies that can go to zero do so, where they have no figure of
             their own.
         tick_s: Seconds between two decisions of our policy; the others keep their published ones.
+        objective: Ratio of requests that should wait at most `target_wait_s`, for our policy; 0 to 1.
     """
 
     minimum: int
@@ -91,6 +92,7 @@ class Limits:
     kv_cache_tokens: int
     idle_s: float
     tick_s: float
+    objective: float
 
 
 class Policy(Protocol):

@@ -23,6 +23,7 @@ MAX_REQUESTS = 200_000
 
 TARGET_UTILISATION = 0.8
 DEFAULT_TARGET_WAIT_S = 2.0
+DEFAULT_OBJECTIVE = "95%"
 DEFAULT_START_UP_S = 120.0
 """As the operator assumes before it has measured one."""
 
@@ -103,6 +104,7 @@ def size_of(manifest: Mapping[str, Any], kv_cache_tokens: int, start_up_s: float
         kv_cache_tokens=kv_cache_tokens,
         idle_s=float(targets.get("idleSeconds", 900)),
         tick_s=5.0,
+        objective=float(targets.get("objective", DEFAULT_OBJECTIVE).removesuffix("%")) / 100,
     )
     return Size("as it is", replicas, is_autoscaled, limits)
 

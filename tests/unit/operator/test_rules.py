@@ -40,7 +40,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
     "a short window": {
-        "autoscaling": {"maxReplicas": 3, "scaleDownStabilizationWindow": "5s", "targetQueueTime": "1s"}
+        "autoscaling": {
+            "maxReplicas": 3,
+            "scaleDownStabilizationWindow": "5s",
+            "targetQueueTime": "1s",
+            "objective": "99.999%",
+        }
     },
     "zero by hand": {"replicas": 0},
     "tuned": {"tuning": {"mode": "Apply", "window": "2h"}},

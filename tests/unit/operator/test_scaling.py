@@ -7,11 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from dragoman_kube.objects import Key
+from dragoman_operator.api.scaling import Autoscaling, ratio
 from dragoman_operator.api.status import encode_state
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.values import History, ReplicaSample, TotalLoad
+from dragoman_operator.autoscaling.decision.rules import describe_expected
+from dragoman_operator.autoscaling.decision.values import (
+    Expected,
+    History,
+    ReplicaSample,
+    Rule,
+    Signals,
+    TotalLoad,
+)
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.autoscaling.starts import Starts
@@ -510,3 +520,24 @@ async def test_request_while_no_operator_ran(
 
 def replace_replicas(td: TranslationDeployment, replicas: int) -> TranslationDeployment:
     return replace(td, spec=td.spec.model_copy(update={"replicas": replicas}))
+
+
+def test_status_has_what_the_objective_lets_expect():
+    expected = (Expected(3, 0.00412), Expected(2, 0.06))
+    words = describe_expected(expected, 2.0)
+    assert words == "at 3 0.41% of requests would wait over 2 s; at 2, 6%"
+    signals = Signals(expected=expected, expectation=words)
+    shown = status_fields(ScalingView(3, Rule.OBJECTIVE, "kept for bursts", 0.0, signals=signals))
+    assert shown.expectation == words
+    assert [(each.replicas, each.late_ratio) for each in shown.expected] == [(3, 0.0041), (2, 0.06)]
+
+
+@pytest.mark.parametrize("wrong", ["0%", "100%", "99", "0.99", "99.9999%", "-1%"])
+def test_an_objective_is_a_percentage(wrong):
+    with pytest.raises(ValidationError, match="objective"):
+        Autoscaling(max_replicas=3, objective=wrong)
+
+
+def test_the_objective_becomes_a_ratio():
+    assert ratio("99.9%") == pytest.approx(0.999)
+    assert ratio(Autoscaling(max_replicas=3).objective) == pytest.approx(0.95)

@@ -96,6 +96,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
     "autoscaling.idleSeconds": ({"idleSeconds": 60}, POLICY),
     "autoscaling.idle": ({"idle": "Sleep"}, PODS),
     "autoscaling.targetQueueTime": ({"targetQueueTime": "9s"}, POLICY),
+    "autoscaling.objective": ({"objective": "99.9%"}, POLICY),
     "autoscaling.scaleDownStabilizationWindow": ({"scaleDownStabilizationWindow": "1m"}, POLICY),
     "autoscaling.prometheus.url": ({"prometheus": {"url": "http://other:9090"}}, SOURCE),
     "autoscaling.prometheus.tokenSecretRef.name": (

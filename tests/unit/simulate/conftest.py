@@ -38,7 +38,7 @@ class Build:
         """One to twelve replicas of 32 sequences that start in half a minute."""
         defaults = {
             "minimum": 1, "maximum": 12, "max_num_seqs": 32, "target_wait_s": 2.0, "start_up_s": 30.0,
-            "kv_cache_tokens": SPEED.kv_cache_tokens, "idle_s": 900.0, "tick_s": 5,
+            "kv_cache_tokens": SPEED.kv_cache_tokens, "idle_s": 900.0, "tick_s": 5, "objective": 0.95,
         }  # fmt: skip
         merged = defaults | changes
         return Limits(**({"target_concurrency": 0.8 * merged["max_num_seqs"]} | merged))

@@ -47,8 +47,14 @@ def _with_utilization(make: Callable[[Limits], Policy]) -> Callable[[Limits, flo
 
 
 _RATIOS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.3)
+_OBJECTIVES = (
+    *(0.3, 0.5, 0.65, 0.75, 0.82, 0.88, 0.92, 0.95, 0.97, 0.98, 0.99, 0.993, 0.995, 0.997, 0.998, 0.999),
+    *(0.9993, 0.9995, 0.9996, 0.9997, 0.9998, 0.9999, 0.99999),
+)
 KNOBS: dict[str, Knob] = {
-    "dragoman": Knob("target concurrency / maxNumSeqs", _RATIOS, _with_utilization(Dragoman)),
+    "dragoman": Knob(
+        "objective", _OBJECTIVES, lambda limits, ratio: Dragoman(replace(limits, objective=ratio))
+    ),
     "hpa": Knob("target concurrency / maxNumSeqs", _RATIOS, _with_utilization(ConcurrencyHpa)),
     "keda": Knob("waiting per replica", (0.5, 1, 2, 5, 10, 20, 40), Keda),
     "kpa": Knob("target utilization", _RATIOS, Kpa),

@@ -21,6 +21,7 @@ class Dragoman:
             target_concurrency=limits.target_concurrency,
             target_queue_time_s=limits.target_wait_s,
             idle_s=limits.idle_s,
+            objective=limits.objective,
             tick_s=limits.tick_s,
         )
         self._start_up_s = limits.start_up_s

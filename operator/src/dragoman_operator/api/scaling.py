@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from dragoman_operator.api.fields import Duration, Rule, SecretKey, SpecModel, within
 
@@ -12,6 +12,17 @@ MAX_REPLICAS = 10_000
 
 DEFAULT_TARGET_QUEUE_TIME = "2s"
 """Not in the schema: there it would hide the former name of the field, which users have set."""
+
+DEFAULT_OBJECTIVE = "95%"
+
+Percentage = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]?([.][0-9]{1,3})?%$", max_length=7)]
+"""A ratio such as ``99%`` or ``99.9%``, at least 1% and below 100%."""
+
+
+def ratio(percentage: str) -> float:
+    """A `Percentage` as a number from 0 to 1."""
+    return float(percentage.removesuffix("%")) / 100
+
 
 Share = Annotated[float, Field(gt=0, le=1)]
 
@@ -82,11 +93,18 @@ class Autoscaling(SpecModel):
         description="Maximum queue time of a request in a replica. A replica above it is not counted as "
         "capacity for new requests. Default: 2s.",
     )
+    objective: Percentage = Field(
+        DEFAULT_OBJECTIVE,
+        description="Percentage of requests that should wait in a replica for at most targetQueueTime, such as "
+        "99% or 99.9%. As many replicas are kept for bursts as the arrivals of the last hour need; "
+        "status.scaling.expectation has the result. Above 95%, replicas are also kept for bursts like none "
+        "before, fewer the longer none was observed.",
+    )
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description="Stabilization window for scaling down: replicas stay at the maximum that the load "
-        "required within it. Default: 5m, or twice the startup time of a replica if longer; it doubles "
-        "when a scale-down proves premature.",
+        "required within it. Default: of 5m (or twice the startup time of a replica if longer), 1m (or the "
+        "startup time) and 30m the one with which the objective costs least.",
     )
     prometheus: Prometheus | None = Field(
         None,

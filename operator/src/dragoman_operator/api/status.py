@@ -90,6 +90,15 @@ class ScalingChange(StatusModel):
     reason: str = Field(max_length=1024, description="Reason, with measurements.")
 
 
+class ExpectedWait(StatusModel):
+    """What is expected with a number of replicas."""
+
+    replicas: int = Field(ge=0, description="Minimum number of replicas that is kept for bursts.")
+    late_ratio: float = Field(
+        ge=0, le=1, description="Ratio of requests that would wait longer than targetQueueTime, 0 to 1."
+    )
+
+
 class Scaling(StatusModel):
     """State of autoscaling."""
 
@@ -114,6 +123,12 @@ class Scaling(StatusModel):
     )
     source: str | None = Field(None, max_length=512, description="Source of the measurements.")
     signals: Signals | None = Field(None, description="Measurements behind the decision.")
+    expectation: str | None = Field(
+        None, max_length=256, description="What the arrivals of the last hour let expect, in words."
+    )
+    expected: tuple[ExpectedWait, ...] = Field(
+        (), max_length=2, description="The same with the number of replicas that is kept, and with one less."
+    )
     time_to_ready_seconds: float | None = Field(None, description="Measured time until a replica is ready.")
     changes: tuple[ScalingChange, ...] = Field(
         (), max_length=5, description="Last changes of the number of replicas, newest first."

@@ -16,10 +16,11 @@ from dragoman_kube.kinds import HPA, SCALED_OBJECT
 from dragoman_kube.times import timestamp
 from dragoman_operator.api.fields import seconds
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
-from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME
+from dragoman_operator.api.scaling import DEFAULT_TARGET_QUEUE_TIME, ratio
 from dragoman_operator.api.status import (
     REASON_PATTERN,
     ConditionValue,
+    ExpectedWait,
     Scaling,
     ScalingChange,
     decode_state,
@@ -105,6 +106,7 @@ def policy_of(spec: TranslationDeploymentSpec, tick_s: float, interval_s: float 
         target_queue_time_s=float(seconds(scaling.target_queue_time or DEFAULT_TARGET_QUEUE_TIME)),
         idle_s=float(scaling.idle_seconds),
         scale_down_window_s=None if window is None else float(seconds(window)),
+        objective=ratio(scaling.objective),
         tick_s=max(tick_s, interval_s),
     )
 
@@ -194,6 +196,11 @@ def status_fields(scaled: ScalingView) -> Scaling:
             replicas_by_load=rounded(signals.by_load),
             replicas_by_kv_cache=rounded(signals.by_kv_cache),
             stabilization_window_seconds=rounded(signals.window_s),
+        ),
+        expectation=signals.expectation,
+        expected=tuple(
+            ExpectedWait(replicas=each.replicas, late_ratio=round(each.late_ratio, 4))
+            for each in signals.expected
         ),
         state=encode(scaled.history, scaled.starts),
         observed_spec_replicas=scaled.observed_spec_replicas,

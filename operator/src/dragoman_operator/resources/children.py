@@ -36,7 +36,7 @@ from dragoman_operator.api.labels import child, selector
 from dragoman_operator.api.pods import PROGRESS_MARGIN_S
 from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
-from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
+from dragoman_operator.autoscaling.decision.values import DEFAULT_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
 from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
 
@@ -216,7 +216,7 @@ def _concurrency(td: TranslationDeployment) -> float:
 
 def _scale_down(scaling: Autoscaling) -> dict[str, Any]:
     window = scaling.scale_down_stabilization_window
-    window_s = int(MIN_WINDOW_S) if window is None else seconds(window)
+    window_s = int(DEFAULT_WINDOW_S) if window is None else seconds(window)
     return {"scaleDown": {"stabilizationWindowSeconds": window_s}}
 
 

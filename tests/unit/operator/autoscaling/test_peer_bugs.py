@@ -104,8 +104,8 @@ def test_a_step_is_not_averaged_away(build):
     clock = build.clock(2)
     clock.tick(40, running=8, finished_per_s=40)
     assert clock.replicas == 2
-    assert clock.tick(running=20, waiting=200, finished_per_s=50, follow=False).replicas == 4
-    assert clock.tick(running=20, waiting=450, finished_per_s=50, follow=False).replicas == 5
+    assert clock.tick(running=20, waiting=200, finished_per_s=50, follow=False).replicas == 5
+    assert clock.tick(running=20, waiting=450, finished_per_s=50, follow=False).replicas == 6
 
 
 def test_a_number_is_absolute_and_never_multiplied_by_replicas(build):

@@ -107,6 +107,16 @@ QUEUED_SERVICE_S = 30.0
 ENOUGH_FINISHED = 20
 """Minimum number of finished requests for a mean service time."""
 
+TOLERANCE = 0.1
+"""Excess over the target that does not add a replica, as in HPA."""
+
+FULL_RATIO = 0.95
+"""Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
+
+SURPLUS = 1.5
+"""Capacity for new requests as a multiple of the arrivals, once replicas have too long a queue: with exactly as much
+as arrives no queue gets shorter, and a flash crowd has grown by the time the replicas are ready."""
+
 DEVIATIONS = 3.0
 """Standard deviations of a Poisson count by which arrivals must exceed the capacity for a scale-up."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dragoman_operator.autoscaling.decision.objective import with_arrivals
 from dragoman_operator.autoscaling.decision.observation import (
     STALE_TICKS,
     ScrapedReplicas,
@@ -14,12 +15,14 @@ from dragoman_operator.autoscaling.decision.observation import (
 from dragoman_operator.autoscaling.decision.rules import (
     SURGE_S,
     Context,
+    describe_expected,
     duration,
     round_up,
     scale_down_or_keep,
     scale_up,
 )
 from dragoman_operator.autoscaling.decision.values import (
+    MAX_DOUBLINGS,
     MAX_WINDOW_S,
     PEAK_EVERY_S,
     Decision,
@@ -48,7 +51,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         The number, between the policy's bounds, with its reason and the history for the next call.
     """
     scraped = collect(samples, policy, now)
-    history = _adapt_window(policy, samples, history, now)
+    history = _begin_tick(policy, samples, history, now)
     if scraped.missing * 2 > samples.ready:
         return _keep_without_metrics(policy, samples, scraped, history)
     history = record(history, samples, scraped, policy, now)
@@ -60,6 +63,7 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_load = (
             scraped.running + scraped.waiting + (samples.queued if samples.ready else 0.0)
         ) / policy.concurrency
+    history = with_arrivals(history, policy, None if found is None else found.service_s, now)
     by_kv_cache = (
         None if scraped.kv_usage is None else samples.ready * scraped.kv_usage / policy.target_kv_cache_usage
     )
@@ -78,6 +82,8 @@ def recommend(policy: Policy, samples: Samples, history: History, now: float) ->
         by_load=by_load,
         by_kv_cache=by_kv_cache,
         window_s=history.window_s,
+        expected=history.expected,
+        expectation=describe_expected(history.expected, policy.target_queue_time_s),
     )
     replicas = policy.bounded(proposal.replicas)
     return Decision(
@@ -100,25 +106,33 @@ def _keep_without_metrics(
     return Decision(kept, Rule.METRICS, reason, False, signals, replace(history, seen=None, points=()))
 
 
-def _adapt_window(policy: Policy, samples: Samples, history: History, now: float) -> History:
-    """Keep the window within its bounds; halve it after a scale-down that was not reverted within the maximum."""
-    minimum, maximum = policy.window_s(samples.start_s)
-    window_s = min(max(history.window_s, minimum), maximum)
-    scaled_down_at = history.scaled_down_at
-    if scaled_down_at is not None and now - scaled_down_at > maximum:
-        window_s, scaled_down_at = max(minimum, window_s / 2), None
-    scale_ups = tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S)
-    return replace(history, window_s=window_s, scaled_down_at=scaled_down_at, scale_ups=scale_ups)
+def _begin_tick(policy: Policy, samples: Samples, history: History, now: float) -> History:
+    """The history without old scale-ups, and with a window that the policy allows.
+
+    A scale-down that was not reverted within the maximum window takes one doubling back.
+    """
+    scaled_down_at, doublings = history.scaled_down_at, history.doublings
+    if scaled_down_at is not None and now - scaled_down_at > MAX_WINDOW_S:
+        scaled_down_at, doublings = None, max(0, doublings - 1)
+    windows_s = policy.windows_s(samples.start_s, doublings)
+    return replace(
+        history,
+        window_s=history.window_s if history.window_s in windows_s else windows_s[0],
+        doublings=doublings,
+        scaled_down_at=scaled_down_at,
+        scale_ups=tuple((at, count) for at, count in history.scale_ups if at > now - SURGE_S),
+        start_s=samples.start_s,
+    )
 
 
 def _record_change(samples: Samples, history: History, proposal: Proposal, now: float) -> History:
-    """Record a change. A scale-up soon after a scale-down doubles the window: it was too short."""
+    """Record a change. A scale-up soon after a scale-down doubles the default window: it was too short."""
     if proposal.replicas > samples.desired:
         premature = history.scaled_down_at is not None
         return replace(
             history,
             scale_ups=(*history.scale_ups, (now, samples.desired)),
-            window_s=history.window_s * 2 if premature else history.window_s,
+            doublings=min(MAX_DOUBLINGS, history.doublings + premature),
             scaled_down_at=None,
         )
     if proposal.rule is Rule.SCALE_DOWN:
@@ -150,7 +164,7 @@ def request(
         kept = policy.bounded(desired)
         return Proposal(kept, Rule.REQUESTED, f"kept at {kept}: {reason}, but {problem}"), history
     peak = history.peak(now - history.window_s - slack_s)
-    replicas = min(desired, policy.bounded(max(replicas, round_up(peak))))
+    replicas = min(desired, policy.bounded(max(replicas, round_up(peak), history.kept)))
     reason += f"; the load required at most {peak:.1f} in the last {duration(history.window_s)}"
     return Proposal(replicas, Rule.REQUESTED, f"{replicas} replicas: {reason}"), history
 

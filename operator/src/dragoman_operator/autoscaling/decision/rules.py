@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dragoman_operator.autoscaling.decision.observation import Demand, ScrapedReplicas
-from dragoman_operator.autoscaling.decision.values import History, Policy, Proposal, Rule, Samples
-
-TOLERANCE = 0.1
-"""Excess over the target that does not add a replica, as in HPA."""
+from dragoman_operator.autoscaling.decision.observation import (
+    FULL_RATIO,
+    SURPLUS,
+    TOLERANCE,
+    Demand,
+    ScrapedReplicas,
+)
+from dragoman_operator.autoscaling.decision.values import (
+    Expected,
+    History,
+    Policy,
+    Proposal,
+    Rule,
+    Samples,
+)
 
 SURGE_S = 60.0
 SURGE_FACTOR, SURGE_REPLICAS = 10, 16
 """Maximum within a minute: ten times the replicas before, or sixteen more, so that a wrong measurement cannot request
 a thousand GPUs. HPA's default, four doublings a minute, is similar."""
-
-FULL_RATIO = 0.95
-"""Ratio of `max_num_seqs` up to which a replica is expected to accept new requests without a queue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ def scale_up(context: Context) -> Proposal | None:
     if not samples.ready:
         proposals.append(_from_zero(context))
     elif context.demand is not None:
-        proposals.append(forecast(context, context.demand, there))
+        proposals += [forecast(context, context.demand, there), _objective(context)]
     best = max(
         (proposal for proposal in proposals if proposal),
         key=lambda proposal: proposal.replicas,
@@ -92,6 +99,31 @@ def _kv_cache(context: Context, there: int) -> Proposal | None:
         f"the target is {context.policy.target_kv_cache_usage:.0%}"
     )
     return Proposal(replicas, Rule.KV_CACHE, reason)
+
+
+def _objective(context: Context) -> Proposal | None:
+    """The replicas that the objective needs; see `objective`."""
+    kept = context.history.kept
+    if kept <= 1:
+        return None
+    reason = (
+        f"{kept} replicas: {describe_expected(context.history.expected, context.policy.target_queue_time_s)}"
+    )
+    return Proposal(kept, Rule.OBJECTIVE, reason)
+
+
+def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float) -> str | None:
+    """What is expected, in words; None before the first replay."""
+    if not expected:
+        return None
+    first, *fewer = expected
+    text = f"at {first.replicas} {percent(first.late_ratio)} of requests would wait over {target_queue_time_s:g} s"
+    return text + "".join(f"; at {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
+
+
+def percent(ratio: float) -> str:
+    """A ratio for a reason: 0.43%, 12%, under 0.01%."""
+    return "under 0.01%" if 0 < ratio < 0.0001 else f"{100 * ratio:.2g}%"
 
 
 def _from_zero(context: Context) -> Proposal | None:
@@ -140,6 +172,7 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     others = round_up(at_once / (FULL_RATIO * policy.max_num_seqs))
     work = describe_arrivals(per_s, demand.service_s)
     if behind:
+        others = round_up(SURPLUS * at_once / (FULL_RATIO * policy.max_num_seqs))
         reason = (
             f"{behind + others} replicas: {behind} of {context.samples.ready} have a queue time above "
             f"{policy.target_queue_time_s:g} s, and {work} require {others} others"
@@ -222,7 +255,11 @@ def _scale_down(context: Context, kept: int) -> Proposal:
     slack_s = policy.tick_s / 2  # ticks are not exactly periodic
     peak = history.peak(now - window_s - slack_s)
     required = f"the load required at most {peak:.1f} in the last {duration(window_s)}"
-    needed = policy.bounded(max(1, round_up(peak), _required_soon(context, max(1, round_up(peak)))))
+    if history.kept > max(1, round_up(peak)):
+        required += f"; {describe_expected(history.expected, policy.target_queue_time_s)}"
+    needed = policy.bounded(
+        max(1, round_up(peak), history.kept, _required_soon(context, max(1, round_up(peak))))
+    )
     if kept - needed < max(1.0, MIN_CHANGE_RATIO * kept):
         return Proposal(kept, Rule.STEADY, f"{kept} replicas: {required}")
     observed_s = 0.0 if history.observed_since is None else now - history.observed_since

@@ -16,13 +16,11 @@ from pydantic import Field, PlainSerializer, TypeAdapter
 DEFAULT_UTILISATION = 0.8
 """Default target concurrency, as a ratio of `max_num_seqs`."""
 
-MIN_WINDOW_S = 300.0
-MAX_WINDOW_S = 1800.0
-"""Bounds of the stabilization window: HPA's default, and half an hour."""
+MAX_DOUBLINGS = 3
+"""Of the default window: from five minutes to the maximum."""
 
-MIN_IN_STARTS, MAX_IN_STARTS = 2.0, 30.0
-"""Bounds of the window in startup times: at least two, so that it is longer than a replica's startup, and at most
-thirty, as keeping a replica for longer costs more than the startup it saves."""
+MIN_WINDOW_S, DEFAULT_WINDOW_S, MAX_WINDOW_S = 60.0, 300.0, 1800.0
+"""Stabilization windows: a minute, HPA's default, and half an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,9 @@ class Policy:
         target_queue_time_s: Maximum queue time of a request in a replica. A replica above it is not counted as
             capacity for new requests.
         idle_s: Seconds without requests before scaling to zero, if `min_replicas` is 0.
-        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: adapted to startup times and
-            premature scale-downs.
+        scale_down_window_s: Stabilization window, at most `MAX_WINDOW_S`; None: chosen by `objective`.
+        objective: Ratio of requests, 0 to 1, that should wait in a replica for at most `target_queue_time_s`; None:
+            none is kept for bursts.
         tick_s: Seconds between two calls.
 
     Raises:
@@ -54,6 +53,7 @@ class Policy:
     target_queue_time_s: float = 2.0
     idle_s: float = 900.0
     scale_down_window_s: float | None = None
+    objective: float | None = None
     tick_s: float = 5.0
 
     def __post_init__(self) -> None:
@@ -71,6 +71,8 @@ class Policy:
             raise ValueError("target_queue_time_s and tick_s must be above 0, and idle_s not below it")
         if self.scale_down_window_s is not None and not 0 < self.scale_down_window_s <= MAX_WINDOW_S:
             raise ValueError(f"scale_down_window_s must be above 0 and at most {MAX_WINDOW_S:g}")
+        if self.objective is not None and not 0 < self.objective < 1:
+            raise ValueError(f"objective {self.objective} must be above 0 and below 1")
 
     @property
     def concurrency(self) -> float:
@@ -81,13 +83,16 @@ class Policy:
         """`replicas`, limited to the minimum and maximum."""
         return min(max(replicas, self.min_replicas), self.max_replicas)
 
-    def window_s(self, time_to_ready_s: float) -> tuple[float, float]:
-        """Minimum and maximum of the stabilization window, for this startup time."""
+    def windows_s(self, time_to_ready_s: float, doublings: int = 0) -> tuple[float, ...]:
+        """Stabilization windows to choose from, for this startup time; the default first, doubled so often."""
         if self.scale_down_window_s is not None:
-            return self.scale_down_window_s, self.scale_down_window_s
-        shortest = min(max(MIN_WINDOW_S, MIN_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)
-        return shortest, min(max(shortest, MAX_IN_STARTS * time_to_ready_s), MAX_WINDOW_S)
+            return (self.scale_down_window_s,)
+        default = min(max(DEFAULT_WINDOW_S, 2 * time_to_ready_s) * 2**doublings, MAX_WINDOW_S)
+        return default, max(MIN_WINDOW_S, time_to_ready_s), MAX_WINDOW_S
 
+
+UNMEASURED_TIME_TO_READY_S = 120.0
+"""Assumed startup time before the first measurement: a warm cache and a model of some gigabytes."""
 
 POINTS_S = 180.0
 """Age of the oldest arrivals: long enough for a trend over a replica's startup."""
@@ -142,6 +147,21 @@ class Seen(NamedTuple):
     missing: Annotated[int, Field(ge=0)]
 
 
+ARRIVALS = 720
+"""Ticks whose arrivals are kept: an hour of five seconds each."""
+
+
+class Expected(NamedTuple):
+    """What is expected if at least this many replicas are kept.
+
+    Attributes:
+        late_ratio: Ratio of requests that would wait longer than the target, 0 to 1.
+    """
+
+    replicas: Annotated[int, Field(ge=0)]
+    late_ratio: Annotated[Number, Field(ge=0, le=1)]
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """See the module.
@@ -152,9 +172,17 @@ class History:
         points: Arrivals of the last `POINTS_S`, oldest first.
         peaks: Replicas that the load required, oldest and highest first.
         scale_ups: Times of the scale-ups of the last minute, and the number of replicas before.
-        window_s: Stabilization window for scaling down, if adapted; 0 before.
+        window_s: Stabilization window for scaling down; 0 before the first tick.
+        doublings: How often the default window was doubled because a scale-down was premature.
         scaled_down_at: Time of the last scale-down that is not yet confirmed or reverted.
         requested: Replicas requested in `spec.replicas`, kept for a stabilization window; None without a request.
+        arrivals: Requests that arrived in each of the last `ARRIVALS` ticks, oldest first, as far as observed.
+        learned_s: Seconds of arrivals observed since the first.
+        busiest_s: Service time under the highest load of the last hours, seconds; None before the first.
+        start_s: Startup time of a replica.
+        planned_at: Time of the last replay.
+        kept: Replicas to keep for the objective; see `objective`.
+        expected: What is expected with that many, and with one less.
     """
 
     observed_since: Number | None = None
@@ -163,16 +191,29 @@ class History:
     peaks: tuple[Peak, ...] = ()
     scale_ups: tuple[tuple[Number, Annotated[int, Field(ge=0)]], ...] = ()
     window_s: Amount = 0.0
+    doublings: Annotated[int, Field(ge=0, le=MAX_DOUBLINGS)] = 0
     scaled_down_at: Number | None = None
     last_scale_down: Number | None = None
     last_request_at: Number | None = None
     service_s: Amount | None = None
     requested: Peak | None = None
+    arrivals: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=ARRIVALS)] = ()
+    learned_s: Amount = 0.0
+    busiest_s: Amount | None = None
+    start_s: Amount = UNMEASURED_TIME_TO_READY_S
+    planned_at: Number | None = None
+    kept: Annotated[int, Field(ge=0)] = 0
+    expected: tuple[Expected, ...] = ()
 
     def with_point(self, point: Point) -> History:
         """With one more tick, and without those that are too old."""
         kept = tuple(old for old in self.points if old.at > point.at - POINTS_S)
-        return replace(self, points=(*kept, point))
+        return replace(
+            self,
+            points=(*kept, point),
+            arrivals=(*self.arrivals[1 - ARRIVALS :], round(point.arrived)),
+            learned_s=self.learned_s + point.span_s,
+        )
 
     def with_peak(self, at: float, replicas: float, keep_s: float, every_s: float = PEAK_EVERY_S) -> History:
         """With the replicas required now; drops lower peaks before it, and those older than `keep_s`."""
@@ -203,16 +244,18 @@ class History:
     def begins_after(self, now: float) -> bool:
         """Whether a time in it is in the future: because of a wrong clock, or edited."""
         parts = (*self.points, *self.peaks, *self.scale_ups, *filter(None, (self.seen, self.requested)))
-        times = [self.observed_since, self.scaled_down_at, self.last_scale_down, self.last_request_at]
+        times = [
+            self.observed_since,
+            self.scaled_down_at,
+            self.last_scale_down,
+            self.last_request_at,
+            self.planned_at,
+        ]
         times += [part[0] for part in parts]
         return any(time is not None and time > now for time in times)
 
 
 _HISTORY = TypeAdapter(History)
-
-
-UNMEASURED_TIME_TO_READY_S = 120.0
-"""Assumed startup time before the first measurement: a warm cache and a model of some gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +333,7 @@ class Rule(StrEnum):
     STARTING = "Starting"
     BACKLOG = "Backlog"
     TREND = "Trend"
+    OBJECTIVE = "Objective"
     LOAD = "Load"
     KV_CACHE = "KvCache"
     LIMIT = "ScaleUpLimit"
@@ -320,6 +364,8 @@ class Signals:
         arrivals_per_s: Arrival rate over the last minute; None while unknown.
         by_load: Replicas required by the load, not rounded.
         by_kv_cache: Replicas required by KV cache usage, not rounded; None without that metric.
+        expected: With the replicas that are kept for the objective, and with one less.
+        expectation: The same in words.
     """
 
     running: float = 0.0
@@ -331,6 +377,8 @@ class Signals:
     by_load: float = 0.0
     by_kv_cache: float | None = None
     window_s: float = 0.0
+    expected: tuple[Expected, ...] = ()
+    expectation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

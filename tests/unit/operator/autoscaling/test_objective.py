@@ -1,0 +1,151 @@
+"""Replicas that are kept for bursts, by the objective."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman_operator.autoscaling.decision.objective import (
+    Fleet,
+    Load,
+    cheapest,
+    replay,
+    unseen_burst,
+)
+from dragoman_operator.autoscaling.decision.recommend import request
+from dragoman_operator.autoscaling.decision.values import ARRIVALS, History, Rule
+
+FLEET = Fleet(capacity=100.0, utilisation=0.8, start=12, wait=0.4, max_replicas=20)
+SMOOTH = (160,) * 720
+BURSTS = ((60,) * 14 + (500,) * 4) * 40
+"""Of a tick: quiet for 70 s, then five replicas' work for 20 s."""
+
+counts = st.lists(st.integers(0, 3000), min_size=1, max_size=120)
+
+
+def plan(arrivals, objective, **fleet):
+    return cheapest(arrivals, replace(FLEET, **fleet), 1 - objective, (300.0, 60.0, 1800.0), 5.0)
+
+
+def test_smooth_arrivals_need_none_beyond_the_load():
+    assert plan(SMOOTH, 0.999).kept <= 2
+
+
+def test_bursts_shorter_than_a_start_need_their_peak():
+    assert plan(BURSTS, 0.99).kept == 5
+
+
+def test_a_lower_objective_keeps_fewer():
+    kept = [plan(BURSTS, objective).kept for objective in (0.3, 0.9, 0.999)]
+    assert kept == sorted(kept)
+    assert kept[0] < kept[-1]
+
+
+def test_bursts_that_a_start_outruns_need_fewer_than_those_that_it_does_not():
+    long = ((60,) * 60 + (500,) * 60) * 6
+    assert plan(long, 0.9, start=1).kept < plan(long, 0.9, start=40).kept
+
+
+def test_expected_are_the_kept_and_one_less():
+    expected = plan(BURSTS, 0.99).expected
+    assert [each.replicas for each in expected] == [5, 4]
+    assert expected[0].late_ratio <= 0.01 < expected[1].late_ratio
+
+
+def test_too_low_a_maximum_is_used_up():
+    assert plan(BURSTS, 0.99, max_replicas=3).kept == 3
+
+
+@given(counts, st.integers(1, 30), st.integers(1, 40))
+def test_a_fleet_as_large_as_the_peak_has_no_late_request(arrivals, start, window):
+    fleet = replace(FLEET, start=start, max_replicas=40)
+    load = Load.of(arrivals, fleet, window)
+    assert replay(load, fleet, 31).late_ratio == 0
+
+
+@given(counts, st.integers(1, 20), st.integers(1, 30), st.integers(1, 40), st.integers(1, 20))
+def test_a_replay_stays_within_its_bounds(arrivals, kept, start, window, most):
+    fleet = replace(FLEET, start=start, max_replicas=most)
+    replayed = replay(Load.of(arrivals, fleet, window), fleet, min(kept, most))
+    assert 0 <= replayed.late_ratio <= 1 + 1e-9
+    assert 1 <= replayed.cost <= most
+
+
+def test_a_burst_like_none_before_is_expected_by_objective_and_less_the_longer_none_came():
+    assert unseen_burst(0.05, 0) == 0
+    assert unseen_burst(0.001, 0) == pytest.approx(50**0.5)
+    ratios = [unseen_burst(0.001, hours * 3600) for hours in range(0, 48, 4)]
+    assert ratios == sorted(ratios, reverse=True)
+    assert unseen_burst(0.01, 24 * 3600) == 0
+
+
+def bursty(clock, ticks, begin=0):
+    """Quiet for 70 s, then 20 s of 400 requests a second of a quarter second each."""
+    for tick in range(begin, begin + ticks):
+        rate = 400.0 if tick % 18 >= 14 else 40.0
+        running = min(10.0 * clock.replicas, rate / 4)
+        waiting = max(0.0, rate / 4 - running)
+        clock.tick(running=running, waiting=waiting, finished_per_s=rate)
+    return clock
+
+
+def test_the_decision_keeps_replicas_for_bursts(build):
+    clock = bursty(build.clock(1, objective=0.99), 360)
+    assert clock.history.kept >= 9
+    assert min(decision.replicas for decision in clock.decisions[-100:]) >= 9
+    without = bursty(build.clock(1), 360)
+    assert without.history.kept == 0
+
+
+def test_the_reason_says_what_is_expected(build):
+    history = bursty(build.clock(1, objective=0.99), 360).history
+    clock = replace(build.clock(1, objective=0.99), history=history, now=1_700_000_000.0 + 360 * 5)
+    decision = clock.tick(running=10, finished_per_s=40.0)
+    assert decision.rule is Rule.OBJECTIVE
+    kept, fewer = decision.signals.expected
+    assert decision.reason.startswith(f"{kept.replicas} replicas: at {kept.replicas} ")
+    assert f"of requests would wait over 2 s; at {fewer.replicas}, " in decision.reason
+    assert decision.signals.expectation is not None
+
+
+def test_a_restart_changes_no_decision(build):
+    through = bursty(build.clock(1, objective=0.999), 400)
+    stopped = bursty(build.clock(1, objective=0.999), 200)
+    stopped.history = History.from_json(stopped.history.to_json())
+    restarted = bursty(stopped, 200, begin=200)
+    assert [each.replicas for each in restarted.decisions] == [each.replicas for each in through.decisions]
+
+
+@pytest.mark.slow
+def test_the_state_stays_below_8_kb(build):
+    clock = bursty(build.clock(5, objective=0.999, max_num_seqs=1000, max_replicas=500), 2000)
+    assert len(clock.history.arrivals) == ARRIVALS
+    assert len(clock.history.to_json()) < 8_000
+
+
+def test_idle_replicas_go_to_zero_in_spite_of_bursts_within_the_hour(build):
+    clock = bursty(build.clock(1, objective=0.99, min_replicas=0), 180)
+    clock.tick(200)
+    assert clock.replicas == 0
+    assert clock.tick().replicas == 0
+
+
+def test_a_lower_request_is_used_as_far_as_the_objective_allows(build):
+    clock = bursty(build.clock(1, objective=0.99), 360)
+    kept = clock.history.kept
+    proposal, _ = request(clock.policy, clock.history, clock.replicas, 1, clock.now)
+    assert proposal.replicas >= kept
+
+
+@pytest.mark.parametrize("objective", [0.0, 1.0, -0.1, 99.0])
+def test_an_objective_is_a_ratio(build, objective):
+    with pytest.raises(ValueError, match="objective"):
+        build.policy(objective=objective)
+
+
+def test_times_that_round_to_zero_do_not_lose_the_history():
+    history = History(busiest_s=0.0001, start_s=0.0001, arrivals=(1, 2), kept=3)
+    assert History.from_json(history.to_json()).kept == 3
