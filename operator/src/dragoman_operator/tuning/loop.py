@@ -36,12 +36,14 @@ class Tuned:
 
     Attributes:
         shown: The state that is in the status, or will be after the next reconciliation.
+        settled: Template hash of the last version whose pods were all ready.
         replica_sets: The uids of the ReplicaSets whose pods are its replicas.
     """
 
     td: TranslationDeployment
     shown: TuningView
     state: State
+    settled: str = ""
     replica_sets: Collection[str] = ()
     names: ClassVar[tuple[str, ...]] = TUNING_NAMES
 
@@ -71,7 +73,8 @@ class Tuner:
         if known is None or known.td.uid != td.uid:
             word = (observed.status.get("tuning") or {}).get("state")
             state = resumed(word, digest, size, now)
-            known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state)
+            settled = str((observed.status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
+            known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state, settled)
         known.td, known.replica_sets = td, observed.replica_set_uids
         known.state = adopted(known.state, digest, size, now)
         if worth_publishing(new := TuningView(mode, known.state, now), known.shown):
@@ -90,6 +93,12 @@ class Tuner:
         """Measure one object, and recommend at the end of a window."""
         if self._deployments.get(key) is not known:
             return
+        templates = {pod.template for pod in pods}
+        if templates != {known.settled}:
+            # During a rollout fewer pods have all the load, and old ones are not what the spec describes.
+            scraped = SamplesResult()
+        if len(templates) == 1 and len(pods) >= known.td.spec.replicas and all(pod.ready for pod in pods):
+            (known.settled,) = templates
         sizes = {pod.uid: pod.max_num_seqs for pod in pods}
         measured = observe(
             known.state,

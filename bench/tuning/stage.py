@@ -1,0 +1,154 @@
+"""The local cluster of the tuning bench: operator and routers as the chart installs them, and the objects under load."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from kubernetes.aio.client import ApiClient, CoreV1Api
+
+from dragoman.cluster import Cluster, connect
+from dragoman.demo import OPERATOR_NAMESPACE, RELEASE, helm, run
+from dragoman_bench.loads import VARIABLE, stream
+from dragoman_bench.prompting import COUNTING_TEMPLATE
+from dragoman_contract.http import ROUTER_PORT, TRANSLATE_PATH
+from dragoman_contract.kubernetes import LABEL_COMPONENT, ROUTER_COMPONENT
+from dragoman_devcluster.lifecycle import bring_up, take_down
+from dragoman_devcluster.options import ClusterOptions
+from dragoman_kube.config import configuration
+from dragoman_operator.observed.snapshot import size_of
+from dragoman_tune.client import connections, post
+from dragoman_tune.closed_loop import Send
+from dragoman_tune.requests import Answer, Request
+
+CHECKOUT = Path(__file__).parents[2]
+NAMESPACE = "default"
+POLL_S = 0.5
+READY_S = 300.0
+CACHE = "compiled"
+CLAIM = {
+    "metadata": {"name": CACHE},
+    "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "50Gi"}}},
+}
+SCRIPT = {"token_s": 0.006, "slowdown_ratio": 0.02, "load_s": 1.0}
+"""Of scripted engines: sequences slow each other down a little, as on a GPU."""
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What the engine pods run.
+
+    Args:
+        model: Directory of the checkpoint.
+        scripted: Whether they are scripted instead of vLLM on GPUs.
+    """
+
+    model: Path
+    scripted: bool
+
+    def manifest(self, name: str, size: int, replicas: int, tuning: Mapping[str, str]) -> dict[str, Any]:
+        """A TranslationDeployment of a fixed number of replicas."""
+        engine: dict[str, Any] = {"maxNumSeqs": size, "maxModelLen": 512, "maxNumBatchedTokens": 8192}
+        spec: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+        model: dict[str, Any] = {"cache": {"persistentVolumeClaim": CACHE}}
+        if self.scripted:
+            engine = {"device": "cpu", "maxNumSeqs": size, "extraArgs": SCRIPT}
+            spec, model = {"podTemplate": {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}}, {}
+        model |= {"uri": f"file://{self.model}", "promptFamily": "custom", "promptTemplate": COUNTING_TEMPLATE}
+        spec |= {"model": model, "engine": engine, "replicas": replicas, "tuning": dict(tuning)}
+        spec |= {"languages": [{"source": "en", "targets": ["de"]}], "rollout": {"surge": "Never"}}
+        metadata = {"name": name, "namespace": NAMESPACE}
+        return {
+            "apiVersion": "dragoman.io/v1alpha1",
+            "kind": "TranslationDeployment",
+            "metadata": metadata,
+            "spec": spec,
+        }
+
+    def requests(self, seed: int) -> Iterator[Request]:
+        """A load without end."""
+        return stream(VARIABLE, self.model, None, seed)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The cluster, once operator and routers are ready."""
+
+    kubeconfig: Path
+    routers: tuple[str, ...]
+    http: aiohttp.ClientSession
+
+    def sender(self, name: str) -> Send:
+        """Sends requests to an object, by each router in turn."""
+        urls = itertools.cycle([f"{url}/d/{NAMESPACE}/{name}{TRANSLATE_PATH}" for url in self.routers])
+
+        async def send(request: Request) -> Answer:
+            body = {"text": request.text, "source_lang": request.source_lang, "target_lang": request.target_lang}
+            return await post(self.http, next(urls), body)
+
+        return send
+
+    @asynccontextmanager
+    async def deployed(self, manifest: dict[str, Any]) -> AsyncIterator[Cluster]:
+        """An object with all replicas ready; it is deleted at the end, and its pods with it.
+
+        After an error it stays: the cluster is taken down at once.
+        """
+        async with connect(self.kubeconfig, manifest["metadata"]["name"], NAMESPACE) as cluster:
+            await cluster.apply(manifest)
+            await until_ready(cluster, manifest)
+            yield cluster
+            await cluster.delete()
+            while await cluster.pods():  # noqa: ASYNC110 - pods set no event
+                await asyncio.sleep(POLL_S)
+
+
+async def all_ready(cluster: Cluster, manifest: dict[str, Any]) -> bool:
+    """Whether the pods are as many as in the manifest, with its maxNumSeqs, and ready."""
+    pods = [pod for pod in await cluster.pods() if pod.metadata and not pod.metadata.deletion_timestamp]
+    sizes = [size_of(ApiClient().sanitize_for_serialization(pod)) for pod in pods]
+    ready = [
+        any(each.type == "Ready" and each.status == "True" for each in (pod.status and pod.status.conditions) or ())
+        for pod in pods
+    ]
+    spec = manifest["spec"]
+    return all(ready) and sizes == [spec["engine"]["maxNumSeqs"]] * spec["replicas"]
+
+
+async def until_ready(cluster: Cluster, manifest: dict[str, Any]) -> None:
+    """Wait for `all_ready`.
+
+    Raises:
+        TimeoutError: Not within `READY_S`.
+    """
+    async with asyncio.timeout(READY_S):
+        while not await all_ready(cluster, manifest):  # noqa: ASYNC110 - pods set no event
+            await asyncio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def stage(directory: Path, api: str, gpus: int, tick_s: float) -> AsyncIterator[Stage]:
+    """A local cluster with the chart in it, meanwhile; its state and logs are in the directory."""
+    options = ClusterOptions(dir=directory, api=api, gpus=gpus)
+    bring_up(options)
+    kubeconfig = directory / "kubeconfig"
+    values = [f"--set=extraArgs={{--autoscaling-interval-s={tick_s:g}}}", "--set=router.enabled=true"]
+    install = ["install", RELEASE, str(CHECKOUT / "charts/dragoman"), "--create-namespace", "--wait", "--timeout=3m"]
+    try:
+        await asyncio.to_thread(partial(run, helm(kubeconfig, *install, *values), quiet=True))
+        async with ApiClient(await configuration(kubeconfig)) as client, connections() as http:
+            core: Any = CoreV1Api(client)
+            await core.create_namespaced_persistent_volume_claim(NAMESPACE, CLAIM)
+            selector = f"{LABEL_COMPONENT}={ROUTER_COMPONENT}"
+            pods = (await core.list_namespaced_pod(OPERATOR_NAMESPACE, label_selector=selector)).items
+            urls = tuple(f"http://{pod.status.pod_ip}:{ROUTER_PORT}" for pod in pods)
+            yield Stage(kubeconfig, urls, http)
+    finally:
+        await asyncio.to_thread(take_down, options.dir)
