@@ -148,6 +148,7 @@ class World:
         self.sizes = [8, 8]
         self.templates = ["old", "old"]
         self.ready = 2
+        self.ready_since = "2026-01-02T03:00:00Z"
         self.in_flight = 20.0
         self.unresponsive = False
         self.counted = 0.0
@@ -190,7 +191,7 @@ class World:
                         {
                             "type": "Ready",
                             "status": str(number < self.ready),
-                            "lastTransitionTime": "2026-01-02T03:04:05Z",
+                            "lastTransitionTime": self.ready_since,
                         }
                     ],
                 },
@@ -283,6 +284,34 @@ async def test_a_rollout_is_not_measured(
     world.sizes, world.templates, world.ready = [8, 8], ["new", "new"], 2
     await world.ticks(3)
     assert samples(world) > 0
+
+
+async def test_the_load_is_measured_once_the_newest_replica_has_its_share(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    world.ready_since = "2026-01-02T03:04:05Z"
+    td = make_td(**RECOMMEND, replicas=2)
+    view(world, td, make_observed(td))
+    await world.ticks(2)
+    assert samples(world) == 0
+    await world.ticks(1)
+    assert samples(world) == 2
+
+
+async def test_a_window_begins_after_the_rollout(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    """Its end is not a moment after the first sample."""
+    td = make_td(**RECOMMEND, replicas=2)
+    view(world, td, make_observed(td))
+    world.ready = 1
+    await world.ticks(18)
+    world.ready = 2
+    await world.ticks(15)
+    assert samples(world) > 20
+    assert view(world, td, make_observed(td)).state.recommendation is None
+    await world.ticks(6)
+    assert view(world, td, make_observed(td)).state.recommendation is not None
 
 
 async def test_replicas_that_start_beside_those_of_a_complete_rollout_do_not_end_measuring(
