@@ -1,6 +1,6 @@
 """Tuning of maxNumSeqs under a load that shifts twice, against a grid of fixed values.
 
-    python bench/tuning/run.py --output DIRECTORY [--engine vllm|scripted] [--limit-s 540]
+    python bench/tuning/run.py --output DIRECTORY [--engine vllm|scripted] [--limit-s 560]
 
 A local cluster with operator and two routers, and two replicas of one GPU each that start with a maxNumSeqs that is too
 low. The recommendation of the operator is set in the spec as soon as it differs, as its user would do, under load. Then
@@ -30,7 +30,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tuning.figures import Rollout, interval, table
 from tuning.load import Load
-from tuning.stage import CHECKOUT, Engines, Stage, all_ready, stage
+from tuning.stage import CHECKOUT, REPLICAS, Engines, Stage, all_ready, stage
 
 from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.gpu import GPU
@@ -44,6 +44,8 @@ EVERY_S = 5.0
 POLL_S = 0.5
 TICK_S = 2.0
 """Interval of the operator's measurements; the default of 5 s has too few in a short window."""
+ROUTERS_RAMP_S = 10.0
+"""Time after which routers give a new replica its full share."""
 TOO_SHORT = 3
 
 
@@ -89,7 +91,7 @@ class Tuned:
     async def run(self, on: Stage) -> None:
         """All phases; each is written when it ends."""
         say, started_s = self._report.say, time.monotonic()
-        say(f"2 replicas with maxNumSeqs {self._size} start")
+        say(f"{REPLICAS} replicas with maxNumSeqs {self._size} start")
         async with on.deployed(self._manifest()) as cluster:
             say(f"ready after {time.monotonic() - started_s:.0f} s")
             load = Load(on.sender(NAME), self._engines.requests(seed=1))
@@ -127,7 +129,7 @@ class Tuned:
             rollouts.append((before, changed_s, settled_s))
             say(f"rolled out after {settled_s - changed_s:.0f} s")
         ended_s = time.monotonic()
-        steady_s = max(settled_s + min(3.0, options.settle / 3), began_s)
+        steady_s = settled_s + min(ROUTERS_RAMP_S, options.settle / 2)
         return {
             "in_flight": in_flight,
             "size": self._size,
@@ -162,7 +164,7 @@ class Tuned:
 
     def _manifest(self) -> dict[str, Any]:
         tuning = {"mode": "Recommend", "window": f"{self._options.window}s"}
-        return self._engines.manifest(NAME, self._size, 2, tuning)
+        return self._engines.manifest(NAME, self._size, REPLICAS, tuning)
 
     @contextmanager
     def _reported(self, load: Load) -> Iterator[None]:
@@ -185,7 +187,7 @@ class Tuned:
 async def grid(options: argparse.Namespace, engines: Engines, report: Report, on: Stage) -> None:
     """The fixed values that are not measured yet, two at once: one alone would have the CPUs to itself."""
     left = [size for size in options.grid if str(size) not in report.document["grid"]]
-    for pair in (left[at : at + 2] for at in range(0, len(left), 2)):
+    for pair in (left[at : at + REPLICAS] for at in range(0, len(left), REPLICAS)):
         started_s = time.monotonic()
         report.say(f"grid: maxNumSeqs {pair} start")
         async with AsyncExitStack() as deployed:
@@ -195,13 +197,13 @@ async def grid(options: argparse.Namespace, engines: Engines, report: Report, on
             rows: dict[int, dict[str, Any]] = {size: {} for size in pair}
             for in_flight in dict.fromkeys(options.phases):
                 loops = [
-                    closed_loop(on.sender(f"fixed-{size}"), engines.requests(seed=2), in_flight // 2, options.pace)
+                    closed_loop(on.sender(f"fixed-{size}"), engines.requests(seed=2), in_flight // REPLICAS, options.pace)
                     for size in pair
                 ]
                 for size, window in zip(pair, await asyncio.gather(*loops), strict=True):
                     found = figures(window)
-                    # Of two replicas: the load was half.
-                    tokens_per_s = 2 * (found.output_tokens_per_s or 0.0)
+                    # Of all replicas: each engine has the share of one.
+                    tokens_per_s = REPLICAS * (found.output_tokens_per_s or 0.0)
                     rows[size][str(in_flight)] = {**vars(found), "tokens_per_s": tokens_per_s}
                     report.say(f"grid: {size} with {in_flight} in flight: {tokens_per_s:.0f} tokens/s, {found.errors}")
             report.document["grid"] |= {str(size): row for size, row in rows.items()}
@@ -209,11 +211,7 @@ async def grid(options: argparse.Namespace, engines: Engines, report: Report, on
 
 
 async def play(options: argparse.Namespace, report: Report) -> None:
-    """All parts that are not finished.
-
-    Raises:
-        TimeoutError: The time was too short.
-    """
+    """All parts that are not finished."""
     scripted = options.engine == "scripted"
     model = CHECKOUT / "examples/demo-model" if scripted else (options.output / "model").resolve()
     if not scripted:
@@ -228,11 +226,12 @@ async def play(options: argparse.Namespace, report: Report) -> None:
     next(engines.requests(seed=0))  # The tokenizer is loaded.
     state = Path(tempfile.mkdtemp(prefix="dragoman-tuning-"))
     report.say(f"the local cluster's logs are in {state}")
-    async with asyncio.timeout(options.limit_s), stage(state, options.api, 0 if scripted else 2, TICK_S) as on:
+    async with stage(state, options.api, TICK_S) as on:
         report.say("operator and routers are ready")
-        if not (report.document["tuned"] or {}).get("complete"):
+        if "tuned" in options.parts and not (report.document["tuned"] or {}).get("complete"):
             await Tuned(options, engines, report).run(on)
-        await grid(options, engines, report, on)
+        if "grid" in options.parts:
+            await grid(options, engines, report, on)
 
 
 def main() -> int:
@@ -242,20 +241,21 @@ def main() -> int:
     parser.add_argument("--engine", choices=["vllm", "scripted"], default="vllm")
     parser.add_argument("--shape", choices=[*SHAPES], default="qwen3-1.7b", help="of the model for vLLM")
     parser.add_argument("--api", choices=["auto", "embedded", "kube-apiserver"], default="embedded")
+    parser.add_argument("--parts", nargs="+", choices=["tuned", "grid"], default=["tuned", "grid"])
     parser.add_argument("--start", type=int, default=16, help="maxNumSeqs at the start")
     parser.add_argument("--phases", type=int, nargs="+", default=[160, 24, 320], help="requests in flight")
     parser.add_argument("--grid", type=int, nargs="*", default=[128, 256, 64, 96, 16, 32], help="values, in this order")
-    parser.add_argument("--window", type=int, default=15, help="seconds, of spec.tuning")
-    parser.add_argument("--settle", type=float, default=25, help="seconds without a change that end a phase")
+    parser.add_argument("--window", type=int, default=10, help="seconds, of spec.tuning")
+    parser.add_argument("--settle", type=float, default=30, help="seconds without a change that end a phase")
     parser.add_argument("--longest", type=float, default=240, help="seconds after which a phase ends in any case")
     parser.add_argument("--grid-window", type=float, default=12, help="seconds that are measured for each load")
-    parser.add_argument("--limit-s", type=float, default=540, help="seconds for everything")
+    parser.add_argument("--limit-s", type=float, default=560, help="seconds for everything")
     options = parser.parse_args()
     options.pace = Pace(options.grid_window)
     report = Report(options.output)
     status = 0
     try:
-        asyncio.run(play(options, report))
+        asyncio.run(asyncio.wait_for(play(options, report), options.limit_s))
     except TimeoutError:
         report.say("the time was too short: the same command goes on with what is left")
         status = TOO_SHORT

@@ -30,6 +30,9 @@ from dragoman_tune.requests import Answer, Request
 
 CHECKOUT = Path(__file__).parents[2]
 NAMESPACE = "default"
+REPLICAS = 2
+"""Each has a GPU of its own."""
+
 POLL_S = 0.5
 READY_S = 300.0
 CACHE = "compiled"
@@ -47,7 +50,7 @@ class Engines:
 
     Args:
         model: Directory of the checkpoint.
-        scripted: Whether they are scripted instead of vLLM on GPUs.
+        scripted: Whether they are scripted instead of vLLM; they do not use their GPUs.
     """
 
     model: Path
@@ -57,10 +60,10 @@ class Engines:
         """A TranslationDeployment of a fixed number of replicas."""
         engine: dict[str, Any] = {"maxNumSeqs": size, "maxModelLen": 512, "maxNumBatchedTokens": 8192}
         spec: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
-        model: dict[str, Any] = {"cache": {"persistentVolumeClaim": CACHE}}
         if self.scripted:
-            engine = {"device": "cpu", "maxNumSeqs": size, "extraArgs": SCRIPT}
-            spec, model = {"podTemplate": {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}}, {}
+            engine["extraArgs"] = SCRIPT
+            spec["podTemplate"] = {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}
+        model: dict[str, Any] = {"cache": {"persistentVolumeClaim": CACHE}}
         model |= {"uri": f"file://{self.model}", "promptFamily": "custom", "promptTemplate": COUNTING_TEMPLATE}
         spec |= {"model": model, "engine": engine, "replicas": replicas, "tuning": dict(tuning)}
         spec |= {"languages": [{"source": "en", "targets": ["de"]}], "rollout": {"surge": "Never"}}
@@ -134,9 +137,9 @@ async def until_ready(cluster: Cluster, manifest: dict[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def stage(directory: Path, api: str, gpus: int, tick_s: float) -> AsyncIterator[Stage]:
+async def stage(directory: Path, api: str, tick_s: float) -> AsyncIterator[Stage]:
     """A local cluster with the chart in it, meanwhile; its state and logs are in the directory."""
-    options = ClusterOptions(dir=directory, api=api, gpus=gpus)
+    options = ClusterOptions(dir=directory, api=api, gpus=REPLICAS)
     bring_up(options)
     kubeconfig = directory / "kubeconfig"
     values = [f"--set=extraArgs={{--autoscaling-interval-s={tick_s:g}}}", "--set=router.enabled=true"]
