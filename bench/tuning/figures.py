@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,15 @@ Grid = Mapping[int, Mapping[int, float]]
 """Output tokens per second of all replicas, by maxNumSeqs, then by requests in flight."""
 
 
-def interval(samples: Iterable[Sample], began_s: float, ended_s: float) -> dict[str, Any]:
-    """Figures of the requests that ended between two times of the monotonic clock."""
-    within = tuple(sample for sample in samples if began_s <= sample.ended_s < ended_s)
+def interval(samples: Sequence[Sample], began_s: float, ended_s: float) -> dict[str, Any]:
+    """Figures of the requests that ended between two times of the monotonic clock.
+
+    Samples are in the order of their ends.
+    """
+    first, end = (
+        bisect_left(samples, at_s, key=lambda sample: sample.ended_s) for at_s in (began_s, ended_s)
+    )
+    within = tuple(samples[first:end])
     found = figures(Window(began_s, ended_s, steady=True, samples=within))
     return {
         "seconds": round(ended_s - began_s, 2),
@@ -78,7 +85,9 @@ def table(phases: Sequence[Mapping[str, Any]], grid: Grid) -> str:
         "| in flight | chosen | tokens/s | in the grid | grid's best | chosen / best | rollouts | tokens lost | "
         "paid back | p95 s | requests | lost |"
     )
-    return "\n".join([title, "|" + " --- |" * 12, *(_row(phase, grid) for phase in phases), "", *_rates(grid)])
+    return "\n".join(
+        [title, "|" + " --- |" * 12, *(_row(phase, grid) for phase in phases), "", *_rates(grid)]
+    )
 
 
 def _row(phase: Mapping[str, Any], grid: Grid) -> str:
@@ -112,4 +121,8 @@ def _rates(grid: Grid) -> list[str]:
         f"| {size} | " + " | ".join(f"{found[n]:.0f}" if n in found else "–" for n in loads) + " |"
         for size, found in sorted(grid.items())
     ]
-    return [f"| maxNumSeqs | {' | '.join(f'{n} in flight' for n in loads)} |", "|" + " --- |" * (len(loads) + 1), *rows]
+    return [
+        f"| maxNumSeqs | {' | '.join(f'{n} in flight' for n in loads)} |",
+        "|" + " --- |" * (len(loads) + 1),
+        *rows,
+    ]

@@ -1,4 +1,4 @@
-"""The local cluster of the tuning bench: operator and routers as the chart installs them, and the objects under load."""
+"""The local cluster of the tuning bench: operator and routers as the chart installs them, and objects under load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dragoman_tune.client import connections, post
 from dragoman_tune.closed_loop import Send
 from dragoman_tune.requests import Answer, Request
 
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).resolve().parents[2]
 NAMESPACE = "default"
 REPLICAS = 2
 """Each has a GPU of its own."""
@@ -49,7 +49,7 @@ class Engines:
     """What the engine pods run.
 
     Args:
-        model: Directory of the checkpoint.
+        model: Directory of the checkpoint, in the checkout: a pod has a /tmp of its own.
         scripted: Whether they are scripted instead of vLLM; they do not use their GPUs.
     """
 
@@ -61,10 +61,15 @@ class Engines:
         engine: dict[str, Any] = {"maxNumSeqs": size, "maxModelLen": 512, "maxNumBatchedTokens": 8192}
         spec: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
         if self.scripted:
-            engine["extraArgs"] = SCRIPT
+            # The cache of scripted engines is maxNumSeqs × maxModelLen, unlike that of a GPU.
+            engine |= {"extraArgs": SCRIPT, "maxModelLen": None}
             spec["podTemplate"] = {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}
         model: dict[str, Any] = {"cache": {"persistentVolumeClaim": CACHE}}
-        model |= {"uri": f"file://{self.model}", "promptFamily": "custom", "promptTemplate": COUNTING_TEMPLATE}
+        model |= {
+            "uri": f"file://{self.model}",
+            "promptFamily": "custom",
+            "promptTemplate": COUNTING_TEMPLATE,
+        }
         spec |= {"model": model, "engine": engine, "replicas": replicas, "tuning": dict(tuning)}
         spec |= {"languages": [{"source": "en", "targets": ["de"]}], "rollout": {"surge": "Never"}}
         metadata = {"name": name, "namespace": NAMESPACE}
@@ -93,7 +98,11 @@ class Stage:
         urls = itertools.cycle([f"{url}/d/{NAMESPACE}/{name}{TRANSLATE_PATH}" for url in self.routers])
 
         async def send(request: Request) -> Answer:
-            body = {"text": request.text, "source_lang": request.source_lang, "target_lang": request.target_lang}
+            body = {
+                "text": request.text,
+                "source_lang": request.source_lang,
+                "target_lang": request.target_lang,
+            }
             return await post(self.http, next(urls), body)
 
         return send
@@ -116,9 +125,13 @@ class Stage:
 async def all_ready(cluster: Cluster, manifest: dict[str, Any]) -> bool:
     """Whether the pods are as many as in the manifest, with its maxNumSeqs, and ready."""
     pods = [pod for pod in await cluster.pods() if pod.metadata and not pod.metadata.deletion_timestamp]
-    sizes = [size_of(ApiClient().sanitize_for_serialization(pod)) for pod in pods]
+    containers = [[{"args": each.args} for each in (pod.spec and pod.spec.containers) or ()] for pod in pods]
+    sizes = [size_of({"spec": {"containers": each}}) for each in containers]
     ready = [
-        any(each.type == "Ready" and each.status == "True" for each in (pod.status and pod.status.conditions) or ())
+        any(
+            each.type == "Ready" and each.status == "True"
+            for each in (pod.status and pod.status.conditions) or ()
+        )
         for pod in pods
     ]
     spec = manifest["spec"]
@@ -138,12 +151,23 @@ async def until_ready(cluster: Cluster, manifest: dict[str, Any]) -> None:
 
 @asynccontextmanager
 async def stage(directory: Path, api: str, tick_s: float) -> AsyncIterator[Stage]:
-    """A local cluster with the chart in it, meanwhile; its state and logs are in the directory."""
+    """A local cluster with the chart in it, meanwhile; its state and logs are in the directory.
+
+    What was compiled stays in it for the next time.
+    """
     options = ClusterOptions(dir=directory, api=api, gpus=REPLICAS)
+    take_down(directory)  # Of a run that was killed.
     bring_up(options)
     kubeconfig = directory / "kubeconfig"
     values = [f"--set=extraArgs={{--autoscaling-interval-s={tick_s:g}}}", "--set=router.enabled=true"]
-    install = ["install", RELEASE, str(CHECKOUT / "charts/dragoman"), "--create-namespace", "--wait", "--timeout=3m"]
+    install = [
+        "install",
+        RELEASE,
+        str(CHECKOUT / "charts/dragoman"),
+        "--create-namespace",
+        "--wait",
+        "--timeout=3m",
+    ]
     try:
         await asyncio.to_thread(partial(run, helm(kubeconfig, *install, *values), quiet=True))
         async with ApiClient(await configuration(kubeconfig)) as client, connections() as http:

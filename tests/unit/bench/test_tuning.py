@@ -24,7 +24,13 @@ def sample(began_s: float, ended_s: float, tokens: int = 10, error: str | None =
 
 
 def test_an_interval_has_the_requests_that_ended_in_it() -> None:
-    samples = [sample(0, 1), sample(0, 5), sample(3, 6, tokens=30), sample(4, 9.9, error="status 503"), sample(9, 10)]
+    samples = [
+        sample(0, 1),
+        sample(0, 5),
+        sample(3, 6, tokens=30),
+        sample(4, 9.9, error="status 503"),
+        sample(9, 10),
+    ]
     found = interval(samples, 5, 10)
     assert (found["answered"], found["lost"], found["errors"]) == (2, 1, {"status 503": 1})
     assert found["tokens_per_s"] == (10 + 30) / 5
