@@ -58,12 +58,14 @@ class Engines:
 
     def manifest(self, name: str, size: int, replicas: int, tuning: Mapping[str, str]) -> dict[str, Any]:
         """A TranslationDeployment of a fixed number of replicas."""
-        engine: dict[str, Any] = {"maxNumSeqs": size, "maxModelLen": 512, "maxNumBatchedTokens": 8192}
+        engine: dict[str, Any] = {"maxNumSeqs": size}
         spec: dict[str, Any] = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
         if self.scripted:
-            # The cache of scripted engines is maxNumSeqs × maxModelLen, unlike that of a GPU.
-            engine |= {"extraArgs": SCRIPT, "maxModelLen": None}
+            # The cache of scripted engines is maxNumSeqs × maxModelLen, unlike that of a GPU: it keeps its default.
+            engine["extraArgs"] = SCRIPT
             spec["podTemplate"] = {"env": [{"name": "DRAGOMAN_ENGINE", "value": "scripted"}]}
+        else:
+            engine |= {"maxModelLen": 512, "maxNumBatchedTokens": 8192}
         model: dict[str, Any] = {"cache": {"persistentVolumeClaim": CACHE}}
         model |= {
             "uri": f"file://{self.model}",
