@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from dragoman_bench.checkpoint import SHAPES, write_checkpoint
 from dragoman_bench.gpu import GPU
 from dragoman_bench.machine import machine
+from dragoman_contract.open_files import raise_file_limit
 from dragoman_tune.closed_loop import Pace, closed_loop
 from dragoman_tune.figures import figures
 from tuning.report import Report
@@ -122,6 +123,7 @@ def main() -> int:
     parser.add_argument("--limit-s", type=float, default=560, help="seconds for everything")
     options = parser.parse_args()
     options.pace = Pace(options.grid_window)
+    raise_file_limit()
     report = Report(options.output)
     status = 0
     try:
