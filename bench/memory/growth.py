@@ -18,10 +18,12 @@ import os
 import sys
 import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from dragoman_contract.http_protocol import EXTENSION
 from dragoman_service.engine.scripted.engine import ScriptedEngine, script_from
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
@@ -50,17 +52,14 @@ async def request(app: Any, number: int) -> str:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        if parts:
-            return parts.pop()
-        if leaves:
-            return {"type": "http.disconnect"}
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError
+        return parts.pop()
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
+    connection = SimpleNamespace(exchange=SimpleNamespace(disconnected=leaves))
     scope = {
+        "extensions": {EXTENSION: connection},
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": "/translate", "raw_path": b"/translate", "query_string": b"", "root_path": "",
         "headers": [(b"content-type", b"application/json")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1),

@@ -31,6 +31,7 @@ import uvicorn
 import uvloop
 from prometheus_client import CollectorRegistry
 
+from dragoman_bench.sentences import SENTENCES
 from dragoman_protocols.languages import pair
 from dragoman_protocols.translation import TranslationRequest
 from dragoman_service.core.stages import Observer
@@ -44,23 +45,6 @@ from dragoman_service.settings import Settings
 
 LIMIT_MS = 3.0
 ROUNDS = 30
-
-WHO = {
-    "My sister": "Meine Schwester", "Our neighbour": "Unser Nachbar", "The teacher": "Der Lehrer",
-    "Her brother": "Ihr Bruder", "Their boss": "Ihr Chef", "The farmer": "Der Landwirt", "His friend": "Sein Freund",
-    "The doctor": "Die Ärztin",
-}  # fmt: skip
-WHAT = {
-    "wants to do the shopping": "möchte einkaufen", "must call the station": "muss den Bahnhof anrufen",
-    "can repair the car": "kann das Auto reparieren", "wants to read the letter": "möchte den Brief lesen",
-    "must buy seven apples": "muss sieben Äpfel kaufen", "can play the guitar": "kann Gitarre spielen",
-    "wants to visit the museum": "möchte das Museum besuchen", "must write a report": "muss einen Bericht schreiben",
-}  # fmt: skip
-SENTENCES = {
-    f"{who} {what} before dinner tonight.": f"{wer} {was}, bevor es heute Abendessen gibt."
-    for (who, wer), (what, was) in itertools.product(WHO.items(), WHAT.items())
-}
-"""More than any cache in the way remembers."""
 
 Way = Callable[[str, str], Awaitable[None]]
 

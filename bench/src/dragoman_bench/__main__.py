@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import LOADS, UNIFORM
 from dragoman_bench.prompting import CHAT_TEMPLATE, COUNTING_TEMPLATE
 from dragoman_bench.report import compare_table, ladder_table
+from dragoman_simulate.errors import SimulateError
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
@@ -29,6 +32,7 @@ BESIDE_KV_CACHE_BYTES = 9 * 10**9
 
 MIN_KV_CACHE_BYTES = 10**9
 DEMO_MODEL = Path("examples/demo-model")
+BURSTY_TRACE = Path("bench/traces/on-off.jsonl.gz")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,8 +46,10 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
+        if arguments.command == "starts":
+            return _starts(arguments)
         return int(uvloop.run(until_terminated(_run(arguments))))
-    except MeasureError as error:
+    except (MeasureError, SimulateError) as error:
         sys.stderr.write(f"dragoman bench: {error}\n")
         return 2
     except (KeyboardInterrupt, asyncio.CancelledError):
@@ -52,8 +58,55 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    run = _reconcile if arguments.command == "reconcile" else _compare
-    return await run(arguments)
+    runs = {"reconcile": _reconcile, "replay": _replay}
+    return await runs.get(arguments.command, _compare)(arguments)
+
+
+def _starts(arguments: argparse.Namespace) -> int:
+    """Without an event loop: a signal interrupts it wherever it waits, and the pod that runs then is ended."""
+    from dragoman_bench.machine import machine
+    from dragoman_bench.starts.figures import table
+    from dragoman_bench.starts.run import Starts, StartsPlan
+
+    output = arguments.output.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    gpu = GPU() if arguments.device == "cuda" else None
+    model = _model(arguments)
+    plan = StartsPlan(
+        model.resolve(),
+        arguments.device,
+        output,
+        arguments.rounds,
+        tuple(arguments.load_formats),
+        arguments.budget,
+        SECONDS_TO_START,
+        arguments.gpu_memory_utilization,
+        arguments.engine_args,
+    )
+    head = {"kind": "starts", "machine": machine(gpu), "model": model.name, "engine_args": plan.engine}
+    run = Starts(plan, head, gpu, _say, lambda: time.monotonic() - STARTED_S)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    document = run.run()
+    print(f"\n{table(document)}\n\nresults: {output}", flush=True)
+    return int(any(entry.get("failed") for entry in document["starts"]))
+
+
+def _model(arguments: argparse.Namespace) -> Path:
+    """The model that was named, or one of random weights, made in a process that frees the GPU as it ends."""
+    if arguments.model is not None:
+        return Path(arguments.model)
+    model: Path = arguments.output / f"model-{arguments.shape}"
+    if not model.is_dir():
+        _say(f"model: random weights in {model}")
+        made = multiprocessing.get_context("spawn").Process(
+            target=write_checkpoint,
+            args=(model, SHAPES[arguments.shape], arguments.tokenizer, arguments.device),
+        )
+        made.start()
+        made.join()
+        if made.exitcode:
+            raise BenchError(f"no model was made (status {made.exitcode}); the reason is above")
+    return model
 
 
 async def _reconcile(arguments: argparse.Namespace) -> int:
@@ -65,6 +118,61 @@ async def _reconcile(arguments: argparse.Namespace) -> int:
     (output / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"\n{table(document)}\n\nresults: {output}", flush=True)
     return 0
+
+
+async def _replay(arguments: argparse.Namespace) -> int:
+    from dragoman_bench.machine import machine
+    from dragoman_bench.plan import Plan
+    from dragoman_bench.replay.comparison import table
+    from dragoman_bench.replay.run import Replay, measure
+    from dragoman_simulate.speed import read_speed_table
+
+    gpu = GPU() if arguments.url is None and arguments.device == "cuda" else None
+    if gpu is not None:
+        gpu.require(arguments.gpu_memory_utilization)
+    model = arguments.tokenizer
+    if arguments.url is None:
+        model = arguments.output / f"model-{arguments.shape}"
+        _say(f"model: random weights in {model}")
+        write_checkpoint(model, SHAPES[arguments.shape], arguments.tokenizer, arguments.device)
+    plan = Plan(
+        model.resolve(),
+        COUNTING_TEMPLATE,
+        arguments.device,
+        arguments.gpu_memory_utilization,
+        arguments.max_model_len,
+        arguments.requests,
+        SECONDS_TO_START,
+    )
+    seats = arguments.max_num_seqs
+    wanted = Replay(
+        plan,
+        arguments.output,
+        arguments.url,
+        seats,
+        None if arguments.speeds is None else read_speed_table(arguments.speeds),
+        arguments.in_flight or concurrencies(seats),
+        arguments.window,
+        arguments.trace,
+        arguments.seconds,
+        arguments.peak,
+        arguments.seed,
+        arguments.limit_s,
+    )
+    head = {
+        "kind": "replay",
+        "machine": machine(gpu),
+        "model": f"{arguments.shape}, random weights" if arguments.url is None else None,
+        "trace": arguments.trace.name,
+        "seed": arguments.seed,
+    }
+    document = await measure(wanted, head, _say)
+    print(f"\n{table(document['replay'])}\n", flush=True)
+    own = document["replay_by_its_own_speeds"]["ratio"]
+    figures = ", ".join(f"{name} {own[name]:.3f}" for name in ("busiest_per_s", "p50_s", "p95_s"))
+    print(f"with the speeds that the pod measured during the replay: {figures}", flush=True)
+    print(f"\nresults: {arguments.output}", flush=True)
+    return int(document["replay"]["failed"] > 0)
 
 
 async def _compare(arguments: argparse.Namespace) -> int:
@@ -183,21 +291,87 @@ def _parser() -> argparse.ArgumentParser:
         "--controllers", action="store_true", help="also run the local cluster's controllers, which make pods"
     )
     add("--seed", type=int, default=7, help="of the choice of objects that are changed (7)")
+    replay = commands.add_parser(
+        "replay", help="a bursty trace on one pod: what dragoman simulate predicts against what is measured"
+    )
+    add = replay.add_argument
+    _machine(replay, 0.85)
+    add("--url", help="a pod that runs, with an admission that refuses no burst; default: one is started")
+    add(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="JSON lines of text, source_lang, target_lang; for --url",
+    )
+    add("--max-num-seqs", type=whole, default=128, metavar="N", help="of the pod (128)")
+    add("--speeds", type=Path, metavar="FILE", help="speeds.json of an earlier run; default: calibrate")
+    add("--in-flight", type=_numbers, metavar="N,…", help="of the calibration (1 to 4 × --max-num-seqs)")
+    add(
+        "--window",
+        type=seconds,
+        default=6.0,
+        metavar="S",
+        help="of each of them (6), three times that with a queue",
+    )
+    add("--trace", type=Path, default=BURSTY_TRACE, metavar="FILE", help=f"arrivals ({BURSTY_TRACE})")
+    add("--seconds", type=whole, default=600, metavar="S", help="of the trace, where it is burstiest (600)")
+    add(
+        "--peak",
+        type=seconds,
+        default=1.5,
+        metavar="R",
+        help="its busiest 10 s, as multiple of the capacity (1.5)",
+    )
+    add(
+        "--limit-s",
+        type=seconds,
+        default=1500.0,
+        metavar="S",
+        help="for everything; the replay is shortened to fit (1500)",
+    )
+    starts = commands.add_parser("starts", help="how long a pod takes to start, and beside a ready one")
+    add = starts.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the model go")
+    add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
+    add("--model", type=Path, metavar="DIR", help="the model; without it, --shape makes one")
+    shape = "random weights of this shape (qwen3-1.7b)"
+    add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
+    add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    add("--rounds", type=whole, default=5, help="of all variants in turn (5)")
+    formats = "further values of vLLM's load_format, such as fastsafetensors,runai_streamer"
+    add("--load-formats", type=_names, default=[], metavar="NAMES", help=formats)
+    add("--budget", type=seconds, metavar="S", help="seconds after which nothing more begins")
+    add("--gpu-memory-utilization", type=_share, default=0.9, metavar="R", help="of each pod (0.9)")
+    add("--engine-args", type=json.loads, default={}, metavar="JSON", help="further engine arguments")
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser
 
 
-def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float) -> None:
+def concurrencies(max_num_seqs: int) -> list[int]:
+    """Of a calibration: 1, 2, 4 … to `max_num_seqs`, and four times that: a queue as bursts make it."""
+    doubled = [1 << power for power in range(max_num_seqs.bit_length()) if 1 << power < max_num_seqs]
+    return [*doubled, max_num_seqs, 4 * max_num_seqs]
+
+
+def _machine(parser: argparse.ArgumentParser, memory: float) -> None:
     add = parser.add_argument
     add("--output", type=Path, required=True, metavar="DIR", help="where results, logs and the table go")
     add("--device", choices=("cuda", "cpu"), default="cuda", help="what the model runs on (cuda)")
-    add("--model", type=Path, metavar="DIR", help="a model to measure with; needs --requests")
-    add("--requests", type=Path, metavar="FILE", help="JSON lines of text, source_lang, target_lang")
-    add("--template", help="the prompt, with {text} and optionally {source} and {target}")
     shape = "random weights of this shape (qwen3-1.7b)"
     add("--shape", choices=list(SHAPES), default="qwen3-1.7b", help=shape)
     add("--tokenizer", type=Path, default=DEMO_MODEL, metavar="DIR", help=f"for --shape ({DEMO_MODEL})")
+    add("--seed", type=int, default=7, help="of the loads (7)")
+    add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
+    add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
+
+
+def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float) -> None:
+    _machine(parser, memory)
+    add = parser.add_argument
+    add("--model", type=Path, metavar="DIR", help="a model to measure with; needs --requests")
+    add("--requests", type=Path, metavar="FILE", help="JSON lines of text, source_lang, target_lang")
+    add("--template", help="the prompt, with {text} and optionally {source} and {target}")
     names = ", ".join(arm.name for arm in (*LADDER, *PEERS, *BY_NAME_ALONE))
     add("--arms", type=_names, metavar="NAMES", help=f"of {names}, and settings such as pod-32-8192")
     add("--loads", type=_loads, default=list(LOADS), metavar="KINDS", help=f"of {','.join(LOADS)} (both)")
@@ -205,9 +379,6 @@ def _shared(parser: argparse.ArgumentParser, in_flight: list[int], memory: float
     add("--uniform-in-flight", type=_numbers, metavar="N,…", help="the same for uniform (as --in-flight)")
     add("--window", type=seconds, default=10.0, metavar="S", help="seconds that a point is measured (10)")
     add("--ramp", type=seconds, default=15.0, metavar="S", help="maximum seconds before that (15)")
-    add("--seed", type=int, default=7, help="of the loads (7)")
-    add("--max-model-len", type=whole, default=2048, metavar="N", help="tokens of prompt and output (2048)")
-    add("--gpu-memory-utilization", type=_share, default=memory, metavar="R", help=f"per engine ({memory})")
 
 
 def _names(text: str) -> list[str]:

@@ -143,7 +143,7 @@ def _upload(api: str, path: str, example: Mapping[str, str]) -> Iterator[Field]:
 
 def _native() -> Iterator[Field]:
     example = {"text": "Hello", "source_lang": "en", "target_lang": "de"}
-    optional = "format terms formality context instructions alternatives ignore_tags split on_finding"
+    optional = "format terms memory formality context instructions alternatives ignore_tags split on_finding"
     optional += " timeout_s details stream"
     term = {"source": "a", "target": "b"}
     variants: Variants = {
@@ -157,6 +157,14 @@ def _native() -> Iterator[Field]:
         "text failing": {"text": HERE, "on_finding": "fail"},
         "text in a list": {"text": [HERE, "b"]},
         "text with tags ignored": {"text": HERE, "format": "html", "ignore_tags": ["a", "script"]},
+        "text with a memory": {"text": HERE, "memory": [{"source": "a", "target": "c"}]},
+        "memory[0].source": {"memory": [{"source": HERE, "target": "c"}]},
+        "memory[0].target": {"text": "a", "memory": [{"source": "a", "target": HERE}]},
+        "memory[0].target in html": {
+            "text": "<p>a</p>",
+            "format": "html",
+            "memory": [{"source": "a", "target": HERE}],
+        },
         "terms[0].source": {"terms": [term | {"source": HERE}]},
         "terms[0].target": {"terms": [term | {"target": HERE}]},
         "terms matched": {"text": "a" * 1999, "terms": HERE},
@@ -286,6 +294,15 @@ def _browser_extensions() -> Iterator[Field]:
     yield from _json(api, "POST", "/imme", {**pair, "text_list": ["a"]}, variants=markup)
 
 
+def _crowdin() -> Iterator[Field]:
+    api, path = "crowdin", "/crowdin/translate?source=en&target=de"
+    variants: Variants = {
+        "strings[0].text": {"strings": [{"text": HERE}]},
+        "strings[0] protected": {"strings": [HERE, "<notranslate>a</notranslate>"]},
+    }
+    yield from _json(api, "POST", path, {"strings": ["a"]}, "stringsUrl", variants)
+
+
 def _azure() -> Iterator[Field]:
     api, version = "azure", {"api-version": "3.0"}
     query, texts = version | {"from": "en", "to": "de"}, [{"Text": "Hello"}]
@@ -340,7 +357,17 @@ def _http() -> Iterator[Field]:
 
 FIELDS: tuple[Field, ...] = tuple(
     field
-    for fields in (_native, _libretranslate, _deepl, _openai, _google, _azure, _browser_extensions, _http)
+    for fields in (
+        _native,
+        _libretranslate,
+        _deepl,
+        _openai,
+        _google,
+        _azure,
+        _browser_extensions,
+        _crowdin,
+        _http,
+    )
     for field in fields()
 )
 """Every field of every API."""

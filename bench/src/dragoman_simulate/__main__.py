@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from dragoman_simulate.calibrate import calibrated, read_page
+from dragoman_simulate.deployment import what_if, write_speeds
 from dragoman_simulate.errors import SimulateError
 from dragoman_simulate.fronts import Setting, front, sweep
 from dragoman_simulate.fronts import table as front_table
@@ -13,12 +15,15 @@ from dragoman_simulate.plot import draw, draw_fronts
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import Outcome, fluid
 from dragoman_simulate.report import OURS, as_json, compared, fronts_as_json, sentence, table
+from dragoman_simulate.sources import page as metrics_page
 from dragoman_simulate.speed import SpeedTable, read_speed_table
 from dragoman_simulate.trace import Trace, read_trace
 from dragoman_simulate.view import Limits
 from dragoman_tune.command import seconds, whole
 
 TARGET_UTILISATION = 0.8
+MAX_NUM_SEQS = 32
+START_UP_S = 60.0
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -45,10 +50,19 @@ def main(argv: list[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.min > arguments.max:
         raise SimulateError(f"--min {arguments.min} is above --max {arguments.max}")
-    speed = read_speed_table(arguments.speeds)
+    if arguments.from_deployment:
+        _say(what_if(arguments))
+        return 0
+    speed = _speed(arguments)
+    if not arguments.trace:
+        if arguments.metrics is None:
+            raise SimulateError("name a --trace, a deployment with --from-deployment, or --metrics")
+        _say(speed.as_json(arguments.metrics))
+        return 0
     traces = [read_trace(path) for path in arguments.trace]
     if len({trace.name for trace in traces}) < len(traces):
         raise SimulateError("two traces have the same name: rename one of the files")
+    speed = speed.folded(_mean_tokens(traces))
     limits = _limits(arguments, speed)
     if arguments.fronts:
         return _fronts(arguments, traces, limits, speed)
@@ -64,6 +78,20 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _say(as_json(outcomes))
     return 0
+
+
+def _speed(arguments: argparse.Namespace) -> SpeedTable:
+    if arguments.metrics is None:
+        return read_speed_table(arguments.speeds)
+    page = read_page(metrics_page(arguments.metrics), arguments.metrics)
+    speed = calibrated(page, arguments.max_num_seqs or MAX_NUM_SEQS, "measured by one pod")
+    write_speeds(arguments.output, speed, arguments.metrics)
+    return speed
+
+
+def _mean_tokens(traces: list[Trace]) -> float:
+    requests = sum(float(trace.counts.sum()) for trace in traces)
+    return sum(float((trace.counts * trace.target_tokens).sum()) for trace in traces) / max(1.0, requests)
 
 
 def _fronts(arguments: argparse.Namespace, traces: list[Trace], limits: Limits, speed: SpeedTable) -> int:
@@ -105,14 +133,15 @@ def _say(text: str = "") -> None:
 
 
 def _limits(arguments: argparse.Namespace, speed: SpeedTable) -> Limits:
-    concurrency = arguments.target_concurrency or max(1.0, TARGET_UTILISATION * arguments.max_num_seqs)
+    seats = arguments.max_num_seqs or MAX_NUM_SEQS
+    concurrency = arguments.target_concurrency or max(1.0, TARGET_UTILISATION * seats)
     return Limits(
         minimum=arguments.min,
         maximum=arguments.max,
-        max_num_seqs=arguments.max_num_seqs,
+        max_num_seqs=seats,
         target_concurrency=concurrency,
         target_wait_s=arguments.target_wait,
-        start_up_s=arguments.start_up,
+        start_up_s=arguments.start_up or START_UP_S,
         kv_cache_tokens=speed.kv_cache_tokens,
         idle_s=arguments.idle,
         tick_s=arguments.tick,
@@ -127,12 +156,16 @@ def _parser() -> argparse.ArgumentParser:
         'several alike, and {"event": "metrics_outage", "from": s, "to": s}.',
     )
     add = parser.add_argument
-    add("--trace", type=Path, action="append", required=True, metavar="FILE", help="may be repeated")
+    add("--trace", type=Path, action="append", default=[], metavar="FILE", help="may be repeated")
+    deployment = "what other sizes of this TranslationDeployment would cost, by its pods' metrics"
+    add("--from-deployment", metavar="[NAMESPACE/]NAME", help=deployment)
+    add("--kubeconfig", type=Path, metavar="FILE", help="for --from-deployment; default: as kubectl finds it")
+    add("--context", metavar="NAME", help="of the kubeconfig; default: its current one")
     names = ",".join(POLICIES)
     add("--policy", type=_policies, default=list(POLICIES), metavar="NAMES", help=f"of {names} (all)")
     add("--target-wait", type=seconds, default=2.0, metavar="S", help="target for a request's wait (2)")
-    add("--start-up", type=seconds, default=60.0, metavar="S", help="time until a replica is ready (60)")
-    add("--max-num-seqs", type=whole, default=32, metavar="N", help="sequences of a replica at once (32)")
+    add("--start-up", type=seconds, metavar="S", help="time until a replica is ready (60)")
+    add("--max-num-seqs", type=whole, metavar="N", help="sequences of a replica at once (32)")
     concurrency = "requests that a replica should have (0.8 of --max-num-seqs); for dragoman and hpa"
     add("--target-concurrency", type=seconds, metavar="N", help=concurrency)
     add("--min", type=_whole_or_none, default=1, metavar="N", help="minimum replicas; 0 allows zero (1)")
@@ -143,6 +176,12 @@ def _parser() -> argparse.ArgumentParser:
     tick = "whole seconds between two decisions of dragoman (5); the others have their published intervals"
     add("--tick", type=whole, default=5, metavar="S", help=tick)
     add("--speeds", type=Path, metavar="FILE", help="measured speeds as JSON (an H200 and a 1.7 B model)")
+    add(
+        "--metrics",
+        metavar="URL|FILE",
+        help="the speeds of a pod, from its /metrics; without --trace: print them",
+    )
+    add("--output", type=Path, metavar="FILE", help="write the speeds of --metrics or --from-deployment")
     fronts = "sweep each rule over its own knob, and compare at each budget of replica-hours"
     add("--fronts", action="store_true", help=fronts)
     add("--json", action="store_true", help="print the results as one JSON object on the last line")

@@ -20,3 +20,7 @@ class TraceError(SimulateError):
 
 class SpeedTableError(SimulateError):
     """A table of engine speeds cannot be used."""
+
+
+class MetricsPageError(SimulateError):
+    """A pod's metrics cannot be read, or say too little about its speed."""

@@ -4,7 +4,7 @@ A replica runs up to `max_num_seqs` sequences, each at the measured speed for th
 first come, first served. The router sends every request to the least loaded replica, so replicas that started
 together stay alike and those that fill up join them: the number of cohorts, not of replicas, sets the cost of a
 step. A wait needs no bookkeeping: a full replica finishes requests at a constant rate, so a request's wait is
-known when it joins the queue. `tests/support/exact_fleet.py` is the same fleet request by request; tests compare both.
+known when it joins the queue. `exact.ExactFleet` is the same fleet request by request; tests compare both.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from dragoman.exits import DONE, FAILED, INTERRUPTED, UNREACHABLE, USAGE
 from dragoman.files import FilesError, Task, read_glossary, tasks_of
 from dragoman.journal import Journal, JournalError, digest_of, journal_of, write_atomically
 from dragoman.lines import split, translate_lines
+from dragoman.memory import read_memory
 from dragoman.progress import progress
 from dragoman.translate_flags import KEY_VARIABLE, add_arguments
 from dragoman.translator import RefusedError, Translator, UnreachableError, Wanted
@@ -61,20 +62,30 @@ async def _run(options: argparse.Namespace) -> int:
         raise UsageError("--output is for --file and for standard input")
     source = None if options.source.lower() == "auto" else options.source
     terms = read_glossary(options.glossary, source, options.target) if options.glossary else ()
-    wanted = Wanted(source, options.target, terms)
+    memory = read_memory(options.memory, source, options.target) if options.memory else None
+    wanted = Wanted(source, options.target, terms, memory)
     tasks = tasks_of(options.file, options.output, options.target)
     if terms and (documents := [task.source for task in tasks if task.is_document]):
         raise UsageError(f"--glossary is for texts, not for documents such as {documents[0]}")
     async with _translator(options) as translator:
-        if tasks:
-            return await _files(translator, wanted, tasks, options)
-        if options.file:
-            raise UsageError("these folders have no files that can be translated")
-        if options.output is not None:
-            content = sys.stdin.buffer.read()
-            return await _lines_to_file(translator, wanted, content, options.output, options)
-        texts = options.text or split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0]
-        return await _texts_to_stdout(translator, wanted, texts, options)
+        status = await _translated(translator, wanted, tasks, options)
+        if memory is not None:
+            _say(f"segments from the memory: {translator.from_memory}")
+        return status
+
+
+async def _translated(
+    translator: Translator, wanted: Wanted, tasks: Sequence[Task], options: argparse.Namespace
+) -> int:
+    if tasks:
+        return await _files(translator, wanted, tasks, options)
+    if options.file:
+        raise UsageError("these folders have no files that can be translated")
+    if options.output is not None:
+        content = sys.stdin.buffer.read()
+        return await _lines_to_file(translator, wanted, content, options.output, options)
+    texts = options.text or split(_decoded(sys.stdin.buffer.read(), "standard input")[1])[0]
+    return await _texts_to_stdout(translator, wanted, texts, options)
 
 
 async def _files(

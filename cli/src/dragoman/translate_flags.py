@@ -44,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="terms and translations in two columns, .tsv or .csv, or a .tmx",
     )
+    parser.add_argument(
+        "--memory",
+        type=Path,
+        metavar="FILE",
+        help="a .tmx: segments that it has are taken from it, and not generated",
+    )
     parser.add_argument("--overwrite", action="store_true", help="translate anew what is up to date or begun")
     parser.add_argument(
         "--partial",

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from dragoman.memory import Memory
 from dragoman_contract.http import TRANSLATE_PATH
 
 DOCUMENT_PATH = "/v2/document"
@@ -27,11 +28,13 @@ class Wanted:
         source: BCP-47 tag; None: detected, text by text.
         target: BCP-47 tag.
         terms: A glossary, as the native API's `terms`.
+        memory: Its translations are taken instead of generating them.
     """
 
     source: str | None
     target: str
     terms: tuple[tuple[str, str], ...] = ()
+    memory: Memory | None = None
 
     def body(self, texts: Sequence[str]) -> dict[str, Any]:
         """A native request."""
@@ -40,12 +43,16 @@ class Wanted:
             body["source_lang"] = self.source
         if self.terms:
             body["terms"] = [{"source": source, "target": target} for source, target in self.terms]
+        if self.memory is not None and (units := self.memory.applying(texts)):
+            body["memory"] = [{"source": source, "target": target} for source, target in units.items()]
+            body["details"] = True
         return body
 
     @property
     def identity(self) -> Mapping[str, Any]:
         """As JSON, for the journal's hash."""
-        return {"source": self.source, "target": self.target, "terms": [*self.terms]}
+        memory = {} if self.memory is None else {"memory": self.memory.digest}
+        return {"source": self.source, "target": self.target, "terms": [*self.terms], **memory}
 
 
 class UnreachableError(Exception):
@@ -92,6 +99,8 @@ class Translator:
         self._patience_s = patience_s
         self._success_s: float | None = None
         self._began_s = time.monotonic()
+        self.from_memory = 0
+        """Segments that were the translation memory's."""
 
     async def texts(self, texts: Sequence[str], wanted: Wanted) -> list[str]:
         """Translate texts in one request.
@@ -104,13 +113,16 @@ class Translator:
         async def attempt() -> list[str]:
             answer = await self._send("POST", TRANSLATE_PATH, json=wanted.body(texts))
             try:
-                translations: list[str] = answer.json()["translation"]
-            except (ValueError, LookupError, TypeError):
-                translations = []
+                document = answer.json()
+                translations: list[str] = document["translation"]
+                remembered = sum(each.get("from_memory", 0) for each in document.get("details", ()))
+            except (ValueError, LookupError, TypeError, AttributeError):
+                translations, remembered = [], 0
             if len(translations) != len(texts):
                 raise RefusedError(
                     answer.status_code, "", f"{self._http.base_url} did not answer as Dragoman does"
                 )
+            self.from_memory += remembered
             return translations
 
         return await self._patiently(attempt)
@@ -127,8 +139,12 @@ class Translator:
             # As at DeepL, a source has no region.
             fields["source_lang"] = wanted.source.partition("-")[0]
 
+        files = {"file": (name, content)}
+        if wanted.memory is not None:
+            files["memory"] = ("memory.tmx", wanted.memory.content)
+
         async def upload() -> Any:
-            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files={"file": (name, content)})
+            answer = await self._send("POST", DOCUMENT_PATH, data=fields, files=files)
             return answer.json()
 
         uploaded = await self._patiently(upload)
@@ -144,6 +160,7 @@ class Translator:
             await asyncio.sleep(POLL_S)
         if found["status"] == "error":
             raise RefusedError(502, "", str(found.get("message") or "the document was not translated"))
+        self.from_memory += found.get("findings", {}).get("from_memory", 0)
         return (await self._patiently(lambda: self._send("POST", f"{path}/result", data=key))).content
 
     async def _patiently(self, attempt: Callable[[], Awaitable[Result]]) -> Result:

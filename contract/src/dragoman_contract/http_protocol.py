@@ -55,8 +55,13 @@ class RequestLimits:
 
 
 class Exchange(RequestResponseCycle):
-    """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are."""
+    """One request and its response: uvicorn's, with a short path for those that are complete, as nearly all are.
 
+    Attributes:
+        on_disconnect: Called if the client disconnects while the request is answered.
+    """
+
+    on_disconnect: Callable[[], object] | None = None
     _received = False
 
     async def receive(self) -> Any:
@@ -93,6 +98,7 @@ class Exchange(RequestResponseCycle):
             lines.append(b"connection: close")
         lines += (b"", b"" if self.scope["method"] == "HEAD" else body)
         self.response_started = self.response_complete = True
+        self.message_event.set()
         self.transport.write(STATUS_LINE[status] + b"\r\n".join(lines))
         if not self.keep_alive:
             self.transport.close()
@@ -146,6 +152,8 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._task is None:
             return
+        if self.exchange.on_disconnect is not None:
+            self.exchange.on_disconnect()
         if self.cancel_on_disconnect:
             self._task.cancel()
             self.tasks.discard(self._task)

@@ -284,6 +284,30 @@ class KubeClient:
             WriteForbiddenError: This process may not write.
         """
         attempted = attempted or f"{method} {path}"
+        content = await self._content(method, path, attempted, query, body, content_type, accept)
+        try:
+            parsed = json.loads(content)
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise UnavailableError(attempted, "the response is not a JSON object: is this the API server?")
+        return parsed
+
+    async def text(self, path: str, attempted: str) -> str:
+        """What a path answers that is not JSON, such as a pod's metrics through the API server's proxy."""
+        content = await self._content("GET", path, attempted, (), None, JSON, "text/plain")
+        return content.decode("utf-8", "replace")
+
+    async def _content(
+        self,
+        method: str,
+        path: str,
+        attempted: str,
+        query: Query,
+        body: Manifest | None,
+        content_type: str,
+        accept: str,
+    ) -> bytes:
         timeout_s = self._timeout_s
         if method != "GET":
             timeout_s = min(timeout_s, self._write_budget_s())
@@ -301,13 +325,7 @@ class KubeClient:
             raise UnavailableError(attempted, _cause(error)) from error
         if status >= 400:
             raise error_of(attempted, status, content)
-        try:
-            parsed = json.loads(content)
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
-            raise UnavailableError(attempted, "the response is not a JSON object: is this the API server?")
-        return parsed
+        return content
 
     @property
     def _manager(self) -> Query:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Union
 
+import msgspec
+
 from dragoman_contract.languages import Languages
 from dragoman_contract.routing import TIMEOUT_HEADER
 from dragoman_protocols.errors import InvalidFieldError, RequestError, causes, closes, headers_of
@@ -147,9 +149,18 @@ class Answer(NamedTuple):
         return found
 
 
-def json_answer(document: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
-    """An answer in JSON."""
-    return Answer(status, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(), headers)
+def json_answer(
+    document: object,
+    status: int = 200,
+    headers: tuple[tuple[str, str], ...] = (),
+    *,
+    only_ascii: bool = False,
+) -> Answer:
+    """An answer in JSON; `only_ascii` escapes all other characters."""
+    body = (
+        json.dumps(document, separators=(",", ":")).encode() if only_ascii else msgspec.json.encode(document)
+    )
+    return Answer(status, body, headers)
 
 
 def error_answer(
@@ -171,8 +182,11 @@ CORS_HEADERS = (
 
 
 def cors_answer(document: object, status: int = 200) -> Answer:
-    """An answer in JSON to pages of any origin."""
-    return json_answer(document, status, CORS_HEADERS)
+    """An answer in JSON to pages of any origin.
+
+    In ASCII: OmegaT's plugin for LibreTranslate reads JSON whose type has no charset as Latin-1.
+    """
+    return json_answer(document, status, CORS_HEADERS, only_ascii=True)
 
 
 class Kind(Enum):

@@ -41,6 +41,8 @@ MARKING_HEADERS = frozenset({KEY_HEADER})
 def key_in_head(request: Request) -> bytes | None:
     """The key in a header or in the query.
 
+    A bearer token that is built like a JSON Web Token is no key where the query has one: Crowdin sends its own.
+
     Raises:
         MalformedRequestError: The query has too many fields, or is not UTF-8.
     """
@@ -49,9 +51,14 @@ def key_in_head(request: Request) -> bytes | None:
             lowered = value[:20].lower()
             for scheme in _SCHEMES:
                 if lowered.startswith(scheme):
-                    return value[len(scheme) :].strip()
+                    key = value[len(scheme) :].strip()
+                    return (_key_in_query(request) if looks_like_token(key) else None) or key
         elif name in _HEADERS:
             return value.strip()
+    return _key_in_query(request)
+
+
+def _key_in_query(request: Request) -> bytes | None:
     if request.query and any(name in request.query for name in _IN_QUERY):
         fields = request.query_fields()
         for parameter in _PARAMETERS:

@@ -15,6 +15,8 @@ from dragoman_protocols.forms import FieldValues
 
 MULTIPART = b"multipart/form-data"
 MAX_PARTS = 100
+MEMORY_PART = "memory"
+"""Name of the part with a translation memory beside the file."""
 MAX_FIELD_BYTES = 4096
 MAX_PARAMETERS = 32
 """Of a header, semicolons in quotes included: reading them costs the square of their number."""
@@ -34,8 +36,9 @@ class Upload:
     Args:
         fields: Values by name.
         sample: The beginning of the file where that is text, to detect its language by.
-        file_name: Of the first part with a file name; None where there is none, or it was not kept.
+        file_name: Of the first part with a file name that is no memory; None where there is none, or it was not kept.
         content: That part's content.
+        memory: Content of the file in the part `memory`, where it was kept.
         positions: Of each field's values in the body: where their bytes begin and end, in one piece or more.
     """
 
@@ -43,6 +46,7 @@ class Upload:
     sample: str = ""
     file_name: str | None = None
     content: bytes = b""
+    memory: bytes = b""
     positions: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict, compare=False)
 
 
@@ -83,7 +87,9 @@ class MultipartReader:
         self._max_field_bytes = max_field_bytes
         self._file_name: str | None = None
         self._file = bytearray()
-        self._in_file = False
+        self._memory = bytearray()
+        self._target: bytearray | None = None
+        """What the part's content is added to."""
         self.fields: dict[str, list[str]] = {}
         """What was found until now."""
         self._positions: dict[str, list[tuple[int, int]]] = {}
@@ -135,7 +141,8 @@ class MultipartReader:
         if self._error is not None:
             raise MalformedRequestError(self._error)
         sample = _text(self._sample) if self._sample else ""
-        return Upload(self.fields, sample, self._file_name, bytes(self._file), self._positions)
+        file, memory = bytes(self._file), bytes(self._memory)
+        return Upload(self.fields, sample, self._file_name, file, memory, self._positions)
 
     def _parser_for(self, content_type: bytes | None) -> MultipartParser | None:
         if content_type is not None and content_type.count(b";") > MAX_PARAMETERS:
@@ -191,19 +198,22 @@ class MultipartReader:
         _, options = parse_options_header(disposition)
         name = options.get(b"name", b"").decode("latin-1")
         file_name = options.get(b"filename")
-        self._field, self._most_bytes, self._in_file = None, 0, False
+        self._field, self._most_bytes, self._target = None, 0, None
         if file_name is None:
             self._field, self._most_bytes = name, self._max_field_bytes + 1
             return
+        if name == MEMORY_PART:
+            self._target = self._memory if self._keep_file else None
+            return
         if self._keep_file and self._file_name is None:
-            self._file_name, self._in_file = file_name.decode("utf-8", "replace"), True
+            self._file_name, self._target = file_name.decode("utf-8", "replace"), self._file
         if not self._sampled and file_name.decode("latin-1").lower().endswith(TEXT_ENDINGS):
             self._sampled, self._most_bytes = True, SAMPLE_BYTES
 
     def _on_part_data(self, data: bytes, start: int, end: int) -> None:
         self._moved = True
-        if self._in_file:
-            self._file += data[start:end]
+        if self._target is not None:
+            self._target += data[start:end]
         room = self._most_bytes - len(self._content)
         if room > 0:
             self._content += data[start : min(end, start + room)]

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from dragoman_contract.http import TRANSLATE_PATH
 from dragoman_contract.languages import MAX_TAG_CHARS
+from dragoman_contract.memories import segment_key
 from dragoman_protocols import errors
 from dragoman_protocols.api import (
     Answer,
@@ -76,6 +77,15 @@ class NativeTerm(Struct, forbid_unknown_fields=True):
     ] = False
 
 
+class NativeUnit(Struct, forbid_unknown_fields=True):
+    """One entry of a translation memory."""
+
+    source: Annotated[
+        str, Meta(min_length=1, description="a segment; white space aside it is matched exactly")
+    ]
+    target: Annotated[str, Meta(min_length=1, description="its translation, which is taken as it is")]
+
+
 class TranslateRequest(Struct, forbid_unknown_fields=True):
     """The body of `POST /translate`."""
 
@@ -87,6 +97,9 @@ class TranslateRequest(Struct, forbid_unknown_fields=True):
     ] = None
     format: Annotated[Format, Meta(description="how the text is written")] = Format.PLAIN
     terms: Annotated[list[NativeTerm], Meta(description="glossary of this request")] = []
+    memory: Annotated[
+        list[NativeUnit], Meta(description="translations of segments that are not generated")
+    ] = []
     formality: Annotated[Formality, Meta(description="tone, where the language has one")] = Formality.DEFAULT
     context: Annotated[str, Meta(description="text that helps to understand and is not translated")] = ""
     instructions: Annotated[list[str], Meta(description="instructions to the model, in words")] = []
@@ -124,6 +137,9 @@ class Details(Struct):
     segments: Annotated[int, Meta(ge=0, description="number of segments it was made of")]
     prompt_tokens: Annotated[int, Meta(ge=0, description="tokens that the model read")]
     output_tokens: Annotated[int, Meta(ge=0, description="tokens that the model wrote")]
+    from_memory: Annotated[
+        int, Meta(ge=0, description="number of segments from `memory`, where there are any")
+    ] = 0
     confidence: Annotated[float, Meta(ge=0, le=1, description="of the detection, if there was one")] = 0
     alternatives: Annotated[list[str], Meta(description="further translations")] = []
     warnings: list[NativeWarning] = []
@@ -255,6 +271,7 @@ def _translation_request(body: TranslateRequest, need: Need) -> TranslationReque
         format=body.format,
         split=body.split,
         terms=_terms(body.terms) if body.terms else (),
+        memory=_memory(body.memory) if body.memory else {},
         formality=body.formality,
         context=body.context,
         instructions=tuple(body.instructions),
@@ -274,6 +291,16 @@ def _terms(terms: Sequence[NativeTerm]) -> tuple[Term, ...]:
     return tuple([Term(term.source, term.target, term.case_sensitive) for term in terms])
 
 
+def _memory(units: Sequence[NativeUnit]) -> dict[str, str]:
+    memory: dict[str, str] = {}
+    for index, unit in enumerate(units):
+        key = segment_key(unit.source)
+        if not key or not unit.target.strip():
+            raise InvalidFieldError(f"memory[{index}] must not be blank")
+        memory.setdefault(key, unit.target.strip())
+    return memory
+
+
 def _document(body: TranslateRequest, results: Sequence[TranslationResult]) -> dict[str, Any]:
     """The answer for translations."""
     translations = [result.text for result in results]
@@ -288,6 +315,8 @@ def _details(result: TranslationResult) -> dict[str, Any]:
     details: dict[str, Any] = {"source_lang": result.source_lang}
     if result.confidence is not None:
         details["confidence"] = result.confidence
+    if result.from_memory:
+        details["from_memory"] = result.from_memory
     return details | {
         "alternatives": list(result.alternatives),
         "warnings": [

@@ -31,11 +31,13 @@ class Offer:
         sources: BCP-47 tags, each once.
         targets: For each source, what it can become.
         named_targets: Targets that a deployment lists by name rather than by "any", in lower case.
+        any_source: Whether a deployment translates from every language.
     """
 
     sources: tuple[str, ...]
     targets: Mapping[str, tuple[str, ...]]
     named_targets: frozenset[str] = frozenset()
+    any_source: bool = False
 
     @cached_property
     def all_targets(self) -> tuple[str, ...]:
@@ -82,7 +84,8 @@ def offer_of(deployments: Iterable[tuple[Languages, ...]]) -> Offer:
         for source in written_out(entry.source for entry in entries)
     }
     listed = frozenset(tag.lower() for entry in entries for tag in entry.targets if tag != ANY)
-    return Offer(tuple(source for source in targets if targets[source]), targets, listed)
+    any_source = any(entry.source == ANY for entry in entries)
+    return Offer(tuple(source for source in targets if targets[source]), targets, listed, any_source)
 
 
 def name_in(tag: str, locale: str) -> str:

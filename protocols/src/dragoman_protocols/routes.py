@@ -21,6 +21,7 @@ APIS = (
     "google",
     "openai.api",
     "browser_extensions",
+    "crowdin",
     "page.endpoints",
 )
 """Modules of this package with `ENDPOINTS`; where APIs share a path, the first that claims a request gets it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dragoman_protocols.glossaries.matching import Term
@@ -57,6 +58,7 @@ class TranslationRequest:
         source_lang: BCP-47 tag of the texts; None detects it, text by text.
         split: What may end a segment of plain text; None leaves it to the deployment's setting.
         terms: The caller's glossary; wins over the deployment's.
+        memory: Translations that are taken instead of generating them, by the `segment_key` of what they translate.
         context: Text that helps to understand and is not translated.
         instructions: Instructions to the model, in words.
         alternatives: Further translations of each text, 0 to 9.
@@ -74,6 +76,7 @@ class TranslationRequest:
     format: Format = Format.PLAIN
     split: Split | None = None
     terms: tuple[Term, ...] = ()
+    memory: Mapping[str, str] = field(default_factory=dict, hash=False)
     formality: Formality = Formality.DEFAULT
     context: str = ""
     instructions: tuple[str, ...] = ()
@@ -116,6 +119,7 @@ class TranslationResult:
         segments: How many segments it was made of.
         prompt_tokens: Tokens that the engine read for it.
         output_tokens: Tokens that the engine wrote for it.
+        from_memory: How many of its segments are the translation memory's.
     """
 
     text: str
@@ -126,6 +130,7 @@ class TranslationResult:
     segments: int = 1
     prompt_tokens: int = 0
     output_tokens: int = 0
+    from_memory: int = 0
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,11 @@ from dragoman_service.errors import SettingsError, StartError
 from dragoman_service.http.app import create_app
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.server import Pod, listen
+from dragoman_service.http.start_cache import start_cache_of
 from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings, read_settings, termination_log
+from dragoman_service.start_cache.exchange import StartCache
 
 log = logging.getLogger("dragoman_service")
 
@@ -47,10 +49,11 @@ def main(argv: list[str]) -> int:
 
 async def _serve(settings: Settings) -> None:
     use_one_worker_thread()
-    engine = _engine(settings)
+    start_cache = start_cache_of(settings)
+    engine = _engine(settings, start_cache)
     lifecycle = Lifecycle()
     traces = tracing(settings.traces_endpoint, settings.name)
-    app = create_app(settings, engine, lifecycle, REGISTRY, traces)
+    app = create_app(settings, engine, lifecycle, REGISTRY, traces, start_cache)
     found = gpus()
     if found is not None:
         REGISTRY.register(found)
@@ -68,14 +71,15 @@ async def _serve(settings: Settings) -> None:
                 await in_daemon_thread(traces.close)
 
 
-def _engine(settings: Settings) -> Engine:
+def _engine(settings: Settings, start_cache: StartCache | None) -> Engine:
     if settings.engine == "scripted":
         return ScriptedEngine(script_from(settings), settings.name, REGISTRY)
     # Imported only if it is used: it brings vLLM and torch along, which take seconds.
     from dragoman_service.engine.vllm.engine import AsyncLLMEngine
 
     family = prompt_family(settings.prompt_family, settings.prompt_template)
-    return AsyncLLMEngine(settings, family.framing)
+    settled = [] if start_cache is None else [start_cache.wait]
+    return AsyncLLMEngine(settings, family.framing, *settled)
 
 
 def _report_reason(error: Exception, log_path: Path | None) -> None:

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import CliImplicitFlag, SettingsConfigDict
 
 from dragoman_contract.command_line import CommandLineError, CommandSettings, flag, read_command_line
@@ -171,6 +171,16 @@ class Settings(CommandSettings):
     )
     cache_dir: Path | None = Field(
         None, description="directory for weights (huggingface/) and compiled kernels (vllm/)"
+    )
+    start_cache_url: str | None = Field(
+        None,
+        description="Service of this deployment, such as http://10.0.0.7:8000: a pod that starts takes compiled "
+        "kernels from a ready one; needs start-cache-secret and cache-dir",
+    )
+    start_cache_secret: SecretStr | None = Field(
+        None,
+        description="secret of this deployment, which authenticates its pods, 32 characters or more; set it in "
+        "DRAGOMAN_START_CACHE_SECRET",
     )
     glossary_dir: Path | None = Field(
         None,

@@ -52,8 +52,9 @@ class Service(BaseHTTPRequestHandler):
             self._answer(200, state.uploaded.upper())
         elif self.path.endswith("/ID"):
             assert body == b"document_key=KEY"
-            self._answer(200, {"status": "done"})
+            self._answer(200, {"status": "done", "findings": {"from_memory": 2}})
         else:
+            state.form = body
             head, _, content = body.partition(b'filename="page.html"')
             assert b"target_lang" in head
             state.uploaded = content.split(b"\r\n\r\n", 1)[1].rpartition(b"\r\n--")[0]
@@ -188,6 +189,25 @@ def test_a_glossary_and_a_key_go_with_each_request(
     assert key == "secret"
 
 
+def test_a_memory_goes_with_the_texts_that_have_its_segments(
+    service: Any, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = tmp_path / "memory.tmx"
+    memory.write_text(
+        '<tmx><tu><tuv xml:lang="en"><seg>a pod</seg></tuv><tuv xml:lang="de"><seg>ein Pod</seg></tuv></tu></tmx>'
+    )
+    arguments = ["--url", url, "--to", "de", "--memory", str(memory), "--batch", "1"]
+    assert translate.main([*arguments, "a pod", "two pods"]) == DONE
+    bodies = sorted((body for body, _ in service.received), key=lambda body: body["text"])
+    assert [body.get("memory") for body in bodies] == [[{"source": "a pod", "target": "ein Pod"}], None]
+    assert "segments from the memory: 0" in capsys.readouterr().err
+    (tmp_path / "page.html").write_text("a pod")
+    assert translate.main([*arguments, "--file", str(tmp_path / "page.html")]) == DONE
+    assert b'name="memory"; filename="memory.tmx"' in service.form
+    assert memory.read_bytes() in service.form
+    assert "segments from the memory: 2" in capsys.readouterr().err
+
+
 def test_a_cluster_leads_to_its_router(url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     kubeconfig = {
         "apiVersion": "v1",
@@ -216,6 +236,7 @@ def test_detection_is_asked_for_by_name(service: Any, url: str) -> None:
         (["--file", "nowhere.txt", "--", "text"], "exclude each other"),
         (["--output", "out.txt", "text"], "--output is for"),
         (["--glossary", "nowhere.tsv", "text"], "nowhere.tsv cannot be read"),
+        (["--memory", "nowhere.tmx", "text"], "nowhere.tmx cannot be read"),
         (["--key-file", "nowhere", "text"], "the API key cannot be read"),
         (["--kubeconfig", "/nowhere", "text"], "read /nowhere"),
     ],

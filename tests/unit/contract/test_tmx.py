@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman_contract.tmx import read_terms
+from dragoman_contract.tmx import read_terms, read_units
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE tmx SYSTEM "tmx14.dtd">\n<tmx version="1.4">'
@@ -56,6 +56,34 @@ def test_languages_of_the_first_version_are_read() -> None:
         "en", "fr") == (("tea", "thé"),)  # fmt: skip
 
 
+def test_units_are_all_segments_with_a_translation() -> None:
+    text = memory(
+        unit(en_US="The cat  sleeps.\n", de_DE="Die Katze schläft."),
+        unit(en="12.5", de="12,5"),
+        unit(en="only English"),
+        unit(en="empty", de=" "),
+        unit(en="The cat sleeps.", de="Die Katze schläft."),
+        unit(en="The cat sleeps.", de="Es schläft die Katze."),
+    )
+    assert read_units(text, "en", "de") == (("The cat sleeps.", "Die Katze schläft."), ("12.5", "12,5"))
+    assert read_units(text, None, "de") == read_units(text, "en", "de")
+
+
+def test_units_of_the_very_region_come_first() -> None:
+    text = memory(unit(en="bus", pt_BR="ônibus", pt_PT="autocarro"))
+    assert read_units(text, "en-GB", "pt-PT") == (("bus", "autocarro"),)
+    assert read_units(text, "en", "pt-BR") == read_units(text, "en", "pt") == (("bus", "ônibus"),)
+
+
+def test_codes_of_units_are_what_they_contain_and_without_content_the_unit_is_left_out() -> None:
+    text = memory(
+        unit(en="Hi <ph>{0}</ph>!", de="Hallo <ph>{0}</ph>!"),
+        unit(en='Hi <ph x="1"/>!', de='Hallo <ph x="1"/>!'),
+        unit(en="<bpt><sub>&lt;b&gt;</sub></bpt>red<ept>&lt;/b&gt;</ept>", de="<hi>rot</hi>"),
+    )
+    assert read_units(text, "en", "de") == (("Hi {0}!", "Hallo {0}!"), ("<b>red</b>", "rot"))
+
+
 LAUGHS = "<!DOCTYPE tmx [<!ENTITY a 'haha'><!ENTITY b '&a;&a;&a;'>]><tmx>&b;</tmx>"
 
 
@@ -91,4 +119,8 @@ def test_deep_and_long_memories_take_linear_time() -> None:
         read_terms("<tmx>" + "<seg>" * 200_000, "en", "de")
     many = memory(*(unit(en=f"word {n}", de=f"Wort {n}") for n in range(20_000)))
     assert len(read_terms(many, "en", "de")) == 20_000
-    assert time.thread_time() - began_s < 3
+    assert len(read_units(many, "en", "de")) == 20_000
+    nested = unit(en="<ph>a" * 20_000 + "</ph>" * 20_000, de="b")
+    ((source, _),) = read_units(memory(nested), "en", "de")
+    assert source == "a" * 20_000
+    assert time.thread_time() - began_s < 5

@@ -192,6 +192,14 @@ def test_keda_is_not_spoken_to_where_it_is_not_installed(
     assert causes(plan(keda, defaults, make_observed(make_td()))) == {}
 
 
+SIBLINGS = {
+    "podSelector": {
+        "matchLabels": {"dragoman.io/deployment": "demo", "app.kubernetes.io/component": "engine"}
+    }
+}
+"""The pods of the same object, from which a pod takes its start cache."""
+
+
 def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
     make_td: MakeTd, defaults: Defaults
 ) -> None:
@@ -208,8 +216,10 @@ def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
 
     dns, *default = egress()
     https, traces = ({"ports": [{"protocol": "TCP", "port": port}]} for port in (443, 4318))
-    assert default == [https, traces, other]
-    assert egress(to=[block]) == [dns, https | {"to": [block]}, traces | {"to": [block]}, other]
+    siblings = {"ports": [{"protocol": "TCP", "port": 8000}], "to": [SIBLINGS]}
+    assert default == [https, traces, siblings, other]
+    restricted = [dns, https | {"to": [block]}, traces | {"to": [block]}, siblings, other]
+    assert egress(to=[block]) == restricted
 
 
 def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults: Defaults) -> None:
@@ -221,7 +231,7 @@ def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults:
     labels = {"app.kubernetes.io/part-of": "dragoman", "app.kubernetes.io/component": "operator"}
     namespace = {"matchLabels": {"kubernetes.io/metadata.name": "dragoman-system"}}
     operator = {"namespaceSelector": namespace, "podSelector": {"matchLabels": labels}}
-    assert rule["from"] == [peer, operator]
+    assert rule["from"] == [peer, operator, SIBLINGS]
     everybody = desired_children(make_td(), listed)[NETWORK_POLICY]
     assert everybody is not None
     assert "from" not in everybody["spec"]["ingress"][0]

@@ -40,6 +40,17 @@ def test_the_fields_are_found_in_any_order_and_however_the_bytes_come(
     assert message == Upload({name: [f"value of {name}"] for name in order if name != "file"})
 
 
+@pytest.mark.parametrize("first", ["file", "memory"])
+def test_a_memory_is_no_file(first: str) -> None:
+    memory = (FILE % (b"m.txt", b"<tmx>")).replace(b'name="file"', b'name="memory"')
+    parts = [FILE % (b"a.txt", b"Hello"), memory]
+    body = b"".join(parts if first == "file" else reversed(parts)) + END
+    found = read_form(TYPE, body, keep_file=True)
+    assert (found.file_name, found.content, found.memory) == ("a.txt", b"Hello", b"<tmx>")
+    assert found.sample == "Hello"
+    assert read(body) == Upload({}, "Hello")
+
+
 @given(
     st.binary(max_size=500), st.one_of(st.none(), st.just(TYPE), st.binary(max_size=100)), st.integers(1, 70)
 )

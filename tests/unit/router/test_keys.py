@@ -62,6 +62,14 @@ def test_keys_are_found_where_each_api_puts_them(ring: KeyRing, sent: Request) -
     assert find(ring, key_in_head(sent)).name == "plain"
 
 
+def test_a_web_token_of_the_caller_s_gives_way_to_a_key_in_the_query() -> None:
+    token = (b"authorization", b"Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln")
+    assert key_in_head(request(token, query=b"source=en&token=a-plain-secret")) == b"a-plain-secret"
+    assert key_in_head(request(token, query=b"source=en")) == b"eyJhbGciOiJIUzI1NiJ9.e30.c2ln"
+    other = (b"authorization", b"Bearer another-secret")
+    assert key_in_head(request(other, query=b"token=a-plain-secret")) == b"another-secret"
+
+
 FORM = (b"content-type", b"application/x-www-form-urlencoded")
 
 

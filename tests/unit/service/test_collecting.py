@@ -48,7 +48,7 @@ async def lifecycle(seen: Collections) -> AsyncIterator[Lifecycle]:
     assert gc.get_threshold() == usual
     lifecycle.ready()
     await turns()
-    assert gc.get_threshold() == (*usual[:2], event_loop.NEVER)
+    assert gc.get_threshold() == (event_loop.YOUNG, usual[1], event_loop.NEVER)
     yield lifecycle
     task.cancel()
     with suppress(asyncio.CancelledError):

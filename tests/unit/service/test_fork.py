@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from dragoman_service.engine.vllm.fork import CONTEXT
+from dragoman_service.engine.vllm.fork import CONTEXT, in_fork, inspect_models
 
 
 def test_a_fork_has_the_environment_of_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +28,36 @@ def test_a_fork_has_the_environment_of_its_start(tmp_path: Path, monkeypatch: py
     process.join(30)
     assert process.exitcode == 0
     assert (tmp_path / "seen").read_text() == "after that\n"
+
+
+@pytest.fixture
+def _cloudpickle() -> None:
+    """It comes with vLLM."""
+    pytest.importorskip("cloudpickle")
+
+
+@pytest.mark.usefixtures("_cloudpickle")
+def test_a_task_in_a_fork_has_its_garbage_collected_and_returns_its_result() -> None:
+    assert in_fork(gc.isenabled) is True
+    assert in_fork(os.getpid) != os.getpid()
+
+
+@pytest.mark.usefixtures("_cloudpickle")
+def test_a_task_that_fails_in_a_fork_is_an_error_here() -> None:
+    with pytest.raises(EOFError):
+        in_fork(lambda: os.environ["MISSING"])
+
+
+@pytest.mark.usefixtures("_cloudpickle")
+def test_what_cannot_be_done_in_a_fork_is_done_as_vllm_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = SimpleNamespace(_run_in_subprocess=lambda _task: "in a new process")
+    monkeypatch.setitem(sys.modules, "vllm.model_executor.models", SimpleNamespace(registry=registry))
+    inspect_models()
+    replaced = registry._run_in_subprocess
+    inspect_models()
+    assert registry._run_in_subprocess is replaced
+    assert replaced(lambda: "in a fork") == "in a fork"
+    assert replaced(lambda: os.environ["MISSING"]) == "in a new process"
 
 
 def test_a_fork_ends_when_the_pod_is_killed(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import MAX_PAIRS, Metrics
+from dragoman_service.http.start_cache import StartCacheExchange
 
 TAGS = ("en", "de", "fr", "ne", "es", "it", "nl", "pt", "pl")
 PAIR = Pair(language("en"), language("pt-br"))
@@ -128,6 +129,7 @@ def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     glossary: Any = SimpleNamespace(terms=0, problem="")
     counted.metrics.watch_glossary(glossary)
     counted.registry.register(GPUs(SimpleNamespace(), {}))
+    StartCacheExchange(None, Lifecycle(), counted.registry)
     shown = {
         family.name + ("_total" if family.type == "counter" else "") for family in counted.registry.collect()
     }

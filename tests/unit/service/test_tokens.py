@@ -98,23 +98,31 @@ class RustBackend:
 
     def encode(self, text: str, add_special_tokens: bool = True) -> "Encoding":
         self.encoded.append(text)
-        return Encoding(([1] if add_special_tokens else []) + [len(word) for word in text.split()])
+        return Encoding(([1] if add_special_tokens else []) + [len(word) for word in text.split()], text)
 
     def decode(self, token_ids: list[int], skip_special_tokens: bool) -> str:
         return " ".join("x" * token for token in token_ids if not skip_special_tokens or token != 1)
 
 
 class Encoding:
-    def __init__(self, ids: list[int]) -> None:
-        self.ids = ids
+    def __init__(self, ids: list[int], text: str) -> None:
+        self.ids, self.text = ids, text
+
+    def char_to_token(self, position: int) -> int | None:
+        if self.text[position].isspace():
+            return None
+        return len(self.ids) - len(self.text[position:].split())  # Of the word that the position is in.
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
-async def test_a_fast_tokenizer_is_called_directly() -> None:
-    tokens = Tokens(RustTokenizer())
+async def test_a_fast_tokenizer_is_called_directly_and_once() -> None:
+    tokenizer = RustTokenizer()
+    tokens = Tokens(tokenizer)
+    tokenizer.backend_tokenizer.encoded.clear()
     assert await tokens.encode(Prompt("do: ab c", "ab c", Framing.RAW)) == ([1, 3, 2, 1], 2)
+    assert tokenizer.backend_tokenizer.encoded == ["do: ab c"]
     assert tokens.decode((1, 2, 3)) == "xx xxx"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.support.exact_fleet import ExactFleet
 
+from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.fleet import Fleet
 from dragoman_simulate.policies import POLICIES
 from dragoman_simulate.replay import replay

@@ -1,10 +1,13 @@
 """The pod's own API, as httpx asks it."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from dragoman import translate
 
 PAIR = {"source_lang": "en", "target_lang": "fr"}
 TWO = "The bus leaves at 10:45. The farmer likes fish."
@@ -26,6 +29,33 @@ def test_one_text_and_a_list(demo_pod: Any) -> None:
     assert one.json() == {"translation": "Le chat dort."}
     several = demo_pod.client.post("/translate", json={"text": ["The cat sleeps.", TWO], **PAIR})
     assert several.json() == {"translation": ["Le chat dort.", ZWEI]}
+
+
+def test_a_translation_memory(scripted_pod: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    unit = {"source": "Tea, please.", "target": "Tee, bitte."}
+    body = {"text": ["abc. Tea,  please.", "def"], "source_lang": "en", "target_lang": "de", "details": True}
+    answer = scripted_pod.client.post("/translate", json=body | {"memory": [unit]}).json()
+    assert answer["translation"] == [".cba Tee, bitte.", "fed"]
+    assert [each.get("from_memory") for each in answer["details"]] == [1, None]
+    file = tmp_path / "memory.tmx"
+    segments = "".join(
+        f'<tuv xml:lang="{lang}"><seg>{unit[role]}</seg></tuv>'
+        for lang, role in (("en", "source"), ("de", "target"))
+    )
+    file.write_text(f"<tmx><tu>{segments}</tu></tmx>")
+    arguments = ["--url", scripted_pod.url, "--to", "de", "--memory", str(file)]
+    assert translate.main([*arguments, "abc. Tea, please.", "def"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ".cba Tee, bitte.\nfed\n"
+    assert "segments from the memory: 1" in printed.err
+    document = tmp_path / "page.html"
+    document.write_text("<p>abc. Tea, please.</p><p>Tea, <b>please</b>.</p>")
+    assert (
+        translate.main([*arguments, "--file", str(document), "--output", str(tmp_path / "seite.html")]) == 0
+    )
+    # The scripted engine keeps tags where they are.
+    assert "<p>.cba Tee, bitte.</p>" in (tmp_path / "seite.html").read_text()
+    assert "segments from the memory: 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("auto", [{}, {"source_lang": "auto"}])

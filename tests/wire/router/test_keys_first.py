@@ -71,6 +71,7 @@ async def test_a_body_without_a_key_is_refused_for_that_alone(
         ("/translate?api-version=3.0&to=de", "in the header `Ocp-Apim-Subscription-Key: KEY`"),
         ("/v1/chat/completions", "in the header `Authorization: Bearer KEY`"),
         ("/imme", "in the parameter `token`"),
+        ("/crowdin/translate", "in the parameter `token`"),
     ],
 )
 @pytest.mark.parametrize(

@@ -46,6 +46,12 @@ CASES = [
     ),
     ("/imme?token=" + KEY, {}, b'{"source_lang": "en", "target_lang": "de", "text_list": ["Hi"]}', JSON),
     (
+        "/crowdin/translate?source=en&target=de&token=" + KEY,
+        {"Authorization": "Bearer eyJhbGciOiJIUzI1NiJ9.e30.c2ln"},
+        b'{"strings": ["Hi"]}',
+        JSON,
+    ),
+    (
         "/v1/chat/completions",
         {"api-key": KEY, "cookie": "session=" + KEY},
         b'{"model": "a", "messages": [{"role": "user", "content": "Hi"}]}',

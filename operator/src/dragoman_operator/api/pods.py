@@ -137,8 +137,8 @@ class NetworkPolicy(SpecModel):
     enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy.")
     from_: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers that may connect to the http port, besides the operator. Empty: all. "
-        "List the router, your clients and your Prometheus.",
+        description="NetworkPolicy peers that may connect to the http port, besides the operator and pods of the same "
+        "object. Empty: all. List the router, your clients and your Prometheus.",
     )
     to: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
@@ -149,7 +149,8 @@ class NetworkPolicy(SpecModel):
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
         description="Additional NetworkPolicy egress rules, as they are. Allowed without one: DNS, port 443 "
-        "for models that are downloaded (hf://, s3://), and the port of tracing.otlpEndpoint (see to).",
+        "for models that are downloaded (hf://, s3://), the port of tracing.otlpEndpoint (see to), and the "
+        "http port of the same object's pods.",
     )
 
 

@@ -15,10 +15,11 @@ from dragoman_kube.errors import ConflictError, RefusedError
 from dragoman_kube.events import EventRecorder
 from dragoman_kube.kinds import DEPLOYMENT, SCALED_OBJECT, Kind
 from dragoman_kube.objects import Key, as_applied, is_deleting, is_true
-from dragoman_operator.api.v1alpha1 import current_status, parse
+from dragoman_operator.api.v1alpha1 import TranslationDeployment, current_status, parse
 from dragoman_operator.autoscaling.loop import Autoscaler
 from dragoman_operator.autoscaling.writes import SpecReplicas
 from dragoman_operator.controller.cache import Cache
+from dragoman_operator.controller.start_cache import StartCacheSecrets
 from dragoman_operator.errors import SpecError
 from dragoman_operator.observed.diagnosis import is_waiting_for_volumes, mount_failures
 from dragoman_operator.observed.drift import Applied
@@ -90,6 +91,7 @@ class Reconciler:
         self._downloads = downloads
         self._resync_s = resync_s
         self._now = now
+        self._start_cache = StartCacheSecrets(kube, cache)
         self._applied: dict[Key, dict[Kind, Applied]] = {}
         """Lost in a restart, which then writes each of them once more."""
         self._unlabelled: dict[Key, set[Kind]] = {}
@@ -109,6 +111,7 @@ class Reconciler:
             self._scaler.forget(key)
             self._spec_replicas.forget(key)
             self._sizer.forget(key)
+            self._start_cache.forget(key)
             self._applied.pop(key, None)
             self._unlabelled.pop(key, None)
             return None
@@ -138,7 +141,7 @@ class Reconciler:
             refusals = [
                 refusal
                 for change in planned.changes
-                if (refusal := await self._carry_out(change, key, observed.children.get(change.kind)))
+                if (refusal := await self._carry_out(change, td, observed.children.get(change.kind)))
             ]
             if not old and planned.changes and not (refusals or planned.obstacles or planned.waiting):
                 # The events of its children cause the next reconciliation, which writes its first status.
@@ -213,19 +216,23 @@ class Reconciler:
             log.warning("%s", error, extra={"key": str(key)})
             return None
 
-    async def _carry_out(self, change: Change, key: Key, found: Manifest | None) -> str | None:
+    async def _carry_out(
+        self, change: Change, td: TranslationDeployment, found: Manifest | None
+    ) -> str | None:
         """Make one change; a refusal of the API server is returned, so that the other changes are still made.
 
         Args:
             change: The change.
-            key: The object.
+            td: The object.
             found: The child as observed; without one it is created. An apply would take over an object of another
                 owner that has its name.
 
         Raises:
             ConflictError: The child exists; the next reconciliation reads it.
         """
-        kind, verb = change.kind, "deleted"
+        kind, key, verb = change.kind, Key(td.namespace, td.name), "deleted"
+        if kind is DEPLOYMENT:
+            await self._start_cache.ensure(td)
         try:
             if change.manifest is None:
                 await self._kube.delete(kind, key, change.uid or "")

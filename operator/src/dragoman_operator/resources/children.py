@@ -26,6 +26,7 @@ from dragoman_kube.kinds import (
     HPA,
     NETWORK_POLICY,
     SCALED_OBJECT,
+    SECRET,
     SERVICE,
     SERVICE_ACCOUNT,
     TRIGGER_AUTHENTICATION,
@@ -37,7 +38,7 @@ from dragoman_operator.api.scaling import Autoscaling
 from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.decision.values import MIN_WINDOW_S
 from dragoman_operator.autoscaling.status import policy_of
-from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts
+from dragoman_operator.resources.pod import START_PERIOD_S, is_fetched, start_attempts, start_cache_secret
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ HTTPS_PORT = 443
 
 
 def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[str, Any]:
-    """Ingress on the http port; egress for downloads and traces only.
+    """Ingress on the http port; egress for downloads and traces, and to the pods of the same object, only.
 
     Without `spec.networkPolicy.from` every peer may connect, because clients and Prometheus are not known. With it, the
     operator may too, because it reads the pods' metrics. Kubelets reach the pods of their node regardless of policies,
@@ -134,13 +135,15 @@ def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[s
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """
     policy = td.spec.network_policy
-    ingress: dict[str, Any] = {"ports": [{"protocol": "TCP", "port": ENGINE_PORT}]}
+    http = [{"protocol": "TCP", "port": ENGINE_PORT}]
+    siblings = {"podSelector": {"matchLabels": selector(td.name)}}
+    ingress: dict[str, Any] = {"ports": http}
     if policy.from_:
         operator = {
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": operator_namespace}},
             "podSelector": {"matchLabels": {LABEL_PART_OF: PART_OF, LABEL_COMPONENT: OPERATOR_COMPONENT}},
         }
-        ingress["from"] = [*policy.from_, operator]
+        ingress["from"] = [*policy.from_, operator, siblings]
     ports = {HTTPS_PORT} if td.spec.model.is_remote else set()
     if collector := td.spec.tracing.port:
         ports.add(collector)
@@ -158,9 +161,29 @@ def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[s
             "podSelector": {"matchLabels": selector(td.name)},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [ingress],
-            "egress": [*egress, *policy.egress],
+            "egress": [*egress, {"ports": http, "to": [siblings]}, *policy.egress],
         },
     )
+
+
+def start_cache(td: TranslationDeployment, address: str, secret: str) -> dict[str, Any]:
+    """The Secret that pods need to take the start cache of a ready one.
+
+    Args:
+        td: The TranslationDeployment.
+        address: Of its Service. An address and no name: pods of many models may not resolve names.
+        secret: Random.
+    """
+    host = f"[{address}]" if ":" in address else address
+    manifest = child(
+        SECRET,
+        td,
+        immutable=True,
+        type="Opaque",
+        stringData={"url": f"http://{host}:{ENGINE_PORT}", "secret": secret},
+    )
+    manifest["metadata"]["name"] = start_cache_secret(td.name)
+    return manifest
 
 
 def service_account(td: TranslationDeployment) -> dict[str, Any]:

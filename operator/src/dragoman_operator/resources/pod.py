@@ -159,7 +159,7 @@ def _fetch_container(td: TranslationDeployment, image: str) -> dict[str, Any]:
         "imagePullPolicy": td.spec.image_pull_policy,
         "command": ["dragoman"],
         "args": ["fetch", *_flags(options)],
-        "env": _environment(td, has_token=True),
+        "env": _environment(td, has_token=True, is_init=True),
         **_CONFINED,
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}, {"name": "cache", "mountPath": CACHE_MOUNT}],
         "resources": {kind: listed for kind, listed in resources.items() if listed},
@@ -180,7 +180,9 @@ def fetched_model(td: TranslationDeployment) -> str:
     return f"{CACHE_MOUNT}/models/{name}-{digest({'uri': model.uri, 'revision': model.revision})[:12]}"
 
 
-def _environment(td: TranslationDeployment, *, has_token: bool) -> list[dict[str, Any]]:
+def _environment(
+    td: TranslationDeployment, *, has_token: bool, is_init: bool = False
+) -> list[dict[str, Any]]:
     # The root file system is read-only, and libraries write below HOME.
     entries: dict[str, dict[str, Any]] = {"HOME": {"name": "HOME", "value": "/tmp"}}
     token = td.spec.model.token_secret_ref
@@ -189,9 +191,29 @@ def _environment(td: TranslationDeployment, *, has_token: bool) -> list[dict[str
             "name": "HF_TOKEN",
             "valueFrom": {"secretKeyRef": {"name": token.name, "key": token.key}},
         }
+    if not is_init:
+        entries |= {
+            name: {
+                "name": name,
+                # Optional: without it, a pod starts by itself.
+                "valueFrom": {
+                    "secretKeyRef": {"name": start_cache_secret(td.name), "key": key, "optional": True}
+                },
+            }
+            for name, key in START_CACHE_KEYS.items()
+        }
     for variable in td.spec.pod_template.env:
         entries[variable.name] = variable.model_dump(by_alias=True, exclude_none=True)
     return list(entries.values())
+
+
+START_CACHE_KEYS = {"DRAGOMAN_START_CACHE_URL": "url", "DRAGOMAN_START_CACHE_SECRET": "secret"}
+"""Variables of the pod, and the keys of the Secret that has their values."""
+
+
+def start_cache_secret(name: str) -> str:
+    """Name of the Secret with which pods of a TranslationDeployment recognise each other."""
+    return f"{name}-start-cache"
 
 
 def _probe(path: str, **timing: int) -> dict[str, Any]:

@@ -17,18 +17,28 @@ from dragoman_protocols.offer import Offer
 FORMAL = frozenset({"de", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru"})
 """Primary subtags of the targets that have a formality at DeepL."""
 
-VARIANTS = {"en": ("en-GB", "en-US"), "pt": ("pt-BR", "pt-PT"), "zh": ("zh", "zh-Hans", "zh-Hant")}
-"""How a target is listed that is served without a variant."""
+SIMPLIFIED = "zh-Hans"
+
+VARIANTS = {
+    "en": ("en-GB", "en-US"),
+    "pt": ("pt-BR", "pt-PT"),
+    "zh": ("zh", SIMPLIFIED, "zh-Hant"),
+    SIMPLIFIED: ("zh", SIMPLIFIED),
+}
+"""How a target is listed that DeepL knows by other names: Weblate asks for simplified Chinese as `ZH`."""
 
 CODES = {"no": "NB", "cmn": "ZH"}
 """Primary subtags that DeepL calls otherwise."""
 
 
-def source_tag(code: str) -> str:
+def source_tag(code: str, offer: Offer) -> str:
     """The tag of a source language; whether it names a language is left to `check_known`.
+
+    A language of which only variants are served is the first of them: `ZH` is `zh-Hans` where that is listed.
 
     Args:
         code: As DeepL writes it, in any casing; sources have no variants.
+        offer: The languages that are served.
 
     Raises:
         InvalidFieldError: It is no such code.
@@ -36,14 +46,17 @@ def source_tag(code: str) -> str:
     tag = _canonical(code, "source_lang")
     if "-" in tag:
         raise unsupported("source_lang")
-    return tag
+    if offer.any_source or tag in offer.listed_sources:
+        return tag
+    return next((each for each in offer.sources if each.lower().startswith(f"{tag}-")), tag)
 
 
 def target_tag(code: str, offer: Offer) -> str:
     """The tag of a target language; whether it names a language is left to `check_known`.
 
     A variant of English becomes English where `en` is listed and the variant is not: DeepL's clients have to name a
-    variant, and a model that writes English may not know the language by another name.
+    variant, and a model that writes English may not know the language by another name. `ZH` is simplified Chinese,
+    as at DeepL, where `zh-Hans` is listed and `zh` is not.
 
     Args:
         code: As DeepL writes it, in any casing.
@@ -56,6 +69,8 @@ def target_tag(code: str, offer: Offer) -> str:
     listed = offer.named_targets
     if tag.startswith("en-") and tag.lower() not in listed and "en" in listed:
         return "en"
+    if tag == "zh" and tag not in listed and SIMPLIFIED.lower() in listed:
+        return SIMPLIFIED
     return tag
 
 

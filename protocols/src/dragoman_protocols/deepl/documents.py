@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import PurePath
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ from dragoman_protocols.deepl.fields import Fields, bounded_fields
 from dragoman_protocols.deepl.translate import glossary_ids, need_of, options
 from dragoman_protocols.errors import InvalidFieldError, MalformedRequestError
 from dragoman_protocols.media import media_type
+from dragoman_protocols.memories import read_memory
 from dragoman_protocols.multipart import Upload
 from dragoman_protocols.offer import Offer
 
@@ -114,9 +115,9 @@ def read(request: Request, site: Site) -> TranslateFile:
     _check_output_format(fields.text("output_format"), PurePath(name).suffix.lower())
     need = need_of(fields, site.offer)
     named = glossary_ids(fields, need.source)
-    return TranslateFile(
-        name, upload.content, options(fields, need, named), (need,), uploaded, upload.sample, named
-    )
+    memory = read_memory(upload.memory, need.source, need.targets[0])
+    wanted = replace(options(fields, need, named), memory=memory)
+    return TranslateFile(name, upload.content, wanted, (need,), uploaded, upload.sample, named)
 
 
 def _check_output_format(output_format: str | None, ending: str) -> None:

@@ -78,7 +78,7 @@ def need_of(fields: Fields, offer: Offer, texts: tuple[str, ...] = ()) -> Need:
     """
     target = target_tag(fields.required("target_lang"), offer)
     code = fields.text("source_lang")
-    return Need(None if code is None else source_tag(code), (target,), texts)
+    return Need(None if code is None else source_tag(code, offer), (target,), texts)
 
 
 def glossary_ids(fields: Fields, source: str | None) -> tuple[str, ...]:

@@ -102,6 +102,10 @@ class DocumentShape(Struct):
     ] = None
     formality: Formality | None = None
     glossary_id: str | None = None
+    memory: Annotated[
+        str | None,
+        Meta(description="a translation memory in TMX, as a file", extra_json_schema={"format": "binary"}),
+    ] = None
 
 
 class DocumentKeyShape(Struct):

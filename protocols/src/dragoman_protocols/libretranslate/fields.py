@@ -156,4 +156,8 @@ class FileForm(Struct):
     file: Annotated[str, Meta(extra_json_schema={"format": "binary"})]
     source: Annotated[str, Meta(description='code of the file\'s language, or "auto"')]
     target: Annotated[str, Meta(description="code of the translation's language")]
+    memory: Annotated[
+        str | None,
+        Meta(description="a translation memory in TMX, as a file", extra_json_schema={"format": "binary"}),
+    ] = None
     api_key: Key = ""

@@ -11,6 +11,7 @@ from dragoman_protocols.api import CORS_HEADERS, Answer, Peek, Request, Site, Tr
 from dragoman_protocols.errors import InvalidFieldError
 from dragoman_protocols.libretranslate.fields import missing, read_fields
 from dragoman_protocols.media import media_type
+from dragoman_protocols.memories import read_memory
 from dragoman_protocols.offer import Offer
 from dragoman_protocols.translation import TranslationRequest
 
@@ -74,9 +75,9 @@ def read_file(request: Request, site: Site) -> TranslateFile:
         raise InvalidFieldError("Invalid request: empty file")
     target = need.targets[0]
     name = translated_name(upload.file_name, target)
-    return TranslateFile(
-        name, upload.content, TranslationRequest((), target, need.source), (need,), _translated, upload.sample
-    )
+    memory = read_memory(upload.memory, need.source, target)
+    wanted = TranslationRequest((), target, need.source, memory=memory)
+    return TranslateFile(name, upload.content, wanted, (need,), _translated, upload.sample)
 
 
 def handle_download(request: Request) -> Callable[[Files], Awaitable[Answer]]:

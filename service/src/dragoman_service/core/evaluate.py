@@ -241,4 +241,5 @@ def result_of(text: PreparedText, parts: Sequence[SegmentResult], alternatives: 
         len(parts),
         sum(part.outcome.prompt_tokens for part in parts),
         sum(part.outcome.output_tokens for part in parts),
+        sum(part.from_memory for part in parts),
     )

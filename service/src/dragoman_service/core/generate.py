@@ -20,6 +20,7 @@ from dragoman_service.core.evaluate import (
     retry_sampling,
     segment_result,
 )
+from dragoman_service.core.memory import Memory
 from dragoman_service.core.retag import Retagged, is_wanted, retag
 from dragoman_service.core.stages import (
     Evaluation,
@@ -52,6 +53,7 @@ class Generator:
         observer: Counts findings and retries.
         evaluator: Evaluates the generated texts.
         slots: Generations that the request may have in the engine at once.
+        memory: Its segments are not generated.
     """
 
     engine: Engine
@@ -62,6 +64,7 @@ class Generator:
     origin: Origin
     slots: asyncio.Semaphore
     is_long: bool
+    memory: Memory | None = None
     _outcomes: dict[bytes, asyncio.Future[Outcome]] = field(default_factory=dict, init=False)
     """Of the request's segments, from their start on: equal ones have one outcome."""
 
@@ -71,6 +74,10 @@ class Generator:
         Raises:
             UnreliableTranslationError: A guard reported a finding on the text to return, and `strict` is set.
         """
+        remembered = None if self.memory is None else self.memory.result(task.segment)
+        if remembered is not None:
+            self.observer.reused("memory")
+            return remembered
         outcome, how = await self._outcome_once(task)
         if how != "made":
             self.observer.reused(how)
@@ -177,9 +184,13 @@ class Generator:
             priority=priority,
             trace_headers=self.origin.trace_headers,
         )
-        async with aclosing(chunks):
-            async for last in chunks:
-                pieces.append(last.text)
+        started = self.observer.generation_started()
+        try:
+            async with aclosing(chunks):
+                async for last in chunks:
+                    pieces.append(last.text)
+        finally:
+            self.observer.generation_ended(started, 0 if last is None else last.output_tokens)
         if last is None or last.finish is None:
             raise GenerationError("the engine ended the generation without a reason")
         return GeneratedText("".join(pieces), last.finish, last.prompt_tokens, last.output_tokens)

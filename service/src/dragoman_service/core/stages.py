@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dragoman_protocols.errors import RequestError
 from dragoman_protocols.glossaries.matching import Term
@@ -65,11 +66,17 @@ class Observer:
     ) -> None:
         """A segment is complete, after `duration_s` in the engine and its queue, retries included."""
 
+    def generation_started(self) -> Any:
+        """A generation starts in the engine or its queue. Returns what `generation_ended` gets."""
+
+    def generation_ended(self, started: Any, output_tokens: int) -> None:
+        """It ended; without output tokens: it failed or was cancelled."""
+
     def reused(self, how: str) -> None:
         """A segment needed no generation of its own.
 
         Args:
-            how: `cache`, or `in_flight` where this request or another one in flight has the same segment.
+            how: `cache`, `memory`, or `in_flight` where this request or another one in flight has the same segment.
         """
 
 
@@ -182,6 +189,7 @@ class SegmentResult:
         alternatives: Further translations, all different.
         source_kept: Whether it is the source, unchanged.
         failure: Set if the model gave no answer at all.
+        from_memory: Whether it is the translation memory's.
     """
 
     text: str
@@ -190,3 +198,4 @@ class SegmentResult:
     outcome: Outcome
     source_kept: bool = False
     failure: RequestError | None = None
+    from_memory: bool = False

@@ -21,6 +21,7 @@ from dragoman_service.core.evaluate import Evaluator, result_of
 from dragoman_service.core.generate import Generator, size_bytes
 from dragoman_service.core.glossary_file import GlossaryFile
 from dragoman_service.core.long_texts import prepared
+from dragoman_service.core.memory import Memory
 from dragoman_service.core.prepare import ANY_TERM, Preparer
 from dragoman_service.core.stages import NO_ORIGIN, Observer, Origin, Outcome, PreparedText, SegmentResult
 from dragoman_service.core.worker_process import WorkerProcess, WorkerProcessError
@@ -194,6 +195,23 @@ class Translator:
         return self.timeout_s if request.timeout_s is None else min(self.timeout_s, request.timeout_s)
 
     async def _prepared(self, request: TranslationRequest) -> list[PreparedText]:
+        if not request.memory:
+            return await self._prepared_alone(request)
+        # Not with the memory: the process for long texts has no use for it.
+        alone, memory = replace(request, memory={}), Memory(request.memory)
+        if request.split is not None or self._split is not None:
+            return memory.applied(alone, await self._prepared_alone(alone))
+        # A memory has sentences, or whole texts; a text with none of them is segmented as without it.
+        texts = memory.applied(alone, await self._prepared_alone(replace(alone, split=Split.SENTENCES)))
+        others = [text.index for text in texts if not memory.has_some(text)]
+        if others:
+            again = replace(alone, texts=tuple(request.texts[index] for index in others))
+            for text in await self._prepared_alone(again):
+                index = others[text.index]
+                texts[index] = replace(text, index=index)
+        return texts
+
+    async def _prepared_alone(self, request: TranslationRequest) -> list[PreparedText]:
         if self.glossary is not None:
             await self.glossary.refresh()
         is_long = self._preparer.is_long(request)
@@ -218,6 +236,7 @@ class Translator:
             self._origin,
             self._slots or asyncio.Semaphore(self._max_concurrent),
             self._preparer.is_long(request),
+            Memory(request.memory) if request.memory else None,
         )
         strict = request.on_finding is OnFinding.FAIL
 

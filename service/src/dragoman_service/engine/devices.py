@@ -60,6 +60,21 @@ class GPUs(Collector):
         self._nvml = nvml
         self._handles = handles
 
+    def facts(self) -> dict[str, Any]:
+        """Driver, and name, memory and compute capability of each GPU."""
+        nvml = self._nvml
+        return {
+            "driver": str(nvml.nvmlSystemGetDriverVersion()),
+            "gpus": [
+                (
+                    str(nvml.nvmlDeviceGetName(handle)),
+                    int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
+                    list(nvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                )
+                for handle in self._handles.values()
+            ],
+        }
+
     def collect(self) -> Iterable[Metric]:
         """One sample for each GPU that answers; a driver that fails leaves gaps, not errors."""
         busy = GaugeMetricFamily(
@@ -77,6 +92,12 @@ class GPUs(Collector):
                 # A GPU that is partitioned (MIG) has memory and no utilisation.
                 log.debug("GPU %s does not answer: %s", label, error)
         return [busy, used, total]
+
+
+def gpu_facts(environ: Mapping[str, str] = os.environ) -> dict[str, Any] | None:
+    """What compiled code and a memory profile depend on, of the GPUs that this process may use; None if not known."""
+    found = gpus(environ)
+    return None if found is None else found.facts()
 
 
 CGROUP_CPU_MAX = Path("/sys/fs/cgroup/cpu.max")

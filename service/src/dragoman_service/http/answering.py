@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import ExitStack, aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
+from dragoman_contract.http_protocol import BoundedProtocol
 from dragoman_contract.routing import (
     CHARACTERS_HEADER,
     CHARACTERS_LEFT_HEADER,
@@ -65,14 +66,25 @@ class Exchange:
         by_head: The endpoint that the request's head shows; set by `set_endpoint`.
         endpoint: The one that its body shows.
         started: Whether an answer was started.
+
+    Args:
+        connection: Where the server is the pod's own: whether the client disconnected is known from it.
     """
 
     by_head: Endpoint
     endpoint: Endpoint
 
-    def __init__(self, request: Request, receive: Receive, send: Send, scheme: str = "http") -> None:
+    def __init__(
+        self,
+        request: Request,
+        receive: Receive,
+        send: Send,
+        scheme: str = "http",
+        connection: BoundedProtocol | None = None,
+    ) -> None:
         self.request, self.receive, self.scheme = request, receive, scheme
         self._send = send
+        self._cycle = None if connection is None else connection.exchange
         self._api: Api | None = None
         self.started = False
 
@@ -92,6 +104,22 @@ class Exchange:
         if isinstance(error, CapacityError) and not error.started and error.code in REFUSALS:
             return answer._replace(headers=(*answer.headers, (REFUSED_HEADER, error.code)))
         return answer
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the client has disconnected."""
+        return self._cycle is not None and self._cycle.disconnected
+
+    @contextmanager
+    def watched(self, end: Callable[[], object]) -> Iterator[None]:
+        """Call `end` if the client disconnects meanwhile; a task for each request that waits for it would cost more."""
+        if self._cycle is not None:
+            self._cycle.on_disconnect = end
+        try:
+            yield
+        finally:
+            if self._cycle is not None:
+                self._cycle.on_disconnect = None
 
     async def answer(self, answer: Answer) -> None:
         """Send a whole answer."""
@@ -182,7 +210,7 @@ async def read_body(receive: Receive, limit_bytes: int) -> bytes:
 
 
 async def while_connected(
-    receive: Receive, lifecycle: Lifecycle, work: Coroutine[Any, Any, Result], time_left_s: float
+    exchange: Exchange, lifecycle: Lifecycle, work: Awaitable[Result], time_left_s: float
 ) -> Result:
     """The result of `work`, which is cancelled when the client disconnects or the time of it or the drain is up.
 
@@ -193,31 +221,35 @@ async def while_connected(
         ClientGoneError: The client disconnected first.
         CutShortError: The drain's time was up first.
     """
-    working = asyncio.ensure_future(work)
-    watching = asyncio.ensure_future(_disconnected(receive))
+    limit = asyncio.timeout(time_left_s)
+
+    def end() -> None:
+        if not limit.expired():
+            limit.reschedule(0)
+
     try:
-        watched = (working, watching, lifecycle.given_up)
-        await asyncio.wait(watched, timeout=time_left_s, return_when=asyncio.FIRST_COMPLETED)
-        if working.done():
-            return working.result()
-        if watching.done():
-            raise ClientGoneError
-        if not lifecycle.given_up.done():
-            raise DeadlineExceededError(
-                f"the translation was not finished within {time_left_s:g} s and was given up; send less text at "
-                "once, or allow more time"
-            )
-        raise CutShortError("this replica had to leave before the translation was finished; ask again")
-    finally:
-        watching.cancel()
-        if not working.done():
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        async with limit:
+            with exchange.watched(end):
+                lifecycle.cut_off.add(end)
+                if lifecycle.given_up or exchange.is_gone:
+                    end()
+                try:
+                    return await work
+                finally:
+                    lifecycle.cut_off.discard(end)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        if exchange.is_gone:
+            raise ClientGoneError from None
+        if lifecycle.given_up:
+            raise CutShortError(
+                "this replica had to leave before the translation was finished; ask again"
+            ) from None
+        raise DeadlineExceededError(
+            f"the translation was not finished within {time_left_s:g} s and was given up; send less text at "
+            "once, or allow more time"
+        ) from None
 
 
 def check_left(request: Request, characters: int) -> None:
@@ -289,7 +321,7 @@ class Answering:
                 answering = (
                     work.answer(translator) if stream is None else _stream(exchange, stream, characters)
                 )
-                answer = await while_connected(exchange.receive, self.lifecycle, answering, time_left_s)
+                answer = await while_connected(exchange, self.lifecycle, answering, time_left_s)
             except RequestError as error:
                 refused = account.refused(error)
                 if stream is None or not exchange.started:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from fastapi import FastAPI
@@ -22,8 +23,10 @@ from dragoman_service.http.event_loop import LoopLag, collect_between_requests
 from dragoman_service.http.glossaries import GlossaryTerms, open_store
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import Accounting, Metrics
+from dragoman_service.http.start_cache import StartCacheExchange
 from dragoman_service.http.tracing import Tracing
 from dragoman_service.settings import Settings
+from dragoman_service.start_cache.exchange import StartCache
 
 CPUS_FOR_GUARDS = 4
 """HTTP, vLLM's engine and the engine's processes take three."""
@@ -35,6 +38,7 @@ def create_app(
     lifecycle: Lifecycle,
     registry: CollectorRegistry,
     tracing: Tracing | None,
+    start_cache: StartCache | None = None,
 ) -> FastAPI:
     """The pod's HTTP application; it neither loads the engine nor closes it.
 
@@ -47,6 +51,7 @@ def create_app(
         lifecycle: The pod's phase, which `Pod` sets.
         registry: Of the engine's metrics; the pod's own are added.
         tracing: Of the pod; None: it is off.
+        start_cache: Of the pod; None: it is off.
 
     Raises:
         PromptTemplateError: The prompt family cannot be used.
@@ -89,9 +94,14 @@ def create_app(
         Limits(settings.max_texts, settings.max_body_bytes),
         page=settings.page,
     )
-    app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached)
+    exchange = StartCacheExchange(start_cache, lifecycle, registry)
+    app = control_app(lifecycle, engine, admission, exported, tolerance, glossaries.attached, exchange)
     app.add_middleware(Endpoints, answering=answering, site=site, glossaries=glossaries)
-    app.state.warm_up, app.state.client_stalled = translator.warm_up, metrics.stalled.inc
+
+    async def warm_up() -> None:
+        await asyncio.gather(translator.warm_up(), exchange.take())
+
+    app.state.warm_up, app.state.client_stalled = warm_up, metrics.stalled.inc
     app.state.watches = watches
     return app
 

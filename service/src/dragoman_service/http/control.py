@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.status import HTTP_405_METHOD_NOT_ALLOWED
 
 from dragoman_contract.glossaries import MAX_PACKED_BYTES
-from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, START_CACHE_PATH, STARTUP_PATH
 from dragoman_contract.routing import DRAINED_PATH, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_protocols.errors import (
     BodyTooLargeError,
@@ -26,6 +26,7 @@ from dragoman_service.engine.protocol import Engine, Phase
 from dragoman_service.http.answering import read_body
 from dragoman_service.http.glossaries import AttachedGlossaries
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.start_cache import StartCacheExchange
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def control_app(
     registry: Collector,
     tolerance: Tolerance,
     glossaries: AttachedGlossaries,
+    exchange: StartCacheExchange,
 ) -> FastAPI:
     """The application with the paths of the cluster, which answer in any phase; they are not in the OpenAPI document.
 
@@ -96,6 +98,7 @@ def control_app(
         registry: Of what `/metrics` exports.
         tolerance: When probes fail.
         glossaries: Those that routers attach.
+        exchange: Serves the start cache.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     app.add_exception_handler(HTTPException, _no_such_route)
@@ -107,6 +110,8 @@ def control_app(
                 "phase": progress.phase,
                 "progress": progress.share_ratio,
                 "elapsed_s": round(lifecycle.start_s, 1),
+                "phases_s": lifecycle.phases_s,
+                "start_cache": exchange.result.outcome,
                 "in_flight": lifecycle.in_flight,
                 "reason": why_not,
             },
@@ -147,6 +152,11 @@ def control_app(
             return _bad_request(request, f"send {ROUTER_HEADER}: it names the router that confirms")
         lifecycle.drained(name)
         return Response(status_code=204)
+
+    @app.get(START_CACHE_PATH + "{key}")
+    async def start_cache(request: Request, key: str) -> Response:
+        """A pod of this deployment that starts takes what this one has compiled."""
+        return await exchange.serve(request, key)
 
     @app.put(HELD_GLOSSARIES_PATH + "{revision}")
     async def attach(request: Request, revision: str) -> Response:

@@ -100,13 +100,9 @@ class Documents:
         return document
 
     def _end_with_the_drain(self, task: asyncio.Task[None]) -> None:
-        given_up = self._answering.lifecycle.given_up
-
-        def end(_: asyncio.Future[None]) -> None:
-            task.cancel()
-
-        given_up.add_done_callback(end)
-        task.add_done_callback(lambda _: given_up.remove_done_callback(end))
+        cut_off = self._answering.lifecycle.cut_off
+        cut_off.add(task.cancel)
+        task.add_done_callback(lambda _: cut_off.discard(task.cancel))
 
     async def _translate(
         self,

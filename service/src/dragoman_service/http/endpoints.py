@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from dragoman_contract.files import MAX_FILE_BYTES
 from dragoman_contract.http import LIVE_PATH, METRICS_PATH, READY_PATH, STARTUP_PATH
+from dragoman_contract.http_protocol import EXTENSION
 from dragoman_contract.routing import DRAINED_PATH, GLOSSARIES_HEADER, HELD_GLOSSARIES_PATH, ROUTER_HEADER
 from dragoman_contract.serving import Message, Receive, Send
 from dragoman_protocols.api import (
@@ -150,7 +151,8 @@ class Endpoints:
         request = Request(scope["method"], scope["path"], scope["query_string"], scope["headers"])
         self._record_router(request)
         send = self._closing(send)
-        exchange = Exchange(request, receive, send, scope.get("scheme", "http"))
+        connection = scope.get("extensions", {}).get(EXTENSION)
+        exchange = Exchange(request, receive, send, scope.get("scheme", "http"), connection)
         try:
             endpoint = recognise(request)
             if endpoint is None:

@@ -47,7 +47,7 @@ class Translated(NamedTuple):
     """The content of a translated file.
 
     Args:
-        findings: The number of warnings by their codes.
+        findings: The number of warnings by their codes, and of segments that are the translation memory's.
     """
 
     content: bytes
@@ -89,6 +89,8 @@ class ReadFile:
             return self.file.rebuild([result.text for result in put_back(self.texts, results, None)])
 
         findings = Counter(warned.code for result in results for warned in result.warnings)
+        if remembered := sum(result.from_memory for result in results):
+            findings["from_memory"] = remembered
         return Translated(await asyncio.to_thread(rebuilt), dict(sorted(findings.items())))
 
 

@@ -150,10 +150,15 @@ class Lifecycle:
         self._started_s = clock()
         self._ready_after_s: float | None = None
         self._progress = Progress(Phase.STARTING)
+        self.phases_s: dict[str, float] = {Phase.STARTING: 0.0}
+        """When each phase of the start began, in seconds since the pod's start."""
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._given_up: asyncio.Future[None] | None = None
+        self.given_up = False
+        """Whether requests in flight get no more time, and direct ones are refused too."""
+        self.cut_off: set[Callable[[], object]] = set()
+        """Called when `given_up` is set."""
         self.released = asyncio.Event()
         """Set once no more requests are expected: ends the time as a lame duck."""
         self.routers = Routers(clock)
@@ -190,6 +195,10 @@ class Lifecycle:
         """Set the progress of the start; ignored once the pod is ready, draining or failed."""
         if self.phase not in (Phase.READY, Phase.LEAVING, Phase.DRAINING, Phase.FAILED):
             self._progress = progress
+            self._note(progress.phase)
+
+    def _note(self, phase: Phase) -> None:
+        self.phases_s.setdefault(phase, round(self._clock() - self._started_s, 2))
 
     def ready(self) -> None:
         """The engine accepts requests from now on."""
@@ -197,6 +206,7 @@ class Lifecycle:
             return
         self._ready_after_s = self._clock() - self._started_s
         self._progress = Progress(Phase.READY, 1.0)
+        self._note(Phase.READY)
 
     def leave(self) -> None:
         """Go on admitting as a lame duck; before the engine is ready it changes nothing."""
@@ -244,7 +254,7 @@ class Lifecycle:
         match self.phase:
             case Phase.READY | Phase.LEAVING:
                 pass
-            case Phase.DRAINING if direct and self.started and not self.given_up.done():
+            case Phase.DRAINING if direct and self.started and not self.given_up:
                 pass
             case Phase.DRAINING:
                 raise DrainingError("this replica is shutting down; ask another one")
@@ -261,17 +271,11 @@ class Lifecycle:
             if not self._in_flight:
                 self._idle.set()
 
-    @property
-    def given_up(self) -> asyncio.Future[None]:
-        """Done once requests in flight get no more time, and direct ones are refused too."""
-        if self._given_up is None:
-            self._given_up = asyncio.get_running_loop().create_future()
-        return self._given_up
-
     def give_up(self) -> None:
         """End the drain: requests in flight are cut off, new ones are refused."""
-        if not self.given_up.done():
-            self.given_up.set_result(None)
+        self.given_up = True
+        while self.cut_off:
+            self.cut_off.pop()()
 
     async def until_idle(self, timeout_s: float) -> bool:
         """Wait for the last request in flight; False where `timeout_s` seconds were not enough."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -26,6 +27,7 @@ from dragoman_service.core.stages import Observer, Origin, Priority
 from dragoman_service.engine.protocol import Phase, StallDetector
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
+from dragoman_service.http.speeds import Speeds, Started
 from dragoman_service.http.tracing import RequestSpan, Tracing
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,9 @@ log = logging.getLogger(__name__)
 MAX_PAIRS = 64
 """Combinations of API and pair with labels of their own; later ones are counted as `other`: a deployment may serve
 every pair there is, and a series per pair and outcome would let any client fill the monitoring system."""
+
+MAX_SERIES = 4096
+"""Series that are looked up once."""
 
 OTHER = "other"
 
@@ -61,6 +66,10 @@ class Metrics(Observer):
         self._registry = registry
         self._model_name = model_name
         self._kept: set[tuple[str, str, str]] = set()
+        # prometheus_client looks a series up under a lock, by strings that it makes of all labels.
+        self._series = lru_cache(maxsize=MAX_SERIES)(
+            lambda family, *labels: family.labels(self._model_name, *labels)
+        )
         pair = ("source", "target")
         self._requests = self._counter(
             "requests",
@@ -89,7 +98,9 @@ class Metrics(Observer):
         self._retries = self._counter("segment_retries", "Segments generated once more because of findings")
         self._source_kept = self._counter("source_kept_segments", "Segments whose source text was kept")
         self._reused = self._counter(
-            "reused_segments", "Segments that needed no generation: from the cache, or one in flight", "how"
+            "reused_segments",
+            "Segments that needed no generation: from the cache, a memory, or one in flight",
+            "how",
         )
         self._refusals = self._counter("admission_refusals", "Requests that were not admitted", "reason")
         self.defects = self._counter("defects", "Requests that ended in an unexpected exception").labels(
@@ -100,6 +111,7 @@ class Metrics(Observer):
         ).labels(model_name)
         for reason in Reason:
             self._refusals.labels(model_name, reason.value)
+        self._speeds = Speeds(registry, model_name)
 
     def watch(
         self, lifecycle: Lifecycle, admission: Admission, stall_detector: StallDetector, lag: LoopLag
@@ -151,32 +163,32 @@ class Metrics(Observer):
     def translated(self, pair: Pair | None, texts: int, latency_s: float, api: str) -> None:
         """Count a request that was answered; `pair` is None if it was no translation."""
         labels = self._labels(pair, api)
-        self._requests.labels(self._model_name, *labels, "ok").inc()
-        self._latency.labels(self._model_name, *labels).observe(latency_s)
-        self._texts.labels(self._model_name).inc(texts)
+        self._series(self._requests, *labels, "ok").inc()
+        self._series(self._latency, *labels).observe(latency_s)
+        self._series(self._texts).inc(texts)
 
     def refused(self, pair: Pair | None, error: RequestError, api: str) -> None:
         """Count a request that was answered with an error; `pair` is None if it is not known."""
-        self._requests.labels(self._model_name, *self._labels(pair, api), error.code).inc()
+        self._series(self._requests, *self._labels(pair, api), error.code).inc()
         if isinstance(error, CapacityError) and not isinstance(error, CrowdedOutError):
             reason = error.reason if isinstance(error, OverloadedError) else error.code
-            self._refusals.labels(self._model_name, reason).inc()
+            self._series(self._refusals, reason).inc()
 
     def disconnected(self, pair: Pair | None, api: str) -> None:
         """Count a request whose client disconnected before the answer."""
-        self._requests.labels(self._model_name, *self._labels(pair, api), DISCONNECTED).inc()
+        self._series(self._requests, *self._labels(pair, api), DISCONNECTED).inc()
 
     def finding(self, guard: str) -> None:
         """A guard reported a finding."""
-        self._findings.labels(self._model_name, guard).inc()
+        self._series(self._findings, guard).inc()
 
     def retried(self) -> None:
         """A segment is generated once more."""
-        self._retries.labels(self._model_name).inc()
+        self._series(self._retries).inc()
 
     def source_kept(self) -> None:
         """A segment's source was kept."""
-        self._source_kept.labels(self._model_name).inc()
+        self._series(self._source_kept).inc()
 
     def segment(
         self, pair: Pair, duration_s: float, prompt_tokens: int, output_tokens: int, origin: Origin
@@ -185,14 +197,22 @@ class Metrics(Observer):
         if self._learn is not None:
             self._learn(pair, prompt_tokens, output_tokens)
         _, *languages = self._labels(pair, origin.api)
-        self._segments.labels(self._model_name, *languages).inc()
-        self._segment_s.labels(self._model_name, *languages).observe(duration_s)
-        self._prompt_tokens.labels(self._model_name, *languages).inc(prompt_tokens)
-        self._output_tokens.labels(self._model_name, *languages).inc(output_tokens)
+        self._series(self._segments, *languages).inc()
+        self._series(self._segment_s, *languages).observe(duration_s)
+        self._series(self._prompt_tokens, *languages).inc(prompt_tokens)
+        self._series(self._output_tokens, *languages).inc(output_tokens)
+
+    def generation_started(self) -> Started:
+        """A generation starts."""
+        return self._speeds.start()
+
+    def generation_ended(self, started: Started, output_tokens: int) -> None:
+        """It ended."""
+        self._speeds.end(started, output_tokens)
 
     def reused(self, how: str) -> None:
         """A segment needed no generation of its own."""
-        self._reused.labels(self._model_name, how).inc()
+        self._series(self._reused, how).inc()
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:
         return Counter(f"dragoman_{name}", about, ["model_name", *labels], registry=self._registry)

@@ -126,7 +126,10 @@ class Pod:
         gc.collect()
         gc.freeze()
         self._lifecycle.ready()
-        log.info("ready after %.1f s", self._lifecycle.start_s)
+        phases = ", ".join(
+            f"{phase} at {at_s:.1f}" for phase, at_s in self._lifecycle.phases_s.items() if at_s
+        )
+        log.info("ready after %.1f s (%s)", self._lifecycle.start_s, phases)
 
     def _end_requested(self) -> None:
         if self._end.is_set():

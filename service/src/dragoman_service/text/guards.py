@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -178,10 +178,12 @@ def _periods(text: str) -> list[int]:
     for, because rows may come again within a round, too.
     """
     row = 4 if HAN.search(text) else 8
+    rows = [text[start : start + row] for start in range(len(text) - row + 1)]
+    if len(rows) - len(set(rows)) < MIN_ROWS:
+        return []
     last: dict[str, int] = {}
     distances: Counter[int] = Counter()
-    for start in range(len(text) - row + 1):
-        characters = text[start : start + row]
+    for start, characters in enumerate(rows):
         if characters in last:
             distances[start - last[characters]] += 1
         last[characters] = start
@@ -203,19 +205,19 @@ def is_copy(source: str, output: str) -> bool:
 
     All but a few words may have changed: in scripts with case, those with a capital do not count.
     """
-    words = WORD.findall(_plain(source))
+    words = _words(_plain(source))
     if not words or is_name(words):
         return False
     if _folded(source) == _folded(output):
         return True
     before = Counter(word for word in words if not word[0].isupper())
-    after = Counter(word for word in WORD.findall(_plain(output)) if not word[0].isupper())
+    after = Counter(word for word in _words(_plain(output)) if not word[0].isupper())
     if before.total() < 4:
         return False
     return (before & after).total() >= 0.8 * max(before.total(), after.total())
 
 
-def is_name(words: list[str]) -> bool:
+def is_name(words: Sequence[str]) -> bool:
     """Whether words may stay as they are: one alone, or a few that all have a capital."""
     if len(words) == 1:
         unspaced = sum(scripts_of_text(words[0])[script] for script in UNSPACED)
@@ -226,8 +228,8 @@ def is_name(words: list[str]) -> bool:
 def in_wrong_script(source: str, output: str, target_lang: str) -> bool:
     """Whether an answer is not written as the target language is; words of the source may stay."""
     expected = scripts_of_language(target_lang)
-    kept = {word.casefold() for word in WORD.findall(source)}
-    fresh = " ".join(word for word in WORD.findall(_plain(output)) if word.casefold() not in kept)
+    kept = {word.casefold() for word in _words(source)}
+    fresh = " ".join(word for word in _words(_plain(output)) if word.casefold() not in kept)
     letters = scripts_of_text(fresh)
     total = letters.total()
     if not expected or total < 2:
@@ -253,7 +255,7 @@ def _wrong_chinese(output: str, target_lang: str) -> bool:
 def in_wrong_language(output: str, target_lang: str) -> bool:
     """Whether a long enough answer is surely not in the target language."""
     plain = _plain(output)
-    if weight(plain) < 20 or len(WORD.findall(plain)) < 3:
+    if weight(plain) < 20 or len(_words(plain)) < 3:
         return False
     target = label(target_lang)
     close = {target}.union(*(group for group in CLOSE_LANGUAGES if target in group))
@@ -290,7 +292,13 @@ def _rarer(missing: Counter[str], text: str, other: str) -> int:
 
 
 def _folded(text: str) -> str:
-    return " ".join(WORD.findall(text)).casefold()
+    return " ".join(_words(text)).casefold()
+
+
+@lru_cache(maxsize=32)
+def _words(text: str) -> tuple[str, ...]:
+    """The words of a text; cached, because several checks need them."""
+    return tuple(WORD.findall(text))
 
 
 @lru_cache(maxsize=32)

@@ -20,7 +20,7 @@ LETTER = regex.compile(r"\p{L}")
 
 CountTokens = Callable[[str], int]
 """Tokens of a text. Cutting must not make fewer of them, as holds for tokenizers in all but rare cases:
-`count(a + b) <= count(a) + count(b)`."""
+`count(a + b) <= count(a) + count(b)`. ASCII text has at most a token for each character, and one more."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Cut:
 
     def _finer(self, piece: str, level: int) -> Iterator[str]:
         """`piece` itself if it fits, else what finer and finer cuts make of it."""
-        if self.count_tokens(piece.strip()) <= self.budget_tokens:
+        if self._fits(piece.strip()):
             yield piece
         elif level == 0:
             yield from self._packed(sentences(piece, self.lang), 1)
@@ -104,6 +104,11 @@ class _Cut:
             yield from self._halves(WORD.findall(piece))
         else:
             yield from self._halves(self._characters(piece))
+
+    def _fits(self, text: str) -> bool:
+        if len(text) < self.budget_tokens and text.isascii():
+            return True  # Most segments: the engine tokenizes them when it gets them.
+        return self.count_tokens(text) <= self.budget_tokens
 
     def _packed(self, parts: Sequence[str], level: int) -> Iterator[str]:
         """As many parts together as fit; a part over the budget alone is cut at `level`."""
@@ -125,7 +130,7 @@ class _Cut:
     def _halves(self, units: Sequence[str]) -> Iterator[str]:
         """Halved until it fits: far fewer counts than packing words one by one."""
         piece = "".join(units)
-        if self.count_tokens(piece.strip()) <= self.budget_tokens:
+        if self._fits(piece.strip()):
             yield piece
         elif len(units) > 1:
             middle = len(units) // 2

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.exact_fleet import ExactFleet
 
 from dragoman_operator.autoscaling.sources.engine_metrics import EngineMetrics
 from dragoman_operator.tuning.decision.measurements import LADDER, Evidence, Measurements, Point, evidence
@@ -20,6 +19,7 @@ from dragoman_operator.tuning.decision.recommendation import (
     Recommendation,
     recommend_max_num_seqs,
 )
+from dragoman_simulate.exact import ExactFleet
 from dragoman_simulate.speed import read_speed_table
 from dragoman_simulate.view import Limits
 

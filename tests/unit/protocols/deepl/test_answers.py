@@ -92,7 +92,7 @@ def test_languages_usage_and_pairs_are_listed() -> None:
         {"language": "EN", "name": "English"},
     ]
     targets = respond("/v2/languages", b"type=target")
-    assert [each["language"] for each in targets] == ["DE", "EN-GB", "EN-US", "ZH-HANS"]
+    assert [each["language"] for each in targets] == ["DE", "EN-GB", "EN-US", "ZH", "ZH-HANS"]
     assert respond("/v2/usage", usage=Usage(6, 10)) == {"character_count": 6, "character_limit": 10}
     assert respond("/v2/usage") == {"character_count": 0, "character_limit": UNLIMITED}
     assert respond("/v2/glossary-language-pairs")["supported_languages"] == [

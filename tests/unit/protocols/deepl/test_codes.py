@@ -43,12 +43,30 @@ def test_english_is_plain_where_no_variant_is_listed() -> None:
     assert codes.target_tag("PT-BR", served(de="pt")) == "pt-BR"
 
 
+def test_a_source_is_the_first_variant_where_only_variants_are_listed() -> None:
+    assert codes.source_tag("ZH", served(**{"zh-Hans": "en", "zh-Hant": "en"})) == "zh-Hans"
+    assert codes.source_tag("ZH", served(**{"zh-Hans": "en", "zh": "en"})) == "zh"
+    assert codes.source_tag("ZH", served(**{"*": "en", "zh-Hans": "en"})) == "zh"
+    assert codes.source_tag("EN", served(en="de")) == "en"
+    assert codes.source_tag("NL", served(en="de")) == "nl"
+
+
+def test_chinese_without_a_variant_is_simplified_where_that_is_listed() -> None:
+    assert codes.target_tag("ZH", served(en="zh-Hans zh-Hant")) == "zh-Hans"
+    assert codes.target_tag("ZH", served(en="zh zh-Hans")) == "zh"
+    assert codes.target_tag("ZH", served(en="zh-Hant")) == "zh"
+    assert codes.target_tag("ZH-HANT", served(en="zh-Hans")) == "zh-Hant"
+    listed = [each["language"] for each in codes.targets(served(en="zh-Hans zh-Hant"))]
+    assert listed == ["ZH", "ZH-HANS", "ZH-HANT"]
+    assert [each["language"] for each in codes.targets(served(en="zh-Hant"))] == ["ZH-HANT"]
+
+
 @pytest.mark.parametrize(
     "code", ["EN-US", "ZH-HANT", "XX", "AUTO", "*", "E", "", "DE\x00", "\ud800", "x" * 99]
 )
 def test_what_is_no_source_is_refused_with_the_message_that_clients_expect(code: str) -> None:
     with pytest.raises(InvalidFieldError, match=r"^Value for 'source_lang' not supported\.$"):
-        codes.check_known(codes.source_tag(code), "source_lang")
+        codes.check_known(codes.source_tag(code, EVERY), "source_lang")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +94,7 @@ def test_languages_are_listed_as_they_can_be_requested() -> None:
 @pytest.mark.parametrize("listed", [EVERY, served(en="de fr-CA", de="en-GB"), served(**{"*": "nb"})])
 def test_every_language_that_is_listed_can_be_requested(listed: Offer) -> None:
     for language in codes.sources(listed):
-        codes.source_tag(language["language"])
+        codes.source_tag(language["language"], listed)
     for language in codes.targets(listed):
         codes.target_tag(language["language"], listed)
     for pair in codes.glossary_pairs(listed):

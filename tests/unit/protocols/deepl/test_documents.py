@@ -39,6 +39,39 @@ def test_a_file_comes_with_its_fields() -> None:
     assert (call.request.texts, call.request.target_lang, call.needs) == ((), "de", (Need(None, ("de",)),))
 
 
+def tmx(*segments: str) -> str:
+    variants = "".join(
+        f'<tuv xml:lang="{lang}"><seg>{text}</seg></tuv>'
+        for lang, text in zip(("en", "de"), segments, strict=False)
+    )
+    return f'<tmx><header srclang="en"/><body><tu>{variants}</tu></body></tmx>'
+
+
+@pytest.mark.parametrize("source", ["EN", ""])
+def test_a_memory_comes_as_a_file_of_its_own(source: str) -> None:
+    fields = part("target_lang", "DE"), part("source_lang", source)
+    call = read(
+        form(*fields, part("memory", tmx("a  cat", "Katze"), "m.tmx"), part("file", "Hello", "a.txt"))
+    )
+    assert (call.name, call.content, call.request.memory) == ("a.txt", b"Hello", {"a cat": "Katze"})
+    assert read(form(*fields, part("file", "Hello", "a.txt"))).request.memory == {}
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        (tmx("only English"), "memory: no segment has a translation from en into de"),
+        ("<tmx>", "memory: no TMX: line 1: no element found"),
+        ("<!DOCTYPE tmx [<!ENTITY a 'b'>]><tmx/>", "memory: .* declares the entity"),
+        ("\ud800", "memory: no TMX in UTF-8 or UTF-16"),
+    ],
+)
+def test_a_memory_that_cannot_be_read_is_refused(memory: str, message: str) -> None:
+    fields = part("target_lang", "DE"), part("source_lang", "EN")
+    with pytest.raises(InvalidFieldError, match=message):
+        read(form(*fields, part("file", "Hello", "a.txt"), part("memory", memory, "m.tmx")))
+
+
 def test_a_router_peeks_the_pair_the_glossaries_and_a_sample() -> None:
     fields = {"target_lang": ["DE"], "source_lang": ["EN"], "glossary_id": ["a"]}
     upload = Upload(fields, "Hello", "a.txt", b"Hello")

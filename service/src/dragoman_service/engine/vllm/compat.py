@@ -29,6 +29,7 @@ FALLBACK = Gauge(
 OUTPUT_COALESCING = "output_coalescing"
 START_PHASES = "start_phases"
 FORKED_ENGINE = "forked_engine"
+FORKED_INSPECTION = "forked_inspection"
 
 VARIABLES = "envs:environment_variables"
 
@@ -172,12 +173,15 @@ REACHES = (
             "v1.engine.core": "EngineCoreProc",
         },
     ),
+    Reach(FORKED_INSPECTION, {"model_executor.models.registry": "_run_in_subprocess"}),
+    Reach("startup_plan", {VARIABLES: "VLLM_ENABLE_STARTUP_PLAN"}),
     Reach("output_handler", {"v1.engine.async_llm:AsyncLLM": "output_handler"}),
     Reach(
         "kv_cache_size",
         {"config:CacheConfig": "kv_cache_size_tokens|num_gpu_blocks kv_cache_size_tokens|block_size"},
     ),
     Reach("overload_error", {"exceptions:GracefulHTTPError": "http_status"}),
+    Reach("shared_sampling_params", {"sampling_params:SamplingParams": "skip_clone"}),
     Reach("repetition_detection", {"sampling_params": "RepetitionDetectionParams"}),
     Reach("envs_cache", {"envs": "enable_envs_cache disable_envs_cache"}),
     # Found out when the first start is complete: a phase was reported or none was.

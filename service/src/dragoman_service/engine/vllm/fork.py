@@ -9,17 +9,23 @@ Source: https://docs.python.org/3/library/multiprocessing.html#contexts-and-star
 
 from __future__ import annotations
 
+import gc
+import logging
 import multiprocessing
 import os
+import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 from dragoman_service.engine.vllm.start_report import end_with_parent
 
-PRELOADED = ("vllm.v1.engine.async_llm", "vllm.v1.engine.core")
-"""What this process imports, too."""
+log = logging.getLogger(__name__)
+
+PRELOADED = "dragoman_service.engine.vllm.preload"
+"""Imports vLLM in the fork server."""
 
 
 class EngineProcess(ForkServerProcess):
@@ -38,6 +44,7 @@ class EngineProcess(ForkServerProcess):
         The handler that ends a spawned process is made while vLLM is imported, which was in the fork server.
         """
         end_with_parent()
+        gc.enable()
         os.environ.clear()
         os.environ.update(self._environment)
         torch, threads = sys.modules.get("torch"), os.environ.get("OMP_NUM_THREADS", "")
@@ -58,7 +65,7 @@ CONTEXT = EngineContext()
 
 def begin() -> None:
     """Start the fork server, which begins to import vLLM; with the environment that vLLM reads then."""
-    multiprocessing.set_forkserver_preload(list(PRELOADED))
+    multiprocessing.set_forkserver_preload([PRELOADED])
     forkserver.ensure_running()
 
 
@@ -67,3 +74,48 @@ def use() -> None:
     from vllm.v1.engine import utils
 
     utils.get_mp_context = lambda: CONTEXT
+
+
+def inspect_models() -> None:
+    """Have vLLM inspect the model's class in a fork instead of in a new process, which imports vllm once more."""
+    from vllm.model_executor.models import registry
+
+    in_new_process = registry._run_in_subprocess
+    if in_new_process.__module__ == __name__:
+        return
+
+    def run(task: Callable[[], object]) -> object:
+        try:
+            return in_fork(task)
+        except Exception as error:
+            log.debug("the model is inspected in a new process", exc_info=error)
+            return in_new_process(task)
+
+    registry._run_in_subprocess = run
+
+
+def in_fork(task: Callable[[], object]) -> object:
+    """The result of a task in a fork; both go through pickles.
+
+    Raises:
+        EOFError: It raised, or the process died.
+    """
+    import cloudpickle  # type: ignore[import-untyped]
+
+    receiving, sending = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_send_result, args=(sending, cloudpickle.dumps(task)), daemon=True)
+    process.start()
+    sending.close()
+    try:
+        return pickle.loads(receiving.recv_bytes())
+    finally:
+        receiving.close()
+        process.join()
+
+
+def _send_result(sending: Connection, task: bytes) -> None:
+    if "vllm" in sys.modules:
+        from vllm.plugins import load_general_plugins
+
+        load_general_plugins()
+    sending.send_bytes(pickle.dumps(pickle.loads(task)()))

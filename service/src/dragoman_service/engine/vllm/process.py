@@ -7,6 +7,7 @@ not wait for.
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import multiprocessing
@@ -64,15 +65,23 @@ class Runtime:
     Args:
         framing: Of the prompt family's instructions; checked against the tokenizer.
         stepped: Called after each step of vLLM's scheduler, on the event loop.
+        cache_settled: Returns when vLLM's cache has what a sibling has.
 
     Attributes:
         coalesces_outputs: Whether output coalescing is on.
     """
 
-    def __init__(self, settings: Settings, framing: Framing, stepped: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        framing: Framing,
+        stepped: Callable[[], None],
+        cache_settled: Callable[[], None] = lambda: None,
+    ) -> None:
         self._settings = settings
         self._framing = framing
         self._stepped = stepped
+        self._cache_settled = cache_settled
         # The only reference: AsyncLLM must be collected before the interpreter ends, and frames of an import can keep
         # a variable alive.
         self.llm: Any = None
@@ -92,9 +101,14 @@ class Runtime:
         """
         self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready)))
         following = asyncio.create_task(self._follow(report))
+        # Imports make hundreds of thousands of objects that stay. The pod collects once it is loaded.
+        collected = gc.isenabled()
+        gc.disable()
         try:
             await asyncio.shield(self._starting)
         finally:
+            if collected:
+                gc.enable()
             following.cancel()
 
     async def cancel_start(self) -> None:
@@ -146,11 +160,15 @@ class Runtime:
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
+        if compat.FORKED_INSPECTION not in absent:
+            fork.inspect_models()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
             check_formats([file.name for file in Path(arguments["model"]).iterdir()])
         check_tokenizer(arguments, self._framing)
+        # As late as possible: a sibling's files arrive while vLLM is imported.
+        self._cache_settled()
         self._raise_if_cancelled()
         _set_envs_cache(False)
         config = _engine_config(arguments)
@@ -307,6 +325,8 @@ def environment(
         "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
         "VLLM_LOGGING_CONFIG_PATH": str(report_config),
         "TOKENIZERS_PARALLELISM": "false",
+        # What profiling found is kept in the cache, and used if the same GPU memory is free.
+        "VLLM_ENABLE_STARTUP_PLAN": "1",
     }
     if settings.traces_endpoint is not None:
         # As the pod's own spans go; vLLM's default is gRPC.

@@ -22,7 +22,7 @@ INLINE_CHARS = 20_000
 
 COUNTED = 512
 COUNTED_CHARS = 4_000
-"""Cached counts, of texts up to this length: a segment is counted when it is cut and when it is sent."""
+"""Cached counts, of texts up to this length: a segment may be counted when it is cut and when it is sent."""
 
 
 class Tokens:
@@ -96,16 +96,19 @@ class Tokens:
             return len(self._in_thread.encode(_readable(text), add_special_tokens=False))
 
     def _encode(self, tokenizer: Any, prompt: Prompt) -> tuple[list[int], int]:
-        segment_tokens = self.count(prompt.segment)
         instruction = marked(_readable(prompt.instruction), self._acting, prompt.quoted)
-        if not self._in_chat(prompt.framing):
-            return self._pieces(tokenizer, instruction, add_special_tokens=True), segment_tokens
+        in_chat = self._in_chat(prompt.framing)
+        text = self._framed(tokenizer, instruction, prompt) if in_chat else instruction
+        # A template writes the special tokens itself.
+        return self._pieces(tokenizer, text, prompt.segment, add_special_tokens=not in_chat)
+
+    def _framed(self, tokenizer: Any, instruction: str, prompt: Prompt) -> str:
         turns = [
             {"role": role, "content": marked(_readable(content), self._acting, None)}
             for role, content in prompt.turns
         ]
         try:
-            framed = tokenizer.apply_chat_template(
+            framed: str = tokenizer.apply_chat_template(
                 [*turns, {"role": "user", "content": instruction}],
                 tokenize=False,
                 add_generation_prompt=True,
@@ -118,16 +121,20 @@ class Tokens:
                     f"the model's chat template does not take these turns: {error}"
                 ) from error
             raise GenerationError(f"the model's chat template failed: {error}") from error
-        # The template writes the special tokens itself.
-        return self._pieces(tokenizer, framed, add_special_tokens=False), segment_tokens
+        return framed
 
-    def _pieces(self, tokenizer: Any, text: str, *, add_special_tokens: bool) -> list[int]:
-        """Token ids of a text, of what stands between its marks piece by piece."""
+    def _pieces(
+        self, tokenizer: Any, text: str, segment: str, *, add_special_tokens: bool
+    ) -> tuple[list[int], int]:
+        """Token ids of a text, of what stands between its marks piece by piece, and tokens of the segment in it."""
         first, *others = text.split(MARK)
+        if self._rust is not None and not others:
+            encoding = self._rust.encode(text, add_special_tokens=add_special_tokens)
+            return list(encoding.ids), _tokens_of(encoding, text, segment) or self.count(segment)
         ids = self._ids(tokenizer, first, add_special_tokens)
         for piece in others:
             ids += self._ids(tokenizer, piece, False)
-        return ids
+        return ids, self.count(segment)
 
     def _ids(self, tokenizer: Any, text: str, add_special_tokens: bool) -> list[int]:
         if self._rust is not None:
@@ -172,6 +179,15 @@ class RustCounter:
 
 def _rust_count(tokenizer: Any, text: str) -> int:
     return len(tokenizer.encode(_readable(text), add_special_tokens=False))
+
+
+def _tokens_of(encoding: Any, text: str, segment: str) -> int | None:
+    """Tokens of a segment within a text that was encoded; None where it is not in it as it is."""
+    start = text.rfind(segment)
+    if start < 0 or not segment:
+        return None
+    first, last = encoding.char_to_token(start), encoding.char_to_token(start + len(segment) - 1)
+    return None if first is None or last is None else last - first + 1
 
 
 def _readable(text: str) -> str:

@@ -1,0 +1,1 @@
+"""`dragoman bench replay`: a bursty load on one pod, measured and simulated."""

@@ -1,0 +1,87 @@
+"""An open loop of load: each request is sent at its time, whatever became of those before it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+
+from dragoman_tune.requests import Request
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One request of a replay.
+
+    Args:
+        at_s: When it was due, from the start.
+        sent_s: When it was sent; later than `at_s` only where this client was too slow.
+        latency_s: From when it was due to its answer.
+        output_tokens: Of the answer.
+        error: Why it failed; empty where it did not.
+    """
+
+    at_s: float
+    sent_s: float
+    latency_s: float
+    output_tokens: int = 0
+    error: str = ""
+
+
+async def open_loop(
+    session: aiohttp.ClientSession,
+    url: str,
+    requests: Iterator[Request],
+    times: Sequence[float],
+    say: Callable[[str], None],
+    say_every_s: float = 30.0,
+) -> list[Replayed]:
+    """Send requests to a pod at these times, and return all of them once the last is answered.
+
+    Args:
+        session: With connections for all of them.
+        url: The pod's.
+        requests: At least as many as there are times.
+        times: Seconds from now, ascending.
+        say: Called with a line about the progress.
+        say_every_s: How often.
+    """
+    loop = asyncio.get_running_loop()
+    start_s = loop.time()
+    done: list[Replayed] = []
+
+    async def one(at_s: float, request: Request) -> None:
+        sent_s = loop.time() - start_s
+        body = {
+            "text": request.text,
+            "source_lang": request.source_lang,
+            "target_lang": request.target_lang,
+            "details": True,
+        }
+        tokens, error = 0, ""
+        try:
+            async with session.post(f"{url}/translate", json=body) as answer:
+                content = await answer.read()
+            if answer.status == 200:
+                tokens = sum(text["output_tokens"] for text in json.loads(content)["details"])
+            else:
+                error = f"status {answer.status}"
+        except TimeoutError:
+            error = "timeout"
+        except (aiohttp.ClientError, OSError) as failure:
+            error = type(failure).__name__
+        done.append(Replayed(at_s, sent_s, loop.time() - start_s - at_s, tokens, error))
+
+    said_s = 0.0
+    async with asyncio.TaskGroup() as group:
+        for number, at_s in enumerate(times):
+            if (delay_s := start_s + at_s - loop.time()) > 0:
+                await asyncio.sleep(delay_s)
+            group.create_task(one(at_s, next(requests)))
+            if at_s - said_s >= say_every_s:
+                said_s = at_s
+                say(f"replay: {at_s:.0f} s, {number + 1} sent, {number + 1 - len(done)} in flight")
+    return done

@@ -1,0 +1,197 @@
+"""One pod: started, calibrated by its own metrics, loaded by a bursty replay, and simulated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from dragoman_bench.catalogue import pod
+from dragoman_bench.errors import BenchError
+from dragoman_bench.loads import VARIABLE, stream
+from dragoman_bench.plan import Plan
+from dragoman_bench.replay.arrivals import arrival_times
+from dragoman_bench.replay.comparison import compared
+from dragoman_bench.replay.open_loop import open_loop
+from dragoman_simulate.calibrate import Page, calibrated, joined, read_page
+from dragoman_simulate.speed import SpeedTable
+from dragoman_simulate.trace import read_trace
+from dragoman_tune.client import connections, translate
+from dragoman_tune.closed_loop import Pace, Send, closed_loop
+from dragoman_tune.figures import figures
+from dragoman_tune.requests import Answer, Request
+from dragoman_tune.server import Server, free_port, running
+
+WARM_UP = Pace(window_s=3.0, ramp_s=20.0, drain_s=30.0)
+FULL_WINDOWS = 3
+"""Windows of a concurrency that queues: an error of the capacity is several times as large in a queue's wait."""
+
+DRAIN_S = 45.0
+"""Left after the replay, for what is queued at its end; where the limit is near, the replay is shortened."""
+
+MIN_REPLAY_S = 60
+
+NO_LIMIT = 10**9
+"""The pod's admission would refuse the bursts, which are to queue."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What to measure.
+
+    Args:
+        url: A pod that runs; None starts one.
+        speeds: A table of an earlier run; None calibrates.
+        in_flight: Concurrencies of the calibration, each for `window_s`.
+        peak: Peak of the arrivals, as a multiple of the pod's capacity.
+        limit_s: For all of it.
+    """
+
+    plan: Plan
+    output: Path
+    url: str | None
+    max_num_seqs: int
+    speeds: SpeedTable | None
+    in_flight: Sequence[int]
+    window_s: float
+    trace: Path
+    seconds: int
+    peak: float
+    seed: int
+    limit_s: float
+
+
+async def measure(wanted: Replay, head: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
+    """Measure, and write what is known after each phase to `results.json` and `speeds.json`.
+
+    Raises:
+        MeasureError: The pod did not start or ended, or the limit was reached.
+    """
+    document: dict[str, Any] = {**head, "max_num_seqs": wanted.max_num_seqs, "peak": wanted.peak}
+
+    def write(**more: Any) -> None:
+        document.update(more)
+        (wanted.output / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+    began_s = time.monotonic()
+    wanted.output.mkdir(parents=True, exist_ok=True)
+    write()
+    try:
+        async with (
+            asyncio.timeout(wanted.limit_s),
+            _pod(wanted, say) as (url, ended),
+            connections() as session,
+        ):
+            requests = stream(VARIABLE, wanted.plan.model, wanted.plan.requests, wanted.seed)
+            say("warm-up")
+            await closed_loop(_sender(session, url), requests, max(wanted.in_flight), WARM_UP, ended=ended)
+            tokens = (await _page(session, url)).target_tokens
+            speed = (
+                await _calibrate(wanted, session, url, ended, requests, write, say)
+                if wanted.speeds is None
+                else wanted.speeds
+            )
+            capacity = speed.capacity_per_s(wanted.max_num_seqs, tokens)
+            left_s = wanted.limit_s - (time.monotonic() - began_s) - DRAIN_S
+            seconds = max(MIN_REPLAY_S, min(wanted.seconds, int(left_s)))
+            times = arrival_times(read_trace(wanted.trace), seconds, wanted.peak * capacity, wanted.seed)
+            write(seconds=seconds)
+            say(
+                f"replay: {len(times)} requests in {seconds} s, {len(times) / seconds:.1f}/s on average, "
+                f"{wanted.peak:g} × {capacity:.1f}/s at the peak"
+            )
+            before = await _page(session, url)
+            replayed = await open_loop(session, url, requests, times, say)
+            after = await _page(session, url)
+            write(replay=compared(replayed, wanted.max_num_seqs, speed))
+            # What the replay alone has measured: the table of a pod that is watched under its own load.
+            itself = calibrated(after.since(before), wanted.max_num_seqs, speed.name)
+            write(replay_by_its_own_speeds=compared(replayed, wanted.max_num_seqs, itself))
+    except TimeoutError:
+        raise BenchError(
+            f"--limit-s {wanted.limit_s:g} was reached; {wanted.output} has what was measured"
+        ) from None
+    return document
+
+
+async def _calibrate(
+    wanted: Replay,
+    session: aiohttp.ClientSession,
+    url: str,
+    ended: Callable[[], str | None],
+    requests: Iterator[Request],
+    write: Callable[..., None],
+    say: Callable[[str], None],
+) -> SpeedTable:
+    send = _sender(session, url)
+    pages: list[Page] = []
+
+    async def mark() -> None:
+        pages.append(await _page(session, url))
+
+    points = []
+    for in_flight in wanted.in_flight:
+        is_full = in_flight > wanted.max_num_seqs
+        window_s = wanted.window_s * (FULL_WINDOWS if is_full else 1)
+        pace = Pace(window_s, ramp_s=3 * wanted.window_s, drain_s=60.0)
+        window = await closed_loop(send, requests, in_flight, pace, ended=ended, mark=mark)
+        measured = figures(window)
+        point = {
+            "in_flight": in_flight,
+            "requests_per_s": measured.requests_per_s,
+            "p50_s": measured.p50_s,
+            "p95_s": measured.p95_s,
+            "errors": measured.errors,
+        }
+        points.append(point)
+        write(calibration=points)
+        say(f"calibration, {in_flight} in flight: {measured.requests_per_s:.2f} req/s, p50 {measured.p50_s}")
+    page = joined([late.since(early) for early, late in zip(pages[::2], pages[1::2], strict=True)])
+    table = calibrated(page, wanted.max_num_seqs, "calibrated by dragoman bench replay")
+    text = table.as_json("the pod's /metrics under the concurrencies of the calibration")
+    (wanted.output / "speeds.json").write_text(text, encoding="utf-8")
+    write(speeds=json.loads(text))
+    return table
+
+
+def _sender(session: aiohttp.ClientSession, url: str) -> Send:
+    async def send(request: Request) -> Answer:
+        return await translate(session, url, request)
+
+    return send
+
+
+async def _page(session: aiohttp.ClientSession, url: str) -> Page:
+    try:
+        async with session.get(f"{url}/metrics") as answer:
+            return read_page(await answer.text(), f"{url}/metrics")
+    except aiohttp.ClientError as error:
+        raise BenchError(f"cannot read {url}/metrics: {type(error).__name__}: {error}") from error
+
+
+@asynccontextmanager
+async def _pod(
+    wanted: Replay, say: Callable[[str], None]
+) -> AsyncIterator[tuple[str, Callable[[], str | None]]]:
+    """The pod's address, and why it has ended."""
+    if wanted.url is not None:
+        yield wanted.url.rstrip("/"), lambda: None
+        return
+    port = free_port()
+    command = [
+        *pod(max_num_seqs=wanted.max_num_seqs, max_num_batched_tokens=8192)(wanted.plan, port),
+        *("--max-queued-requests", str(NO_LIMIT), "--max-queued-tokens", str(NO_LIMIT)),
+    ]
+    began_s = time.monotonic()
+    server = Server("pod", command, port, "/readyz", wanted.output / "pod.log", wanted.plan.environment)
+    say("starting the pod")
+    async with running(server, wanted.plan.start_s):
+        say(f"pod: ready after {time.monotonic() - began_s:.0f} s")
+        yield server.url, server.ended
