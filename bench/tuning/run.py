@@ -1,6 +1,6 @@
 """Tuning of maxNumSeqs under a load that shifts twice, against a grid of fixed values.
 
-    python bench/tuning/run.py --output DIRECTORY [--engine vllm|scripted] [--limit-s 560]
+    python bench/tuning/run.py --output DIRECTORY [--engine vllm|scripted] [--parts tuned grid] [--limit-s 540]
 
 A local cluster with operator and two routers, and two replicas of one GPU each that start with a maxNumSeqs that is too
 low. The recommendation of the operator is set in the spec as soon as it differs, as its user would do, under load. Then
@@ -8,7 +8,7 @@ the same loads run against fixed values, two engines of one replica at once, eac
 
 Output: `progress.log`, `results.json` and `table.md` in the directory. Each finished part is kept: after an
 interruption, or where the time was too short, the same command goes on with the next. Exit status 1 if a request was
-lost, 3 if the time was too short.
+lost, 2 if engines did not start, 3 if the time was too short.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import argparse
 import asyncio
 import multiprocessing
 import sys
-import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from dragoman.demo import DemoError
 from dragoman_bench.checkpoint import SHAPES, write_checkpoint
+from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.machine import machine
 from dragoman_contract.open_files import raise_file_limit
@@ -36,40 +37,33 @@ from tuning.tuned import Tuned
 
 TICK_S = 2.0
 """Interval of the operator's measurements; the default of 5 s has too few in a short window."""
-TOO_SHORT = 3
+FAILED, TOO_SHORT = 2, 3
 
 
 async def grid(options: argparse.Namespace, engines: Engines, report: Report, on: Stage) -> None:
     """The fixed values that are not measured yet, two at once: one alone would have the CPUs to itself."""
-    left = [size for size in options.grid if str(size) not in report.document["grid"]]
+    measured = report.document["grid"]
+    loads = {str(in_flight): in_flight for in_flight in options.phases}
+    left = [size for size in options.grid if not loads.keys() <= measured.get(str(size), {}).keys()]
     for pair in (left[at : at + REPLICAS] for at in range(0, len(left), REPLICAS)):
-        started_s = time.monotonic()
         report.say(f"grid: maxNumSeqs {pair} start")
         async with AsyncExitStack() as deployed:
             manifests = [engines.manifest(f"fixed-{size}", size, 1, {"mode": "Off"}) for size in pair]
-            await asyncio.gather(*(deployed.enter_async_context(on.deployed(each)) for each in manifests))
-            report.say(f"ready after {time.monotonic() - started_s:.0f} s")
-            rows: dict[int, dict[str, Any]] = {size: {} for size in pair}
-            for in_flight in dict.fromkeys(options.phases):
+            starts = (deployed.enter_async_context(on.deployed(each, report.say)) for each in manifests)
+            await asyncio.gather(*starts)
+            for name, in_flight in loads.items():
+                share = in_flight // REPLICAS
                 loops = [
-                    closed_loop(
-                        on.sender(f"fixed-{size}"),
-                        engines.requests(seed=2),
-                        in_flight // REPLICAS,
-                        options.pace,
-                    )
+                    closed_loop(on.sender(f"fixed-{size}"), engines.requests(seed=2), share, options.pace)
                     for size in pair
                 ]
                 for size, window in zip(pair, await asyncio.gather(*loops), strict=True):
                     found = figures(window)
                     # Of all replicas: each engine has the share of one.
-                    tokens_per_s = REPLICAS * (found.output_tokens_per_s or 0.0)
-                    rows[size][str(in_flight)] = {**vars(found), "tokens_per_s": tokens_per_s}
-                    report.say(
-                        f"grid: {size} with {in_flight} in flight: {tokens_per_s:.0f} tokens/s, {found.errors}"
-                    )
-            report.document["grid"] |= {str(size): row for size, row in rows.items()}
-            report.write()
+                    rate = REPLICAS * (found.output_tokens_per_s or 0.0)
+                    measured.setdefault(str(size), {})[name] = {**asdict(found), "tokens_per_s": rate}
+                    report.say(f"grid: {size} with {name} in flight: {rate:.0f} tokens/s, {found.errors}")
+                report.write()
 
 
 async def play(options: argparse.Namespace, report: Report) -> None:
@@ -89,10 +83,11 @@ async def play(options: argparse.Namespace, report: Report) -> None:
     state = options.output / "cluster"
     async with stage(state, options.api, TICK_S) as on:
         report.say("operator and routers are ready")
-        if "tuned" in options.parts and not (report.document["tuned"] or {}).get("complete"):
-            await Tuned(options, engines, report).run(on)
-        if "grid" in options.parts:
-            await grid(options, engines, report, on)
+        for part in options.parts:
+            if part == "grid":
+                await grid(options, engines, report, on)
+            elif not (report.document["tuned"] or {}).get("complete"):
+                await Tuned(options, engines, report).run(on)
 
 
 def main() -> int:
@@ -106,7 +101,9 @@ def main() -> int:
     parser.add_argument("--engine", choices=["vllm", "scripted"], default="vllm")
     parser.add_argument("--shape", choices=[*SHAPES], default="qwen3-1.7b", help="of the model for vLLM")
     parser.add_argument("--api", choices=["auto", "embedded", "kube-apiserver"], default="embedded")
-    parser.add_argument("--parts", nargs="+", choices=["tuned", "grid"], default=["tuned", "grid"])
+    parser.add_argument(
+        "--parts", nargs="+", choices=["tuned", "grid"], default=["tuned", "grid"], help="in this order"
+    )
     parser.add_argument("--start", type=int, default=16, help="maxNumSeqs at the start")
     parser.add_argument("--phases", type=int, nargs="+", default=[160, 24, 320], help="requests in flight")
     parser.add_argument(
@@ -120,7 +117,7 @@ def main() -> int:
     parser.add_argument(
         "--grid-window", type=float, default=12, help="seconds that are measured for each load"
     )
-    parser.add_argument("--limit-s", type=float, default=560, help="seconds for everything")
+    parser.add_argument("--limit-s", type=float, default=540, help="seconds for everything")
     options = parser.parse_args()
     options.pace = Pace(options.grid_window)
     raise_file_limit()
@@ -128,6 +125,9 @@ def main() -> int:
     status = 0
     try:
         asyncio.run(asyncio.wait_for(play(options, report), options.limit_s))
+    except (BenchError, DemoError) as error:
+        report.say(f"failed: {error}")
+        status = FAILED
     except TimeoutError:
         report.say("the time was too short: the same command goes on with what is left")
         status = TOO_SHORT

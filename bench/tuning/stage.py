@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ import aiohttp
 from kubernetes.aio.client import ApiClient, CoreV1Api
 
 from dragoman.cluster import Cluster, connect
-from dragoman.demo import OPERATOR_NAMESPACE, RELEASE, helm, run
+from dragoman.demo import OPERATOR_NAMESPACE, RELEASE, Say, helm, run
+from dragoman_bench.errors import ClusterSetupError
 from dragoman_bench.loads import VARIABLE, stream
 from dragoman_bench.prompting import COUNTING_TEMPLATE
 from dragoman_contract.http import ROUTER_PORT, TRANSLATE_PATH
@@ -110,14 +112,14 @@ class Stage:
         return send
 
     @asynccontextmanager
-    async def deployed(self, manifest: dict[str, Any]) -> AsyncIterator[Cluster]:
+    async def deployed(self, manifest: dict[str, Any], say: Say) -> AsyncIterator[Cluster]:
         """An object with all replicas ready; it is deleted at the end, and its pods with it.
 
         After an error it stays: the cluster is taken down at once.
         """
         async with connect(self.kubeconfig, manifest["metadata"]["name"], NAMESPACE) as cluster:
             await cluster.apply(manifest)
-            await until_ready(cluster, manifest)
+            await until_ready(cluster, manifest, say)
             yield cluster
             await cluster.delete()
             while await cluster.pods():  # noqa: ASYNC110 - pods set no event
@@ -140,15 +142,24 @@ async def all_ready(cluster: Cluster, manifest: dict[str, Any]) -> bool:
     return all(ready) and sizes == [spec["engine"]["maxNumSeqs"]] * spec["replicas"]
 
 
-async def until_ready(cluster: Cluster, manifest: dict[str, Any]) -> None:
-    """Wait for `all_ready`.
+async def until_ready(cluster: Cluster, manifest: dict[str, Any], say: Say) -> None:
+    """Wait for `all_ready`, and report what pods do meanwhile.
 
     Raises:
-        TimeoutError: Not within `READY_S`.
+        ClusterSetupError: Not within `READY_S`; the message has the status.
     """
-    async with asyncio.timeout(READY_S):
-        while not await all_ready(cluster, manifest):  # noqa: ASYNC110 - pods set no event
-            await asyncio.sleep(POLL_S)
+    began_s, reported = time.monotonic(), ""
+    while not await all_ready(cluster, manifest):
+        if (waited_s := time.monotonic() - began_s) > READY_S:
+            message = (await cluster.status()).get("message")
+            raise ClusterSetupError(
+                f"{cluster.name} is not ready after {waited_s:.0f} s: {message}; see the pods' logs"
+            )
+        if (loading := ", ".join(await cluster.loading())) != reported and loading:
+            say(loading)
+            reported = loading
+        await asyncio.sleep(POLL_S)
+    say(f"{cluster.name} is ready after {time.monotonic() - began_s:.0f} s")
 
 
 @asynccontextmanager

@@ -13,7 +13,7 @@ from typing import Any
 from tuning.figures import Rollout, interval
 from tuning.load import Load
 from tuning.report import Report
-from tuning.stage import REPLICAS, Engines, Stage, all_ready
+from tuning.stage import REPLICAS, Engines, Stage, until_ready
 
 NAME = "tuned"
 EVERY_S = 5.0
@@ -34,10 +34,8 @@ class Tuned:
 
     async def run(self, on: Stage) -> None:
         """All phases; each is written when it ends."""
-        say, started_s = self._report.say, time.monotonic()
-        say(f"{REPLICAS} replicas with maxNumSeqs {self._size} start")
-        async with on.deployed(self._manifest()) as cluster:
-            say(f"ready after {time.monotonic() - started_s:.0f} s")
+        self._report.say(f"{REPLICAS} replicas with maxNumSeqs {self._size} start")
+        async with on.deployed(self._manifest(), self._report.say) as cluster:
             load = Load(on.sender(NAME), self._engines.requests(seed=1))
             phases: list[dict[str, Any]] = []
             self._report.document["tuned"] = {
@@ -71,11 +69,9 @@ class Tuned:
             say(f"maxNumSeqs {self._size} → {wanted}")
             before, self._size, changed_s = self._size, wanted, time.monotonic()
             await cluster.apply(self._manifest())
-            while not await all_ready(cluster, self._manifest()):  # noqa: ASYNC110 - pods set no event
-                await asyncio.sleep(POLL_S)
+            await until_ready(cluster, self._manifest(), say)
             settled_s = time.monotonic()
             rollouts.append((before, changed_s, settled_s))
-            say(f"rolled out after {settled_s - changed_s:.0f} s")
         ended_s = time.monotonic()
         steady_s = settled_s + min(ROUTERS_RAMP_S, options.settle / 2)
         return {
