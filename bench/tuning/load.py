@@ -14,25 +14,26 @@ class Load:
     """Keeps so many requests in flight.
 
     Attributes:
-        samples: All requests that have ended.
+        in_flight: The number to keep.
+        samples: All requests that have ended, in this order.
     """
 
     def __init__(self, send: Send, requests: Iterator[Request]) -> None:
         self._send, self._requests = send, requests
-        self._in_flight = 0
+        self.in_flight = 0
         self._running: dict[int, asyncio.Task[None]] = {}
         self.samples: list[Sample] = []
 
     def keep(self, in_flight: int) -> None:
         """Keep so many from now on; surplus ones end in their own time."""
-        self._in_flight = in_flight
+        self.in_flight = in_flight
         for slot in range(in_flight):
             if slot not in self._running:
                 self._running[slot] = asyncio.create_task(self._one_after_another(slot))
 
     async def aclose(self) -> None:
         """Send nothing more, and wait for the answers."""
-        self._in_flight = 0
+        self.in_flight = 0
         await asyncio.gather(*self._running.values())
 
     def abort(self) -> None:
@@ -41,7 +42,7 @@ class Load:
             task.cancel()
 
     async def _one_after_another(self, slot: int) -> None:
-        while slot < self._in_flight:
+        while slot < self.in_flight:
             request = next(self._requests)
             began_s = time.monotonic()
             answer = await self._send(request)

@@ -132,7 +132,8 @@ def main() -> int:
         report.say("the time was too short: the same command goes on with what is left")
         status = TOO_SHORT
     print(f"\n{report.write()}\n", flush=True)
-    lost = sum(phase["whole"]["lost"] for phase in (report.document["tuned"] or {}).get("phases", ()))
+    # Also of a phase that did not end.
+    lost = sum(row["lost"] for row in (report.document["tuned"] or {}).get("intervals", ()))
     return int(lost > 0) or status
 
 

@@ -118,7 +118,11 @@ class Tuned:
             while True:
                 began_s = time.monotonic()
                 await asyncio.sleep(EVERY_S)
-                row = {"size": self._size, **interval(load.samples, began_s, time.monotonic())}
+                row = {
+                    "in_flight": load.in_flight,
+                    "size": self._size,
+                    **interval(load.samples, began_s, time.monotonic()),
+                }
                 self._intervals.append(row)
                 self._report.say(" ".join(f"{name}={value}" for name, value in row.items()))
 
