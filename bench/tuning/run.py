@@ -49,6 +49,9 @@ async def grid(options: argparse.Namespace, engines: Engines, report: Report, on
         report.say(f"grid: maxNumSeqs {pair} start")
         async with AsyncExitStack() as deployed:
             manifests = [engines.manifest(f"fixed-{size}", size, 1, {"mode": "Off"}) for size in pair]
+            for each in manifests:
+                # No load is left when they are deleted.
+                each["spec"]["rollout"]["lameDuck"] = "0s"
             starts = (deployed.enter_async_context(on.deployed(each, report.say)) for each in manifests)
             await asyncio.gather(*starts)
             for name, in_flight in loads.items():
