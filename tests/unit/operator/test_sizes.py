@@ -146,6 +146,9 @@ class World:
     def __init__(self) -> None:
         self.now = T0
         self.sizes = [8, 8]
+        self.templates = ["old", "old"]
+        self.ready = 2
+        self.ready_since = "2026-01-02T03:00:00Z"
         self.in_flight = 20.0
         self.unresponsive = False
         self.counted = 0.0
@@ -170,7 +173,6 @@ class World:
         )
 
     def pods(self) -> list[dict[str, Any]]:
-        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-02T03:04:05Z"}
         return [
             {
                 "metadata": {
@@ -178,11 +180,21 @@ class World:
                     "namespace": "default",
                     "uid": f"{number}-{size}",
                     "creationTimestamp": "2026-01-02T03:04:05Z",
-                    "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: str(size)},
+                    "labels": {"dragoman.io/deployment": "demo", TEMPLATE_HASH: self.templates[number]},
                     "ownerReferences": [{"kind": "ReplicaSet", "uid": "rs", "controller": True}],
                 },
                 "spec": {"containers": [{"args": ["serve", "--max-num-seqs", str(size)]}]},
-                "status": {"phase": "Running", "podIP": f"127.0.0.{size}", "conditions": [ready]},
+                "status": {
+                    "phase": "Running",
+                    "podIP": f"127.0.0.{size}",
+                    "conditions": [
+                        {
+                            "type": "Ready",
+                            "status": str(number < self.ready),
+                            "lastTransitionTime": self.ready_since,
+                        }
+                    ],
+                },
             }
             for number, size in enumerate(self.sizes)
         ]
@@ -208,6 +220,11 @@ def view(
     tuned = (tuner or world.tuner).view(td, observed)
     assert tuned is not None
     return tuned
+
+
+def samples(world: World) -> float:
+    """In the current window."""
+    return world.tuner.begin()[Key("default", "demo")].state.current.samples
 
 
 async def test_a_size_is_recommended_tick_by_tick_and_the_next_operator_has_it_from_the_status(
@@ -244,6 +261,69 @@ async def test_autoscaling_and_tuning_share_one_scrape(
     assert world.metrics.pages == 13 * len(world.sizes)
     assert autoscaler.deployments()[Key("default", "demo")].latest.ready == 2
     assert view(world, td, make_observed(td)).state.current.samples == 24
+
+
+@pytest.mark.parametrize(
+    ("templates", "ready"),
+    [(["old", "new"], 2), (["new"], 1), (["new", "new"], 1)],
+    ids=["both versions", "the second new pod is missing", "the second new pod starts"],
+)
+async def test_a_rollout_is_not_measured(
+    world: World, make_td: MakeTd, make_observed: MakeObserved, templates: list[str], ready: int
+) -> None:
+    """Fewer pods have all the load meanwhile, and old ones are not what the spec describes."""
+    td = make_td(**RECOMMEND, replicas=2)
+    observed = make_observed(td)
+    view(world, td, observed)
+    await world.ticks(3)
+    changed = make_td(**RECOMMEND, replicas=2, engine={"maxModelLen": 512})
+    world.sizes, world.templates, world.ready = [8] * len(templates), templates, ready
+    view(world, changed, observed)
+    await world.ticks(10)
+    assert samples(world) == 0
+    world.sizes, world.templates, world.ready = [8, 8], ["new", "new"], 2
+    await world.ticks(3)
+    assert samples(world) > 0
+
+
+async def test_the_load_is_measured_once_the_newest_replica_has_its_share(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    world.ready_since = "2026-01-02T03:04:05Z"
+    td = make_td(**RECOMMEND, replicas=2)
+    view(world, td, make_observed(td))
+    await world.ticks(2)
+    assert samples(world) == 0
+    await world.ticks(1)
+    assert samples(world) == 2
+
+
+async def test_a_window_begins_after_the_rollout(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    """Its end is not a moment after the first sample."""
+    td = make_td(**RECOMMEND, replicas=2)
+    view(world, td, make_observed(td))
+    world.ready = 1
+    await world.ticks(18)
+    world.ready = 2
+    await world.ticks(15)
+    assert samples(world) > 20
+    assert view(world, td, make_observed(td)).state.recommendation is None
+    await world.ticks(6)
+    assert view(world, td, make_observed(td)).state.recommendation is not None
+
+
+async def test_replicas_that_start_beside_those_of_a_complete_rollout_do_not_end_measuring(
+    world: World, make_td: MakeTd, make_observed: MakeObserved
+) -> None:
+    """A replica may wait for a GPU for ever."""
+    td = make_td(**RECOMMEND, replicas=3)
+    status = {"rollout": {"lastReadyTemplateHash": "old"}}
+    world.sizes, world.templates, world.ready = [8, 8, 8], ["old", "old", "old"], 2
+    view(world, td, replace(make_observed(td), status=status))
+    await world.ticks(3)
+    assert samples(world) == 4
 
 
 async def test_unresponsive_pods_and_gaps_give_no_samples(

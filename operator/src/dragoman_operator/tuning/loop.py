@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dragoman_kube.objects import Key
@@ -17,6 +17,7 @@ from dragoman_operator.api.v1alpha1 import TranslationDeployment
 from dragoman_operator.autoscaling.sources.engine_metrics import TUNING_NAMES
 from dragoman_operator.autoscaling.sources.pods import SamplesResult
 from dragoman_operator.observed.snapshot import EnginePod, Observed
+from dragoman_operator.tuning.decision.measurements import Measurements
 from dragoman_operator.tuning.decision.state import Observation, State, adopted, next_step, observe, resumed
 from dragoman_operator.tuning.view import (
     TuningView,
@@ -29,6 +30,9 @@ from dragoman_operator.tuning.view import (
 GAP_TICKS = 3.0
 """Two scrapes further apart than this many intervals are not compared."""
 
+RAMP_S = 15.0
+"""Nothing is measured for so long after a replica became ready: routers give it its full share after 10 s."""
+
 
 @dataclass
 class Tuned:
@@ -36,12 +40,14 @@ class Tuned:
 
     Attributes:
         shown: The state that is in the status, or will be after the next reconciliation.
+        settled: Template hash of the last version whose pods were all ready.
         replica_sets: The uids of the ReplicaSets whose pods are its replicas.
     """
 
     td: TranslationDeployment
     shown: TuningView
     state: State
+    settled: str = ""
     replica_sets: Collection[str] = ()
     names: ClassVar[tuple[str, ...]] = TUNING_NAMES
 
@@ -71,7 +77,8 @@ class Tuner:
         if known is None or known.td.uid != td.uid:
             word = (observed.status.get("tuning") or {}).get("state")
             state = resumed(word, digest, size, now)
-            known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state)
+            settled = str((observed.status.get("rollout") or {}).get("lastReadyTemplateHash") or "")
+            known = self._deployments[key] = Tuned(td, TuningView(mode, state, now), state, settled)
         known.td, known.replica_sets = td, observed.replica_set_uids
         known.state = adopted(known.state, digest, size, now)
         if worth_publishing(new := TuningView(mode, known.state, now), known.shown):
@@ -90,16 +97,25 @@ class Tuner:
         """Measure one object, and recommend at the end of a window."""
         if self._deployments.get(key) is not known:
             return
+        now = self._clock()
+        templates = {pod.template for pod in pods}
+        if len(templates) == 1 and len(pods) >= known.td.spec.replicas and all(pod.ready for pod in pods):
+            (known.settled,) = templates
+        if templates != {known.settled} or any(pod.ready and now - pod.changed_s < RAMP_S for pod in pods):
+            # Fewer pods have all the load, and old ones are not what the spec describes.
+            scraped = SamplesResult()
+            if not known.state.current.samples:
+                known.state = replace(known.state, current=Measurements(started=now))
         sizes = {pod.uid: pod.max_num_seqs for pod in pods}
         measured = observe(
             known.state,
             (
-                Observation(sizes[uid], before, now)
-                for uid, (before, now) in scraped.pairs.items()
-                if now.at - before.at <= GAP_TICKS * self._interval_s
+                Observation(sizes[uid], before, after)
+                for uid, (before, after) in scraped.pairs.items()
+                if after.at - before.at <= GAP_TICKS * self._interval_s
             ),
         )
-        spec, now = known.td.spec, self._clock()
+        spec = known.td.spec
         window_s = float(seconds(spec.tuning.window))
         known.state = next_step(measured, minimum_size(spec), maximum_size(spec), window_s, now)
         if worth_publishing(TuningView(known.shown.mode, known.state, now), known.shown):

@@ -194,6 +194,22 @@ def test_reason_has_the_measurements() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("measured", "why"),
+    [
+        ({"kv_p95": 0.85, "kv_each": 0.85 / 16}, "the KV cache has no space for more: a sequence takes 5.3%"),
+        (
+            {"curve": (Point(8, 0.004), Point(16, 0.0078))},
+            "by the measured time per token more at once generate no more tokens",
+        ),
+    ],
+)
+def test_reason_of_a_value_that_stays_although_requests_wait(measured: dict[str, Any], why: str) -> None:
+    found = recommend_max_num_seqs(seen(**measured), Bounds(16, 1, 4096))
+    load = "20 requests are in flight on a replica at the 95th percentile"
+    assert found == Recommendation(16, f"16 stays: {load}, but {why}")
+
+
 curves = st.lists(
     st.builds(Point, st.floats(1, 500), st.floats(1e-4, 1)),
     max_size=8,

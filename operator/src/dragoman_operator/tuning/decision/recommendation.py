@@ -97,7 +97,12 @@ def _weighed(fits: int, fitting: int | None, peak: float, seen: Evidence, bounds
         waits = f"{seen.queue_ratio:.0%} of them wait because only {current} sequences run at once"
         return Recommendation(fits, f"{fits} instead of {current}: {load}, and {waits}")
     if fits == current:
-        return Recommendation(current, f"{current} fits: {load}")
+        if peak <= current or seen.queue_ratio < MIN_QUEUED_RATIO or current >= bounds.maximum:
+            return Recommendation(current, f"{current} fits: {load}")
+        limit = "by the measured time per token more at once generate no more tokens"
+        if fitting is not None and fitting <= current:
+            limit = f"the KV cache has no space for more: a sequence takes {seen.kv_each or 0:.1%}"
+        return Recommendation(current, f"{current} stays: {load}, but {limit}")
     if fitting is not None and current > fitting:
         full = f"the KV cache is full ({seen.kv_p95 or 0:.0%}, {seen.preemptions or 0:.2g} preemptions a request)"
         return Recommendation(fits, f"{fits} instead of {current}: {full}")
