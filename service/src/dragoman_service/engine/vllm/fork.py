@@ -100,7 +100,7 @@ def in_fork(task: Callable[[], object]) -> object:
     Raises:
         EOFError: It raised, or the process died.
     """
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
 
     receiving, sending = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=_send_result, args=(sending, cloudpickle.dumps(task)), daemon=True)
