@@ -12,7 +12,7 @@ ASLEEP, WAKES = "dragoman_engine_asleep", "dragoman_engine_wakes_total"
 
 
 def test_a_sleeping_pod_is_ready_and_many_first_requests_wake_it_once(start_scripted: Any) -> None:
-    pod = start_scripted("--sleep-after-s", "0.3", sleep_s=0.1, wake_s=0.5, first_token_s=0.01)
+    pod = start_scripted("--sleep-after-s", "1", sleep_s=0.1, wake_s=0.5, first_token_s=0.01)
     pod.wait_for("/readyz")
     pod.wait_for_metric(ASLEEP, 1)
     for path in ("/readyz", "/livez", "/startupz", "/metrics", "/languages"):
@@ -25,7 +25,7 @@ def test_a_sleeping_pod_is_ready_and_many_first_requests_wake_it_once(start_scri
         f"Hello {number}"[::-1] for number in range(40)
     ]
     assert pod.metric(WAKES) == 1
-    assert pod.metric("dragoman_engine_wake_seconds_sum") >= 0.5
+    assert pod.metric("dragoman_engine_wake_seconds_sum") >= 0.49  # a sleep of 0.5 s may end some ms early
     pod.wait_for_metric(ASLEEP, 1)
     assert pod.translate("again").json()["translation"] == "niaga"
     assert pod.metric(WAKES) == 2

@@ -20,6 +20,8 @@ AFTERWARDS = 4
 pod gets to start."""
 SERVED_BY_ALL_S = 3.0
 """For how long these go on once the new pod is ready, so that it gets its share."""
+MAX_CHARS = 80
+"""Length of a request's text."""
 RETRY_S = 0.5
 """After a request that was refused for load, or lost, the next one is sent after this time."""
 
@@ -83,12 +85,20 @@ class Load:
 
 
 def varied(wanted: list[sentences.Sentence]) -> Iterator[dict[str, str]]:
-    """Requests without end, hundreds of which differ: a pod translates equal texts that are in flight once."""
+    """Requests without end, of which thousands differ: a pod translates equal texts once.
+
+    Each has two texts of `wanted`, into every language that it has for theirs. Together they are as long as what the
+    demo model was trained on; after longer ones it sometimes does not end.
+    """
+    pairs = dict.fromkeys((each.source_lang, each.target_lang) for each in wanted)
     for distance in itertools.count():
         for place, first in enumerate(wanted):
             second = wanted[(place + distance) % len(wanted)]
-            if second[:2] == first[:2]:
-                yield {**first.request, "text": f"{first.text} {second.text}", "split": "none"}
+            text = f"{first.text} {second.text}"
+            if second.source_lang == first.source_lang and len(text) <= MAX_CHARS:
+                for source, target in pairs:
+                    if source == first.source_lang:
+                        yield {"text": text, "source_lang": source, "target_lang": target, "split": "none"}
 
 
 async def burst(

@@ -21,7 +21,7 @@ async def test_other_sizes_of_a_deployment_are_answered_from_what_its_pod_has_me
 ) -> None:
     world.operator(**{"autoscaling-interval-s": 1})
     await world.create(
-        engine=ENGINE, autoscaling={"minReplicas": 1, "maxReplicas": 2, "targetQueueTime": "1s"}
+        engine=ENGINE, autoscaling={"minReplicas": 1, "maxReplicas": 2, "targetQueueTime": "30s"}
     )
     await world.until_condition("Available", "True")
     (pod,) = await world.pods()
@@ -40,7 +40,7 @@ async def test_other_sizes_of_a_deployment_are_answered_from_what_its_pod_has_me
     assert "1 replica of 4 sequences" in printed
     for size in ("as it is", "1 replica, not autoscaled", "maxNumSeqs 2", "maxNumSeqs 8", "start-up"):
         assert f"| {size}" in printed
-    assert "wait over 1 s" in printed
+    assert "wait over 30 s" in printed
     table = json.loads(speeds.read_text())
     assert max(row["running"] for row in table["rows"]) <= 4
     at_full = max(table["rows"], key=lambda row: row["running"])
