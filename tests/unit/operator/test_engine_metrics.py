@@ -48,6 +48,17 @@ def test_names_of_before_and_what_is_absent_is_missing() -> None:
     assert read(OLD) == EngineMetrics(10.0, 3.0, 0.0, 0.5)
 
 
+def test_rate_of_refused_requests() -> None:
+    refusals = """\
+dragoman_admission_refusals_total{{model_name="demo",reason="requests"}} {}.0
+dragoman_admission_refusals_total{{model_name="demo",reason="tokens"}} 2.0
+"""
+    before, now = (read(NEW + refusals.format(count), at) for count, at in ((5, 10.0), (25, 12.0)))
+    assert (before.refused, now.refused) == (7.0, 27.0)
+    assert replica_sample(now, before).refused_per_s == 10.0
+    assert replica_sample(before, None).refused_per_s is None
+
+
 def test_engines_of_one_pod_are_added_up_and_their_caches_averaged() -> None:
     second = NEW.replace('engine="0"', 'engine="1"').replace("0.25", "0.75")
     assert read(NEW + second) == EngineMetrics(10.0, 32.0, 82.0, 0.5, finished=200.0)

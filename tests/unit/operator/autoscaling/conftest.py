@@ -26,14 +26,16 @@ def make_samples(
     running: float = 0.0,
     waiting: float = 0.0,
     finished_per_s: float | None = None,
+    refused_per_s: float | None = None,
     kv_usage: float | None = None,
     missing: int = 0,
     **changes: Any,
 ) -> Samples:
-    """`replicas` that share `running`, `waiting` and `finished_per_s` evenly; the last `missing` report no metrics."""
+    """`replicas` that share `running`, `waiting` and the rates evenly; the last `missing` report no metrics."""
     each = max(1, replicas)
     rate = None if finished_per_s is None else finished_per_s / each
-    scraped = ReplicaSample(now, running / each, waiting / each, kv_usage, rate)
+    refused = None if refused_per_s is None else refused_per_s / each
+    scraped = ReplicaSample(now, running / each, waiting / each, kv_usage, rate, refused)
     reported = (scraped,) * (replicas - missing) + (ReplicaSample(None),) * missing
     fields: dict[str, Any] = {"desired": replicas, "replicas": reported, "time_to_ready_s": 60.0}
     return Samples(**fields | changes)

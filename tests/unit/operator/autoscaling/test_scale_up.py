@@ -38,6 +38,22 @@ def test_a_replica_behind_with_its_queue_is_not_counted_on(build):
     assert "2 of 2 have a queue time above 2 s" in decision.reason
 
 
+def test_a_replica_that_refuses_requests_is_not_counted_on(build):
+    clock = build.clock(1)
+    # 12 waiting at 100 a second are 0.12 s of queue: far from the target. What is refused is no arrival.
+    load = {"running": 8, "waiting": 12, "finished_per_s": 100}
+    assert clock.tick(20, **load, refused_per_s=10, follow=False).replicas == 1
+    decision = clock.tick(**load, refused_per_s=20, follow=False)
+    assert (decision.rule, decision.replicas) == (Rule.BACKLOG, 3)
+    assert decision.reason.startswith("3 replicas: 1 of 1 refuse requests, and 9")
+
+
+def test_a_refused_request_without_a_queue_adds_nothing(build):
+    clock = build.clock(1)
+    load = {"running": 4, "finished_per_s": 1}
+    assert clock.tick(30, **load, waiting=0, refused_per_s=1).replicas == 1
+
+
 def test_requests_too_short_to_be_observed_give_no_service_time(build):
     decision = build.clock(2).tick(10, running=0, finished_per_s=10, follow=False)
     assert decision.signals.service_s is None

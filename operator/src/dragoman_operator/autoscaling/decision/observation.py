@@ -117,6 +117,9 @@ SURPLUS = 1.5
 """Capacity for new requests as a multiple of the arrivals, once replicas have too long a queue: with exactly as much
 as arrives no queue gets shorter, and a flash crowd has grown by the time the replicas are ready."""
 
+REFUSED_RATIO = 0.1
+"""Ratio of refused requests above which a replica has too few of its kind: a single large request may be refused."""
+
 DEVIATIONS = 3.0
 """Standard deviations of a Poisson count by which arrivals must exceed the capacity for a scale-up."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dragoman_operator.autoscaling.decision.observation import (
     FULL_RATIO,
+    REFUSED_RATIO,
     SURPLUS,
     TOLERANCE,
     Demand,
@@ -17,6 +18,7 @@ from dragoman_operator.autoscaling.decision.values import (
     History,
     Policy,
     Proposal,
+    ReplicaSample,
     Rule,
     Samples,
 )
@@ -159,23 +161,27 @@ def _limited(context: Context, proposal: Proposal) -> Proposal:
 def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     """Replicas so that new requests are not queued by the time another replica is ready; None if `there` suffice.
 
-    Replicas above the target queue time are not counted as capacity. The arrival rate is the current one, or that of
-    the trend after a startup time.
+    Replicas above the target queue time, or with a full queue, are not counted as capacity. The arrival rate is the
+    current one, or that of the trend after a startup time.
     """
     policy, start_s = context.policy, context.samples.start_s
     per_s = demand.lower_bound_per_s
     if demand.trend is not None:
         per_s = max(per_s, demand.trend.forecast(context.now, start_s + policy.tick_s))
     late = policy.target_queue_time_s * policy.max_num_seqs / demand.service_s
-    behind = sum(1 for sample in context.scraped.samples if sample.waiting > late)
+    full = sum(1 for sample in context.scraped.samples if _refuses(sample))
+    behind = sum(1 for sample in context.scraped.samples if sample.waiting > late or _refuses(sample))
     at_once = per_s * demand.service_s
     others = round_up(at_once / (FULL_RATIO * policy.max_num_seqs))
     work = describe_arrivals(per_s, demand.service_s)
     if behind:
         others = round_up(SURPLUS * at_once / (FULL_RATIO * policy.max_num_seqs))
+        what = "refuse requests" if full else f"have a queue time above {policy.target_queue_time_s:g} s"
+        if 0 < full < behind:
+            what = f"have a queue time above {policy.target_queue_time_s:g} s or refuse requests"
         reason = (
-            f"{behind + others} replicas: {behind} of {context.samples.ready} have a queue time above "
-            f"{policy.target_queue_time_s:g} s, and {work} require {others} others"
+            f"{behind + others} replicas: {behind} of {context.samples.ready} {what}, "
+            f"and {work} require {others} others"
         )
         return Proposal(behind + others, Rule.BACKLOG, reason)
     if at_once <= policy.max_num_seqs * there:
@@ -183,6 +189,12 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     return Proposal(
         others, Rule.TREND, f"{others} replicas: arrivals reach {work} by the time another is ready"
     )
+
+
+def _refuses(sample: ReplicaSample) -> bool:
+    """Whether a replica's queue is full: it refuses requests, which therefore do not count as arrivals."""
+    refused, finished = sample.refused_per_s or 0.0, sample.finished_per_s or 0.0
+    return sample.waiting > 0 and refused > REFUSED_RATIO * (refused + finished)
 
 
 def describe_arrivals(per_s: float, service_s: float) -> str:

@@ -269,6 +269,8 @@ class ReplicaSample:
         kv_usage: KV cache usage, 0 to 1; None without the metric, under its new or old name.
         finished_per_s: Requests finished per second since the sample before (rate of
             `vllm:request_success_total`); None for a first sample, or without the counter.
+        refused_per_s: Requests refused per second because the queue was full (rate of
+            `dragoman_admission_refusals_total`); None likewise.
     """
 
     at: float | None
@@ -276,6 +278,7 @@ class ReplicaSample:
     waiting: float = 0.0
     kv_usage: float | None = None
     finished_per_s: float | None = None
+    refused_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,11 @@ engine process may report several tokens at once."""
 WRITTEN = "vllm:request_generation_tokens"
 """Histogram of the number of tokens of a sequence, including the first."""
 QUEUE = "vllm:request_queue_time_seconds"
+REFUSED = "dragoman_admission_refusals_total"
+"""Of the pod itself: requests that it refused because its queue was full."""
 PREEMPTIONS = "vllm:num_preemptions_total"
 
-LOAD_NAMES = (RUNNING, WAITING, *KV_USAGE, FINISHED)
+LOAD_NAMES = (RUNNING, WAITING, *KV_USAGE, FINISHED, REFUSED)
 TUNING_NAMES = (
     *(*LOAD_NAMES, TOKENS, PREEMPTIONS),
     *(f"{name}{end}" for name in (DECODE, WRITTEN, QUEUE) for end in ("_sum", "_count")),
@@ -50,6 +52,7 @@ class EngineMetrics:
         decode_s: Decode time, summed over finished sequences; `decode_n` tokens are in it.
         queue_s: Queue time, summed over `queue_n` requests.
         finished: Finished requests, failed ones included.
+        refused: Requests refused because the queue was full.
     """
 
     at: float
@@ -63,6 +66,7 @@ class EngineMetrics:
     queue_n: float | None = None
     finished: float | None = None
     preemptions: float | None = None
+    refused: float | None = None
 
 
 def read_page(page: str, names: tuple[str, ...], at: float) -> EngineMetrics:
@@ -113,13 +117,19 @@ def read_samples(samples: Iterable[Sample], at: float) -> EngineMetrics:
         # The queue time histogram counts every finished request as well.
         finished=queue_n if finished is None else finished,
         preemptions=total(PREEMPTIONS),
+        refused=total(REFUSED),
     )
 
 
 def replica_sample(now: EngineMetrics, before: EngineMetrics | None) -> ReplicaSample:
-    """A pod's sample for the autoscaler; without a rate for the first metrics and after a restart of the engine."""
-    rate = None
-    if before is not None and now.finished is not None and before.finished is not None:
-        more, span_s = now.finished - before.finished, now.at - before.at
-        rate = more / span_s if more >= 0 and span_s > 0 else None
-    return ReplicaSample(now.at, now.running, now.waiting, now.kv_usage, rate)
+    """A pod's sample for the autoscaler; without rates for the first metrics and after a restart of the engine."""
+    finished = refused = None
+    if before is not None and now.at > before.at:
+        finished = _rate(now.finished, before.finished, now.at - before.at)
+        refused = _rate(now.refused, before.refused, now.at - before.at)
+    return ReplicaSample(now.at, now.running, now.waiting, now.kv_usage, finished, refused)
+
+
+def _rate(now: float | None, before: float | None, span_s: float) -> float | None:
+    """Increase of a counter per second; None if it is missing or was reset."""
+    return None if now is None or before is None or now < before else (now - before) / span_s
