@@ -80,7 +80,8 @@ def test_a_failed_start_reports_its_reason(
     words = pod.last_words.read_text()
     assert message in words
     assert words.count("\n") == 1
-    assert pod.log.read_text().endswith(f"dragoman serve: {words}")
+    # An import that had begun may still log after it.
+    assert f"dragoman serve: {words}" in pod.log.read_text()
 
 
 def test_a_model_that_is_not_there(start_pod: Any, on_cpu: tuple[str, ...]) -> None:

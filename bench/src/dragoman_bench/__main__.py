@@ -9,7 +9,9 @@ import multiprocessing
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
@@ -24,6 +26,9 @@ from dragoman_simulate.errors import SimulateError
 from dragoman_tune.closed_loop import Pace
 from dragoman_tune.command import seconds, until_terminated, whole
 from dragoman_tune.errors import MeasureError
+
+if TYPE_CHECKING:
+    from dragoman_bench.plan import Plan
 
 STARTED_S = time.monotonic()
 SECONDS_TO_START = 600.0
@@ -58,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    runs = {"reconcile": _reconcile, "replay": _replay, "wakes": _wakes}
+    runs = {"reconcile": _reconcile, "replay": _replay, "wakes": _wakes, "turns": _turns}
     return await runs.get(arguments.command, _compare)(arguments)
 
 
@@ -176,39 +181,58 @@ async def _replay(arguments: argparse.Namespace) -> int:
 
 
 async def _wakes(arguments: argparse.Namespace) -> int:
-    from dragoman_bench.machine import machine
-    from dragoman_bench.plan import Plan
     from dragoman_bench.wakes import Rounds, measure, table
 
     output = arguments.output
-    output.mkdir(parents=True, exist_ok=True)
+    gpu, plan = _asleep(arguments)
+    rounds = Rounds(arguments.rounds, arguments.sleep_after_s, arguments.limit_s)
+    found = await measure(plan, rounds, output, gpu, _say, scripted=arguments.scripted)
+    _written("wakes", arguments, gpu, found, table)
+    if found["failed"] is not None:
+        _say(f"not all rounds: {found['failed']}")
+    return int(bool(found["failed"] or found["figures"]["lost"] or found["figures"]["changed"]))
+
+
+async def _turns(arguments: argparse.Namespace) -> int:
+    from dragoman_bench.turns import Sharing, measure, table
+
+    gpu, plan = _asleep(arguments)
+    sharing = Sharing(arguments.pods, arguments.per_s, arguments.duration_s, arguments.limit_s)
+    found = await measure(plan, sharing, arguments.output, gpu, _say, scripted=arguments.scripted)
+    _written("turns", arguments, gpu, found, table)
+    return int(found["figures"]["lost"] > 0)
+
+
+def _asleep(arguments: argparse.Namespace) -> tuple[GPU | None, Plan]:
+    """What pods that sleep have in common."""
+    from dragoman_bench.plan import Plan
+
+    arguments.output.mkdir(parents=True, exist_ok=True)
     gpu = None if arguments.scripted else GPU()
-    model = output / f"model-{arguments.shape}"
+    model = arguments.output / f"model-{arguments.shape}"
     if gpu is not None:
         _say(f"model: random weights in {model}")
         write_checkpoint(model, SHAPES[arguments.shape], arguments.tokenizer, "cuda")
         gpu.require(arguments.gpu_memory_utilization)
-    plan = Plan(
-        model.resolve(),
-        COUNTING_TEMPLATE,
-        "cuda",
-        arguments.gpu_memory_utilization,
-        arguments.max_model_len,
-        None,
-        arguments.limit_s,
-    )
-    rounds = Rounds(arguments.rounds, arguments.sleep_after_s, arguments.limit_s)
-    found = await measure(plan, rounds, output, gpu, _say, scripted=arguments.scripted)
-    head = {
-        "kind": "wakes",
-        "machine": machine(gpu),
-        "model": "scripted" if arguments.scripted else f"{arguments.shape}, random weights",
-    }
-    (output / "results.json").write_text(json.dumps(head | found, indent=1) + "\n", encoding="utf-8")
-    print(f"\n{table(found['figures'])}\n\nresults: {output}", flush=True)
-    if found["failed"] is not None:
-        _say(f"not all rounds: {found['failed']}")
-    return int(bool(found["failed"] or found["figures"]["lost"] or found["figures"]["changed"]))
+    share = arguments.gpu_memory_utilization
+    length, limit_s = arguments.max_model_len, arguments.limit_s
+    return gpu, Plan(model.resolve(), COUNTING_TEMPLATE, "cuda", share, length, None, limit_s)
+
+
+def _written(
+    kind: str,
+    arguments: argparse.Namespace,
+    gpu: GPU | None,
+    found: dict[str, Any],
+    table: Callable[[dict[str, Any]], str],
+) -> None:
+    from dragoman_bench.machine import machine
+
+    model = "scripted" if arguments.scripted else f"{arguments.shape}, random weights"
+    head = {"kind": kind, "machine": machine(gpu), "model": model}
+    path = arguments.output / "results.json"
+    path.write_text(json.dumps(head | found, indent=1) + "\n", encoding="utf-8")
+    print(f"\n{table(found['figures'])}\n\nresults: {arguments.output}", flush=True)
 
 
 async def _compare(arguments: argparse.Namespace) -> int:
@@ -386,6 +410,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--scripted", action="store_true", help="a scripted engine instead of vLLM on a GPU: tries the bench")
     _checkpoint(wakes)
     _memory(wakes, 0.9)
+    turns = commands.add_parser("turns", help="pods that share one GPU and are awake in turn")
+    add = turns.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results and the pods' logs go")
+    add("--pods", type=whole, default=4, metavar="N", help="pods on the GPU (4)")
+    add("--per-s", type=seconds, default=0.2, metavar="R", help="requests per second for each (0.2)")
+    add("--duration-s", type=seconds, default=600.0, metavar="S", help="for how long (600)")
+    add("--limit-s", type=seconds, default=480.0, metavar="S", help="that each pod gets to start (480)")
+    add("--scripted", action="store_true", help="scripted engines instead of vLLM on a GPU: tries the bench")
+    _checkpoint(turns)
+    _memory(turns, 0.8)
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser

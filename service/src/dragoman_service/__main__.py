@@ -7,6 +7,7 @@ import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvloop
 from prometheus_client import REGISTRY
@@ -28,6 +29,9 @@ from dragoman_service.http.tracing import tracing
 from dragoman_service.prompts.families import prompt_family
 from dragoman_service.settings import Settings, read_settings, termination_log
 from dragoman_service.start_cache.exchange import StartCache
+
+if TYPE_CHECKING:
+    from dragoman_service.engine.turns import Turns
 
 log = logging.getLogger("dragoman_service")
 
@@ -54,6 +58,7 @@ async def _serve(settings: Settings) -> None:
     lifecycle = Lifecycle()
     sleepable = _engine(settings, start_cache)
     sleeping = None
+    turns = _turns(settings)
     if settings.sleep_after_s is not None:
         sleeping = SleepingEngine(
             sleepable,
@@ -62,6 +67,7 @@ async def _serve(settings: Settings) -> None:
             lambda: lifecycle.idle_s,
             lifecycle.fail,
             SleepMetrics(REGISTRY, settings.name),
+            turns,
         )
     engine: Engine = sleeping or sleepable
     traces = tracing(settings.traces_endpoint, settings.name)
@@ -69,7 +75,7 @@ async def _serve(settings: Settings) -> None:
     found = gpus()
     if found is not None:
         REGISTRY.register(found)
-    watches = [*app.state.watches, *([sleeping.watch] if sleeping else [])]
+    watches = [*app.state.watches, *([sleeping.watch] if sleeping else []), *([turns.watch] if turns else [])]
     watching = [asyncio.create_task(watch()) for watch in watches]
     with listen(settings.host, settings.port, settings.write_timeout_s) as listening:
         log.info("serving %s on %s port %d", settings.name, settings.host, settings.port)
@@ -82,6 +88,16 @@ async def _serve(settings: Settings) -> None:
             await asyncio.gather(*watching, return_exceptions=True)
             if traces is not None:
                 await in_daemon_thread(traces.close)
+
+
+def _turns(settings: Settings) -> Turns | None:
+    if settings.turns_url is None:
+        return None
+    # Imported only if it is used: it brings a client of Redis along.
+    from dragoman_service.engine.turns import Turns, device_of
+
+    device = settings.turns_device or device_of(gpus())
+    return Turns(settings.turns_url.get_secret_value(), device, settings.name, REGISTRY)
 
 
 def _engine(settings: Settings, start_cache: StartCache | None) -> SleepableEngine:

@@ -153,6 +153,12 @@ class Settings(CommandSettings):
         description="seconds without requests after which the weights move from the GPU to host memory until the next "
         "request; default: never",
     )
+    turns_url: SecretStr | None = Field(
+        None,
+        description="Redis or Valkey through which pods that share a GPU agree which of them is awake; needs "
+        "sleep-after-s; set it in DRAGOMAN_TURNS_URL",
+    )
+    turns_device: str | None = Field(None, description="name of what they share; default: the GPU's UUID")
     unready_when_overloaded: bool = Field(
         False, description="fail /readyz while requests are refused because of overload"
     )
@@ -209,6 +215,10 @@ class Settings(CommandSettings):
             raise ValueError("set gpu-memory-utilization or kv-cache-memory-bytes, not both")
         if self.sleep_after_s is not None and self.engine == "vllm" and self.device != "cuda":
             raise ValueError("sleep-after-s needs device cuda: vLLM's sleep mode frees the memory of a GPU")
+        if self.turns_url is not None and self.sleep_after_s is None:
+            raise ValueError(
+                "turns-url needs sleep-after-s: a pod that shares a GPU sleeps while another has its turn"
+            )
         if (
             self.max_num_batched_tokens is not None
             and self.max_num_seqs is not None

@@ -1,12 +1,16 @@
-"""A deployment whose replica sleeps while it is idle, instead of being scaled to zero."""
+"""Deployments whose replicas sleep: while they are idle, or while another has its turn on the same GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+
+from dragoman_kube.kinds import SECRET
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -19,8 +23,8 @@ SLEEP = {"minReplicas": 0, "maxReplicas": 1, "idle": "Sleep", "idleSeconds": 2}
 
 @pytest.fixture(scope="module")
 def cluster(start_cluster: Any) -> Iterator[Any]:
-    """A cluster whose node has a GPU, by name: the engines are scripted."""
-    with start_cluster(gpus=1) as started:
+    """A cluster whose node has GPUs, by name: the engines are scripted."""
+    with start_cluster(gpus=3) as started:
         yield started
 
 
@@ -59,3 +63,45 @@ async def test_the_replica_sleeps_and_wakes_by_requests_through_its_service(worl
     assert (status["desiredReplicas"], status["readyReplicas"]) == (1, 1)
     assert status["scaling"].get("changes", []) == []
     assert [found["metadata"]["uid"] for found in await world.pods()] == [pod["metadata"]["uid"]]
+
+
+async def test_deployments_that_share_a_gpu_are_awake_in_turn(
+    world: Any, redis_server: Any, tmp_path: Path
+) -> None:
+    world.operator(**{"autoscaling-interval-s": 1})
+    secret = {
+        "metadata": {"name": "valkey", "namespace": world.namespace},
+        "stringData": {"url": redis_server.url},
+    }
+    await world.kube.create(SECRET, {"apiVersion": "v1", "kind": "Secret", **secret})
+    # Engines that would be awake at the same time fail, as on a real GPU.
+    engine = {"device": "cuda", "maxNumSeqs": 4, "extraArgs": {"memory": str(tmp_path / "gpu")}}
+    shared = {
+        "engine": engine,
+        "resources": GPU["resources"],
+        "autoscaling": SLEEP | {"idleSeconds": 600, "turnsSecretRef": {"name": "valkey"}},
+        "podTemplate": {
+            "env": [
+                {"name": "DRAGOMAN_ENGINE", "value": "scripted"},
+                {"name": "DRAGOMAN_TURNS_DEVICE", "value": "GPU-1"},
+            ]
+        },
+    }
+    names = ("demo", "other", "third")
+    for name in names:
+        await world.create(name, **shared)
+    for name in names:
+        await world.until_condition("Available", "True", name=name)
+    loads = [world.load((await world.status(name))["url"]) for name in names]
+    async with AsyncExitStack() as stack:
+        for load in loads:
+            await stack.enter_async_context(load.kept_up(1))
+        for load in loads:
+            await load.more(6)
+    assert [load.failed for load in loads] == [[], [], []]
+    async with loads[0].connections() as http:
+        urls = [f"http://{pod['status']['podIP']}:8000" for name in names for pod in await world.pods(name)]
+        asleep = [await metric(http, url, "dragoman_engine_asleep") for url in urls]
+        wakes = [await metric(http, url, "dragoman_engine_wakes_total") for url in urls]
+    assert sum(asleep) >= 2
+    assert sum(wakes) >= 2

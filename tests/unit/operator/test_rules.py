@@ -37,6 +37,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "from zero to one": {"autoscaling": {"minReplicas": 1, "maxReplicas": 3}, "replicas": 0},
     "to zero": {"autoscaling": {"minReplicas": 0, "maxReplicas": 3}, "replicas": 0},
     "asleep": {**GPU, "autoscaling": {"minReplicas": 0, "maxReplicas": 3, "idle": "Sleep"}},
+    "awake in turn": {
+        **GPU,
+        "autoscaling": {"maxReplicas": 1, "idle": "Sleep", "turnsSecretRef": {"name": "valkey"}},
+    },
     "min is max": {"autoscaling": {"minReplicas": 3, "maxReplicas": 3}},
     "a Prometheus of the operator's": {"autoscaling": {"maxReplicas": 3, "prometheus": {}}},
     "a short window": {
@@ -145,6 +149,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "asleep at once": (
         {**GPU, "autoscaling": {"maxReplicas": 2, "idle": "Sleep", "idleSeconds": 0}},
         "autoscaling.idle Sleep needs mode Internal and idleSeconds of 1 or more",
+    ),
+    "turns without sleep": (
+        {**GPU, "autoscaling": {"maxReplicas": 2, "turnsSecretRef": {"name": "valkey"}}},
+        "autoscaling.turnsSecretRef needs idle: Sleep",
+    ),
+    "a turn on two GPUs": (
+        {
+            "engine": {"device": "cuda", "tensorParallelSize": 2},
+            "resources": {"limits": {"nvidia.com/gpu": 2}},
+            "autoscaling": {"maxReplicas": 2, "idle": "Sleep", "turnsSecretRef": {"name": "valkey"}},
+        },
+        "autoscaling.turnsSecretRef needs engine.tensorParallelSize 1",
     ),
     "a token without a URL": (
         {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},

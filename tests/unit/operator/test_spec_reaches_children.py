@@ -95,6 +95,7 @@ EFFECTS: dict[str, tuple[Any, Any]] = {
     "autoscaling.targetKvCacheUsage": ({"targetKvCacheUsage": 0.5}, POLICY),
     "autoscaling.idleSeconds": ({"idleSeconds": 60}, POLICY),
     "autoscaling.idle": ({"idle": "Sleep"}, PODS),
+    "autoscaling.turnsSecretRef.name": ({"idle": "Sleep", "turnsSecretRef": {"name": "valkey"}}, PODS),
     "autoscaling.targetQueueTime": ({"targetQueueTime": "9s"}, POLICY),
     "autoscaling.objective": ({"objective": "99.9%"}, POLICY),
     "autoscaling.scaleDownStabilizationWindow": ({"scaleDownStabilizationWindow": "1m"}, POLICY),

@@ -14,6 +14,7 @@ from dragoman_service.core.stages import Origin
 from dragoman_service.engine.devices import GPUs
 from dragoman_service.engine.scripted.engine import Script, ScriptedEngine
 from dragoman_service.engine.sleeping import SleepMetrics
+from dragoman_service.engine.turns import Turns
 from dragoman_service.http.event_loop import LoopLag
 from dragoman_service.http.lifecycle import Lifecycle
 from dragoman_service.http.metrics import MAX_PAIRS, Metrics
@@ -132,6 +133,7 @@ def test_the_page_lists_what_metrics_show_and_nothing_else() -> None:
     counted.registry.register(GPUs(SimpleNamespace(), {}))
     StartCacheExchange(None, Lifecycle(), counted.registry)
     SleepMetrics(counted.registry, "m")
+    Turns("redis://127.0.0.1", "GPU-1", "m", counted.registry)
     shown = {
         family.name + ("_total" if family.type == "counter" else "") for family in counted.registry.collect()
     }

@@ -96,6 +96,12 @@ Untyped = Annotated[
 """Passed to Kubernetes or vLLM, which validate it."""
 
 
+class LocalObjectReference(SpecModel):
+    """An object of the same namespace."""
+
+    name: Name = Field(description="Name of the object.")
+
+
 class SecretKey(SpecModel):
     """One key of a Secret in the same namespace."""
 

@@ -27,12 +27,6 @@ Labels = Annotated[dict[str, LabelValue], Field(max_length=64)]
 Annotations = Annotated[dict[str, Annotated[str, Field(max_length=16_384)]], Field(max_length=64)]
 
 
-class LocalObjectReference(SpecModel):
-    """An object of the same namespace."""
-
-    name: Name = Field(description="Name of the object.")
-
-
 PROGRESS_MARGIN_S = 300
 """Added to the maximum startup time, for scheduling and pulling the image."""
 

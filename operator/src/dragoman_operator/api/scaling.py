@@ -6,7 +6,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from dragoman_operator.api.fields import Duration, Rule, SecretKey, SpecModel, within
+from dragoman_operator.api.fields import (
+    Duration,
+    LocalObjectReference,
+    Rule,
+    SecretKey,
+    SpecModel,
+    within,
+)
 
 MAX_REPLICAS = 10_000
 
@@ -88,6 +95,12 @@ class Autoscaling(SpecModel):
         "its weights from the GPU to host memory until its next request, and at least one replica is kept. Needs "
         "device cuda and mode Internal.",
     )
+    turns_secret_ref: LocalObjectReference | None = Field(
+        None,
+        description="For replicas of several TranslationDeployments that share one GPU (time-slicing): Secret whose "
+        "entry url names a Redis or Valkey server, through which they agree which of them is awake. All that share "
+        "the GPU need the same server. Needs idle: Sleep and engine.tensorParallelSize 1.",
+    )
     target_queue_time: Duration | None = Field(
         None,
         description="Maximum queue time of a request in a replica. A replica above it is not counted as "
@@ -130,6 +143,11 @@ class Autoscaling(SpecModel):
             lambda scaling: (
                 scaling.idle != "Sleep" or (scaling.mode == "Internal" and scaling.idle_seconds >= 1)
             ),
+        ),
+        Rule(
+            "!has(self.turnsSecretRef) || self.idle == 'Sleep'",
+            "autoscaling.turnsSecretRef needs idle: Sleep: a replica sleeps while another has its turn",
+            lambda scaling: scaling.turns_secret_ref is None or scaling.idle == "Sleep",
         ),
         within("autoscaling", "targetQueueTime", "1s", "1h"),
         within("autoscaling", "scaleDownStabilizationWindow", "5s", "30m"),

@@ -11,11 +11,10 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from dragoman_contract.languages import ANY, Languages
 from dragoman_contract.model_code import TRUST, code_arguments
 from dragoman_operator.api.engine import Engine, Model, Resources, typed_again
-from dragoman_operator.api.fields import Rule, SpecModel
+from dragoman_operator.api.fields import LocalObjectReference, Rule, SpecModel
 from dragoman_operator.api.pods import (
     Admission,
     Glossary,
-    LocalObjectReference,
     NetworkPolicy,
     PodTemplate,
     Rollout,
@@ -127,6 +126,15 @@ class TranslationDeploymentSpec(SpecModel):
             "autoscaling.idle Sleep needs engine.device cuda: it frees the memory of a GPU",
             lambda spec: (
                 spec.autoscaling is None or spec.autoscaling.idle != "Sleep" or spec.engine.device == "cuda"
+            ),
+        ),
+        Rule(
+            "!has(self.autoscaling) || !has(self.autoscaling.turnsSecretRef) || self.engine.tensorParallelSize == 1",
+            "autoscaling.turnsSecretRef needs engine.tensorParallelSize 1: a turn is for one GPU",
+            lambda spec: (
+                spec.autoscaling is None
+                or spec.autoscaling.turns_secret_ref is None
+                or spec.engine.tensor_parallel_size == 1
             ),
         ),
         Rule(

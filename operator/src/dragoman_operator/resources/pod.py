@@ -48,8 +48,8 @@ _OTHER_FIELDS: Mapping[str, Any] = {
     **dict.fromkeys(("replicas", "autoscaling", "tuning", "service", "network_policy", "image"), True),
     "rollout": {"surge"},
 }
-"""Fields of the spec that `pod_template` does not depend on, but for the idle time of replicas that sleep, and the
-image, which may be the operator's."""
+"""Fields of the spec that `pod_template` does not depend on, but for the idle time and turns of replicas that sleep,
+and the image, which may be the operator's."""
 
 
 def source_digest(td: TranslationDeployment, image: str) -> str:
@@ -59,8 +59,8 @@ def source_digest(td: TranslationDeployment, image: str) -> str:
     """
     fields = td.spec.model_dump(mode="json", exclude=_OTHER_FIELDS, exclude_defaults=True)
     source = {"spec": {name: value for name, value in fields.items() if value != {}}, "image": image}
-    sleep_after_s = _sleep_after_s(td)
-    return digest(source if sleep_after_s is None else source | {"sleepAfterS": sleep_after_s})
+    asleep = {"sleepAfterS": _sleep_after_s(td), "turns": _turns_secret(td)}
+    return digest(source | {name: value for name, value in asleep.items() if value is not None})
 
 
 def _pod_spec(td: TranslationDeployment, image: str) -> dict[str, Any]:
@@ -205,10 +205,15 @@ def _environment(
             }
             for name, key in START_CACHE_KEYS.items()
         }
+        if secret := _turns_secret(td):
+            reference = {"secretKeyRef": {"name": secret, "key": "url"}}
+            entries[TURNS_URL] = {"name": TURNS_URL, "valueFrom": reference}
     for variable in td.spec.pod_template.env:
         entries[variable.name] = variable.model_dump(by_alias=True, exclude_none=True)
     return list(entries.values())
 
+
+TURNS_URL = "DRAGOMAN_TURNS_URL"
 
 START_CACHE_KEYS = {"DRAGOMAN_START_CACHE_URL": "url", "DRAGOMAN_START_CACHE_SECRET": "secret"}
 """Variables of the pod, and the keys of the Secret that has their values."""
@@ -343,6 +348,11 @@ def _serving(td: TranslationDeployment) -> Mapping[str, Option]:
 def _sleep_after_s(td: TranslationDeployment) -> int | None:
     scaling = td.spec.autoscaling
     return None if scaling is None else scaling.sleep_after_s
+
+
+def _turns_secret(td: TranslationDeployment) -> str | None:
+    scaling = td.spec.autoscaling
+    return None if scaling is None or scaling.turns_secret_ref is None else scaling.turns_secret_ref.name
 
 
 def _seconds(duration: str | None) -> int | None:

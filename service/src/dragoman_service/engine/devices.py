@@ -60,6 +60,10 @@ class GPUs(Collector):
         self._nvml = nvml
         self._handles = handles
 
+    def uuids(self) -> list[str]:
+        """UUID of each GPU."""
+        return [str(self._nvml.nvmlDeviceGetUUID(handle)) for handle in self._handles.values()]
+
     def facts(self) -> dict[str, Any]:
         """Driver, and name, memory and compute capability of each GPU."""
         nvml = self._nvml

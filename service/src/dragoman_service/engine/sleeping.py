@@ -1,5 +1,7 @@
 """An engine that sleeps while the pod is idle, and that the next generation wakes.
 
+Where several pods share a GPU, it is awake only while the pod has the turn.
+
 Every change of state is one task. A generation waits for the task, counts from before it waits, and can be cancelled
 without an effect on the task; the engine is put to sleep only while none counts.
 """
@@ -11,6 +13,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -26,10 +29,23 @@ from dragoman_service.engine.protocol import (
     TokenCounter,
 )
 
+if TYPE_CHECKING:  # it brings a client of Redis along, which most pods do not need
+    from dragoman_service.engine.turns import Turns
+
 log = logging.getLogger(__name__)
 
 POLL_S = 0.25
 """Minimum time between two looks at whether the pod is idle."""
+
+TURN_S = 5.0
+"""Minimum time that a busy engine stays awake while other pods wait for the GPU: to fall asleep and to wake take about
+two seconds together."""
+
+TURN_POLL_S = 0.1
+"""Time between two looks at whether another pod waits."""
+
+GAP_S = 0.25
+"""Time without requests after which it does not stay awake for that."""
 
 WAKE_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -65,6 +81,7 @@ class SleepingEngine:
         limit_s: Maximum seconds to fall asleep, and to wake.
         idle_s: Seconds without requests so far; 0 while there are any, and while the engine must not sleep.
         failed: Called once the engine counts as dead.
+        turns: Turns on a GPU that it shares; None if it shares none.
     """
 
     def __init__(
@@ -75,27 +92,47 @@ class SleepingEngine:
         idle_s: Callable[[], float],
         failed: Callable[[], None],
         metrics: SleepMetrics,
+        turns: Turns | None = None,
     ) -> None:
         self._engine = engine
         self._after_s, self._limit_s = after_s, limit_s
         self._idle_s, self._failed = idle_s, failed
         self._metrics = metrics
-        self._generations = 0
+        self._turns = turns
+        self._generations = self._running = 0
+        self._drained = asyncio.Event()
+        self._drained.set()
         self._asleep = self._closed = False
+        self._awake_since_s: float | None = None  # not loaded yet
         self._change: asyncio.Task[None] | None = None
         self._failure: str | None = None
 
     async def watch(self) -> None:
-        """Put the engine to sleep whenever the pod has been idle for long enough; runs until it is cancelled."""
+        """Put the engine to sleep whenever the pod has been idle for long enough, or another pod waits for the GPU.
+
+        Runs until it is cancelled.
+        """
         while True:
-            await asyncio.sleep(max(POLL_S, self._after_s - self._idle_s()))
+            until_idle_s = max(POLL_S, self._after_s - self._idle_s())
+            await asyncio.sleep(until_idle_s if self._turns is None else min(until_idle_s, TURN_POLL_S))
             self.sleep_if_idle()
 
     def sleep_if_idle(self) -> None:
-        """Start to put the engine to sleep if it is awake and the pod has been idle for long enough."""
-        busy = self._generations or self._asleep or self._change is not None or self._ended
-        if not busy and self._idle_s() >= self._after_s:
+        """Start to put the engine to sleep if it is awake, and idle for long enough or its turn is over."""
+        if self._asleep or self._change is not None or self._ended:
+            return
+        if not self._generations and self._idle_s() >= self._after_s:
+            log.info("no requests for %.0f s: the engine falls asleep", self._idle_s())
             self._change = asyncio.create_task(self._fall_asleep())
+        elif self._turns is not None and self._turns.is_wanted and self._has_had_its_turn:
+            self._change = asyncio.create_task(self._fall_asleep())
+
+    @property
+    def _has_had_its_turn(self) -> bool:
+        if self._awake_since_s is None:
+            return False
+        is_idle = not self._generations and self._idle_s() >= GAP_S
+        return is_idle or time.monotonic() - self._awake_since_s >= TURN_S
 
     async def generate(
         self,
@@ -110,6 +147,12 @@ class SleepingEngine:
         self._generations += 1
         try:
             await self._awake()
+        except BaseException:
+            self._generations -= 1
+            raise
+        self._running += 1
+        self._drained.clear()
+        try:
             chunks = self._engine.generate(
                 prompt, decoding, request_id, priority=priority, trace_headers=trace_headers
             )
@@ -118,6 +161,9 @@ class SleepingEngine:
                     yield chunk
         finally:
             self._generations -= 1
+            self._running -= 1
+            if not self._running:
+                self._drained.set()
 
     async def check(self) -> None:
         """Raise EngineDeadError once the engine has exited, or could not be woken or put to sleep."""
@@ -126,12 +172,14 @@ class SleepingEngine:
         await self._engine.check()
 
     async def aclose(self) -> None:
-        """End a change of state, then close the engine."""
+        """End a change of state, close the engine, then give the turn back."""
         self._closed = True
         if self._change is not None:
             self._change.cancel()
             await asyncio.wait((self._change,))
         await self._engine.aclose()
+        if self._turns is not None:
+            await self._turns.aclose()
 
     async def _awake(self) -> None:
         """Return once the engine is awake; the first caller starts to wake it.
@@ -152,16 +200,25 @@ class SleepingEngine:
         return self._closed or self._failure is not None
 
     async def _fall_asleep(self) -> None:
-        log.info("no requests for %.0f s: the engine falls asleep", self._idle_s())
-        if await self._changed(self._engine.sleep(), "be put to sleep"):
+        # Generations that come now wait, so that those that run end soon.
+        await self._drained.wait()
+        if await self._changed(self._sleep(), "be put to sleep"):
             self._asleep = True
             self._metrics.asleep.set(1)
 
+    async def _sleep(self) -> None:
+        await self._engine.sleep()
+        if self._turns is not None:
+            await self._turns.give_back()
+
     async def _wake_up(self) -> None:
+        if self._turns is not None:
+            await self._turns.take()
         began_s = time.monotonic()
         if await self._changed(self._engine.wake_up(), "be woken"):
             self._asleep = False
-            took_s = time.monotonic() - began_s
+            self._awake_since_s = time.monotonic()
+            took_s = self._awake_since_s - began_s
             self._metrics.asleep.set(0)
             self._metrics.wakes.inc()
             self._metrics.wake_s.observe(took_s)
@@ -220,5 +277,9 @@ class SleepingEngine:
         return self._engine.counter()
 
     async def load(self, report: Report) -> None:
-        """Load the engine, which is awake then."""
+        """Load the engine, which is awake then; on a shared GPU once the pod has the turn."""
+        if self._turns is not None:
+            log.info("waiting for the turn on the shared GPU")
+            await self._turns.take()
         await self._engine.load(report)
+        self._awake_since_s = time.monotonic()

@@ -7,6 +7,7 @@ configured.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import heapq
 import itertools
 import math
@@ -64,6 +65,8 @@ class Script:
         scheduling_policy: As vLLM's: `fcfs`, or `priority` for the smallest first.
         journal: File that each generation adds a line to when it starts: process id, tab, segment. It shows what a
             pod has started even if the pod is killed.
+        memory: File that the engine locks while it is awake, as the memory of one GPU: a load and a wake fail while
+            another engine has it.
     """
 
     load_s: float = 0.0
@@ -84,6 +87,7 @@ class Script:
     scheduling_policy: str = "fcfs"
     answers: dict[str, str] = field(default_factory=dict)
     journal: str = ""
+    memory: str = ""
 
 
 def script_from(settings: Settings) -> Script:
@@ -113,6 +117,7 @@ class ScriptedEngine:
     def __init__(self, script: Script, model_name: str, registry: CollectorRegistry) -> None:
         self._script = script
         self._journal: int | None = None
+        self._memory: int | None = None
         self._slots = SlotQueue(script.max_num_seqs, script.scheduling_policy == "priority")
         self._used_tokens = self._generations = 0
         self._dead = self._stalled = self._asleep = False
@@ -141,6 +146,10 @@ class ScriptedEngine:
             raise ModelLoadError(self._script.fail_load)
         if 0 < self._script.oom_above_seqs < self._script.max_num_seqs:
             raise ModelLoadError(f"there is no memory for {self._script.max_num_seqs} sequences")
+        try:
+            self._take_memory()
+        except GenerationError as error:
+            raise ModelLoadError(str(error)) from error
         if self._script.journal:
             try:
                 self._journal = os.open(self._script.journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -225,16 +234,18 @@ class ScriptedEngine:
             raise GenerationError("the engine generates")
         self._asleep = True
         await asyncio.sleep(self._script.sleep_s)
+        self._free_memory()
 
     async def wake_up(self) -> None:
         """Take `wake_s`.
 
         Raises:
-            GenerationError: The script says so.
+            GenerationError: The script says so, or another engine has the memory.
         """
         await asyncio.sleep(self._script.wake_s)
         if self._script.fail_wake:
             raise GenerationError(self._script.fail_wake)
+        self._take_memory()
         self._asleep = False
 
     async def check(self) -> None:
@@ -243,10 +254,26 @@ class ScriptedEngine:
             raise EngineDeadError("the engine died, as its script says")
 
     async def aclose(self) -> None:
-        """Close the journal."""
+        """Close the journal, and free the memory."""
+        self._free_memory()
         if self._journal is not None:
             os.close(self._journal)
             self._journal = None
+
+    def _take_memory(self) -> None:
+        if not self._script.memory:
+            return
+        self._memory = os.open(self._script.memory, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(self._memory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._free_memory()
+            raise GenerationError("out of memory: another engine has it") from None
+
+    def _free_memory(self) -> None:
+        if self._memory is not None:
+            os.close(self._memory)
+            self._memory = None
 
     @asynccontextmanager
     async def _slot(self, tokens: int, priority: int) -> AsyncIterator[None]:
