@@ -2,8 +2,8 @@
 
 Where several pods share a GPU, it is awake only while the pod has the turn.
 
-Every change of state is one task. A generation waits for the task, counts from before it waits, and can be cancelled
-without an effect on the task; the engine is put to sleep only while none counts.
+Every change of state is one task. A generation waits for the task, and can be cancelled without an effect on the task.
+The engine is put to sleep only while none runs; an idle one only while none waits either.
 """
 
 from __future__ import annotations
