@@ -167,7 +167,7 @@ def settings(model: type[CommandSettings]) -> Iterator[Sequence[str]]:
         elif field.default_factory in (None, dict):
             shown = "" if field.default in NOTHING else code(field.default)
         else:
-            shown = "of the machine"
+            shown = "" if name == "host" else "the host name"
         yield code(flag(name)), shown, plain(field.description or "")
 
 

@@ -24,9 +24,10 @@ named below. Licences are put in plain words, which is no legal advice: read the
 NOTES = f"""
 The operator repeats a forbidden use in the message of the condition `Degraded`, and leaves its status `False`.
 
-**Memory.** The columns below are the weights alone, computed: parameters as the publisher names the model, times
-two bytes (bf16) or one (fp8). The exact number of parameters may be higher; weights that fp8 leaves alone, the KV
-cache, activations and CUDA graphs come on top. `engine.tensorParallelSize` divides them among GPUs.
+**Memory.** The columns below are the computed size of the weights alone: the number of parameters in the model's
+name (7B: 7 billion), times two bytes (bf16) or one (fp8). The exact number of parameters may be higher; weights
+that fp8 leaves alone, the KV cache, activations and CUDA graphs come on top. `engine.tensorParallelSize` divides
+them among GPUs.
 
 **`engine.maxNumSeqs`.** Start with {DEFAULT_MAX_NUM_SEQS}, the default, for every model: the right number follows
 from the requests in flight per replica, not from the model. Too low a number costs throughput

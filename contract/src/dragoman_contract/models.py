@@ -53,7 +53,7 @@ class Family(NamedTuple):
 
 APACHE = Licence("Apache-2.0", "Free, also for commercial services; keep the notices.")
 TENCENT_TERMS = (
-    "Free elsewhere under Tencent's conditions of use; services with more than 100 million monthly users need a "
+    "Otherwise free under Tencent's conditions of use; services with more than 100 million monthly users need a "
     "licence of their own; no training of other models with the translations."
 )
 OUTSIDE_TERRITORY = "in the European Union, the United Kingdom or South Korea"
@@ -173,8 +173,9 @@ FAMILIES: tuple[Family, ...] = (
         "chatml-generic",
         "several",
         Licence(
-            "The model's own",
-            "The format fits any instruction-tuned chat model; EuroLLM is Apache-2.0.",
+            "That of the model",
+            "The prompt uses the model's own chat template, so any instruction-tuned chat model works; EuroLLM is "
+            "Apache-2.0.",
         ),
         "of EuroLLM 35: ar, bg, ca, cs, da, de, el, en, es, et, fi, fr, ga, gl, hi, hr, hu, it, ja, ko, lt, lv, mt, "
         "nl, no, pl, pt, ro, ru, sk, sl, sv, tr, uk, zh",

@@ -101,8 +101,8 @@ class Settings(CommandSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="maximum seconds for a request, queueing at busy replicas included, waiting for a first ready "
-        "replica not; replicas get the rest",
+        description="maximum seconds for a request, including queueing while replicas are busy, but not waiting for "
+        "the first ready replica; a replica gets the remaining time as its limit",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
@@ -129,7 +129,7 @@ class Settings(CommandSettings):
     max_connections: int = Field(
         10_000,
         ge=1,
-        description="maximum connections of clients; requests on further ones are 503, on 1,000 beyond these none",
+        description="maximum connections of clients; requests on up to 1,000 further ones get 503, more are refused",
     )
     max_queued_requests: int = Field(1000, ge=0, description="maximum queued requests per deployment")
     max_queued_bytes: int = Field(64 * 1024 * 1024, ge=0, description="maximum bytes of their bodies")
@@ -166,8 +166,8 @@ class Settings(CommandSettings):
     auth_failures_per_s: float = Field(
         1,
         ge=0,
-        description="requests with a wrong key or token per second and client address, 60 times as many at once; "
-        "beyond that unknown keys are 429; 0: no limit",
+        description="allowed requests with a wrong key or token, per second and client address, with bursts of "
+        "60 times as many; above it, keys that were not accepted from the address before get 429; 0: no limit",
     )
     oidc_issuer: str | None = Field(
         None,
@@ -176,16 +176,17 @@ class Settings(CommandSettings):
     )
     oidc_audience: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="values of which the aud of a token has one, separated by commas; required with an issuer",
+        description="accepted audiences, with commas between them: the aud of a token must have one; required with an "
+        "issuer",
     )
     oidc_name_claim: str = Field("sub", min_length=1, description="claim of tokens with the caller's name")
     oidc_limits_claim: str | None = Field(
         None,
-        description="claim, a string or a list, whose first value in oidc-limits has the caller's limits",
+        description="claim (a string or a list) that selects the caller's limits: its first value in oidc-limits",
     )
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
-        description="limits as of keys by value of that claim, * for other callers, as JSON: "
+        description="limits (fields as of API keys) by value of that claim, * for other callers, as JSON: "
         '{"team-a": {"requestsPerS": 10}}',
     )
     tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")

@@ -75,7 +75,8 @@ class Settings(CommandSettings):
     )
     guard_process: bool | None = Field(
         None,
-        description="check short translations in a separate process, too; default: on a GPU with 4 CPUs or more",
+        description="check short translations in a separate process, as long ones always are; default: on a GPU with 4 "
+        "CPUs or more",
     )
     translation_cache_bytes: int = Field(
         0, ge=0, description="bytes for a cache of translated segments; 0: no cache"

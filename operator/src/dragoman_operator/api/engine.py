@@ -143,8 +143,8 @@ class Resources(SpecModel):
     )
     requests: Amounts = Field(
         {},
-        description="Resource requests of a pod. Default: the limits; without limits of cpu and memory what a pod "
-        "needs with any model.",
+        description="Resource requests of a pod. Default: the limits; for cpu and memory without a limit, the amount "
+        "that a pod needs beside the weights.",
     )
 
 
@@ -209,7 +209,7 @@ class Model(SpecModel):
     prompt_family: PromptFamily = Field(
         description="Prompt format of the model family. custom requires promptTemplate. Licences differ: models of "
         "hunyuan-mt and hy-mt1.5 may not be used in the EU, the UK or South Korea, those of tower-plus and "
-        "tower-instruct not commercially; dragoman models has all."
+        "tower-instruct not commercially; the command `dragoman models` lists all licences."
     )
     prompt_template: str | None = Field(
         None,

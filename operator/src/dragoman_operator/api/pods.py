@@ -196,8 +196,8 @@ class Translation(SpecModel):
         None,
         description="How plain text is split if a request does not say. Lines: at line breaks; lines too "
         "long for the model also at sentences. Sentences: at sentences. NoNewlines: at sentences, line "
-        "breaks count as spaces. None: not at all; texts that do not fit are refused. Default: the model "
-        "family's preference.",
+        "breaks count as spaces. None: not at all; texts that do not fit are refused. NoLines: deprecated, as "
+        "NoNewlines. Default: the model family's preference.",
     )
     cache_size: Quantity | None = Field(
         None,

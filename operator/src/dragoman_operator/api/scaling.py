@@ -110,14 +110,14 @@ class Autoscaling(SpecModel):
         DEFAULT_OBJECTIVE,
         description="Percentage of requests that should wait in a replica for at most targetQueueTime, such as "
         "99% or 99.9%. As many replicas are kept for bursts as the arrivals of the last hour need; "
-        "status.scaling.expectation has the result. Above 95%, replicas are also kept for bursts like none "
-        "before, fewer the longer none was observed.",
+        "status.scaling.expectation has the result. Above 95%, replicas are also kept for bursts higher "
+        "than any observed, the fewer the longer the deployment was observed.",
     )
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description="Stabilization window for scaling down: replicas stay at the maximum that the load "
-        "required within it. Default: of 5m (or twice the startup time of a replica if longer), 1m (or the "
-        "startup time) and 30m the one with which the objective costs least.",
+        "required within it. Default: 5m (or twice the startup time of a replica, if longer); 1m (or the "
+        "startup time) or 30m instead, if the objective then needs fewer replicas.",
     )
     prometheus: Prometheus | None = Field(
         None,
@@ -171,7 +171,9 @@ class Tuning(SpecModel):
     """Whether a maxNumSeqs is recommended."""
 
     mode: Literal["Off", "Recommend"] = Field(
-        "Off", description="Recommend: status.recommendation has the maxNumSeqs that fits the measured load."
+        "Off",
+        description="Recommend: status.recommendation has the maxNumSeqs that fits the measured load. Apply: "
+        "deprecated, as Recommend.",
     )
     window: Duration = Field("10m", description="Measurement time before a recommendation.")
 

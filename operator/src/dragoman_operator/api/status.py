@@ -93,7 +93,7 @@ class ScalingChange(StatusModel):
 class ExpectedWait(StatusModel):
     """What is expected with a number of replicas."""
 
-    replicas: int = Field(ge=0, description="Minimum number of replicas that is kept for bursts.")
+    replicas: int = Field(ge=0, description="Number of replicas for which the ratio is computed.")
     late_ratio: float = Field(
         ge=0, le=1, description="Ratio of requests that would wait longer than targetQueueTime, 0 to 1."
     )
@@ -116,7 +116,7 @@ class Scaling(StatusModel):
     observed_spec_replicas: int | None = Field(
         None,
         ge=0,
-        description="The spec.replicas that the decision has taken into account. Another number is a request.",
+        description="spec.replicas at the last decision. If it differs now, another client wrote it: a request.",
     )
     evaluation_time: str | None = Field(
         None, json_schema_extra={"format": "date-time"}, description="Time of the measurements below."
@@ -124,10 +124,14 @@ class Scaling(StatusModel):
     source: str | None = Field(None, max_length=512, description="Source of the measurements.")
     signals: Signals | None = Field(None, description="Measurements behind the decision.")
     expectation: str | None = Field(
-        None, max_length=256, description="What the arrivals of the last hour let expect, in words."
+        None,
+        max_length=256,
+        description="Expected ratio of late requests, by the arrivals of the last hour, as text.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
-        (), max_length=2, description="The same with the number of replicas that is kept, and with one less."
+        (),
+        max_length=2,
+        description="Expected ratio of late requests with the replicas kept for bursts, and with one less.",
     )
     time_to_ready_seconds: float | None = Field(None, description="Measured time until a replica is ready.")
     changes: tuple[ScalingChange, ...] = Field(
@@ -151,8 +155,8 @@ class RolloutStatus(StatusModel):
     last_ready_source: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of which that version was made. While it is the current one, a "
-        "new version of the operator replaces no pods. Empty: not known.",
+        description="Digest of the spec and image of that version. As long as the current spec and image have this "
+        "digest, an upgrade of the operator replaces no pods. Empty: not known.",
     )
     failed_template_digest: str | None = Field(
         None,
@@ -170,7 +174,9 @@ class SizeMeasurements(StatusModel):
     requests: int = Field(ge=0, description="Finished requests.")
     concurrency_p50: float = Field(description="Median of running and waiting requests while busy.")
     concurrency_p95: float = Field(description="95th percentile of running and waiting requests while busy.")
-    queued_request_ratio: float = Field(description="Ratio of these requests that were waiting, 0 to 1.")
+    queued_request_ratio: float = Field(
+        description="Ratio of the running and waiting requests that were waiting, 0 to 1."
+    )
     queue_time_seconds: float | None = Field(None, description="Mean queue time of a request.")
     time_per_output_token_seconds: float | None = Field(
         None,

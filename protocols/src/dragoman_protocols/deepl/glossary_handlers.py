@@ -30,13 +30,13 @@ async def create_v2(store: GlossaryStore, _: Request, new: StoredGlossary) -> An
 
 
 async def list_v2(store: GlossaryStore, *_: object) -> Answer:
-    """List the glossaries of one pair of languages."""
+    """List the glossaries that have exactly one language pair."""
     found = glossaries.monolingual(await store.all())
     return json_answer({"glossaries": [glossaries.monolingual_json(each) for each in found]})
 
 
 async def describe_v2(store: GlossaryStore, request: Request, _: None) -> Answer:
-    """Describe a glossary of one pair of languages."""
+    """Describe a glossary that has exactly one language pair."""
     return json_answer(glossaries.monolingual_json((await store.get(_id(request))).outline))
 
 

@@ -198,7 +198,7 @@ ENDPOINT = Endpoint(
     frozenset({"GET"}),
     respond=respond_fleet,
     operation=Operation(
-        "Every TranslationDeployment of a router: replicas, load, scaling decisions, and the last hours.",
+        "Routers only: all TranslationDeployments, with replicas, load, decisions and samples of the last hours.",
         query=FleetQuery,
         answer=FleetView,
     ),

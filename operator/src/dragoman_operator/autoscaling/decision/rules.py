@@ -119,8 +119,9 @@ def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float
     if not expected:
         return None
     first, *fewer = expected
-    text = f"at {first.replicas} {percent(first.late_ratio)} of requests would wait over {target_queue_time_s:g} s"
-    return text + "".join(f"; at {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
+    late = percent(first.late_ratio)
+    text = f"with {first.replicas}, {late} of requests would wait over {target_queue_time_s:g} s"
+    return text + "".join(f"; with {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
 
 
 def percent(ratio: float) -> str:
