@@ -23,6 +23,11 @@ SMOOTH = (160,) * 720
 BURSTS = ((60,) * 14 + (500,) * 4) * 40
 """Of a tick: quiet for 70 s, then five replicas' work for 20 s."""
 
+CROWDS = (
+    (60,) * 60 + tuple(range(200, 1000, 160)) + tuple(round(60 + 900 * 0.9**tick) for tick in range(55))
+) * 6
+"""They gather within 30 s and fade within minutes."""
+
 counts = st.lists(st.integers(0, 3000), min_size=1, max_size=120)
 
 
@@ -53,6 +58,18 @@ def test_expected_are_the_kept_and_one_less():
     expected = plan(BURSTS, 0.99).expected
     assert [each.replicas for each in expected] == [5, 4]
     assert expected[0].late_ratio <= 0.01 < expected[1].late_ratio
+
+
+def test_rises_are_extrapolated_where_crowds_gather_and_not_where_bursts_jump():
+    crowds = plan(CROWDS, 0.95, start=4)
+    assert crowds.extrapolates
+    fleet = replace(FLEET, start=4)
+    with_it, without = (
+        replay(Load.of(CROWDS, fleet, 60, extrapolates), fleet, crowds.kept) for extrapolates in (True, False)
+    )
+    assert with_it.late_ratio < 0.8 * without.late_ratio
+    assert not plan(BURSTS, 0.95).extrapolates
+    assert not plan(SMOOTH, 0.95).extrapolates
 
 
 def test_too_low_a_maximum_is_used_up():

@@ -13,9 +13,17 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import accumulate
 from statistics import median
 
-from dragoman_operator.autoscaling.decision.observation import DEVIATIONS, FULL_RATIO, SURPLUS, TOLERANCE
+from dragoman_operator.autoscaling.decision.observation import (
+    DEVIATIONS,
+    FULL_RATIO,
+    RISE_S,
+    SURPLUS,
+    TOLERANCE,
+    risen,
+)
 from dragoman_operator.autoscaling.decision.values import Expected, History, Policy
 
 EVERY_S = 120.0
@@ -45,6 +53,7 @@ class Fleet:
         utilisation: Part of it that the load rule aims at, above 0.
         start: Time until a replica is ready, at least 1.
         wait: Wait above which a request is late.
+        rise: Longest time over which a rise is measured, at least 1.
     """
 
     capacity: float
@@ -52,6 +61,7 @@ class Fleet:
     start: int
     wait: float
     max_replicas: int
+    rise: int = 3
 
 
 def with_arrivals(history: History, policy: Policy, service_s: float | None, now: float) -> History:
@@ -60,7 +70,7 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         keep = math.exp(-policy.tick_s / BUSIEST_MEMORY_S)
         history = replace(history, busiest_s=max(service_s, keep * (history.busiest_s or 0.0)))
     if policy.objective is None or not history.busiest_s or not history.arrivals:
-        return replace(history, kept=0, expected=())
+        return replace(history, kept=0, extrapolates=False, expected=())
     if history.planned_at is not None and now - history.planned_at < EVERY_S - policy.tick_s / 2:
         return history
     fleet = Fleet(
@@ -69,6 +79,7 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
         start=max(1, round(history.start_s / policy.tick_s)),
         wait=policy.target_queue_time_s / policy.tick_s,
         max_replicas=policy.max_replicas,
+        rise=max(1, round(RISE_S / policy.tick_s)),
     )
     late_ratio = 1 - policy.objective
     plan = cheapest(
@@ -81,9 +92,18 @@ def with_arrivals(history: History, policy: Policy, service_s: float | None, now
     unseen = median(history.arrivals) / fleet.capacity * unseen_burst(late_ratio, history.learned_s)
     kept = min(math.floor(unseen + 0.5), policy.max_replicas)
     if kept > plan.kept:
-        load = Load.of(history.arrivals, fleet, max(1, round(plan.window_s / policy.tick_s)))
+        load = Load.of(
+            history.arrivals, fleet, max(1, round(plan.window_s / policy.tick_s)), plan.extrapolates
+        )
         plan = replace(plan, expected=(expect(load, fleet, kept), expect(load, fleet, kept - 1)))
-    return replace(history, kept=plan.kept, expected=plan.expected, window_s=plan.window_s, planned_at=now)
+    return replace(
+        history,
+        kept=plan.kept,
+        expected=plan.expected,
+        window_s=plan.window_s,
+        extrapolates=plan.extrapolates,
+        planned_at=now,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +113,18 @@ class Plan:
     Attributes:
         expected: With the replicas to keep, and with one less.
         window_s: Stabilization window.
+        extrapolates: Whether rises are extrapolated.
         cost: Replicas on average, more by `WORTH` for another window than the default.
     """
 
     expected: tuple[Expected, ...]
     window_s: float
+    extrapolates: bool
     cost: float
+
+    def price(self, late_ratio: float) -> float:
+        """The cost, more by up to `WORTH` for late requests, as far as `late_ratio` allows them."""
+        return self.cost * (1 + WORTH * self.expected[0].late_ratio / late_ratio)
 
     @property
     def kept(self) -> int:
@@ -111,20 +137,29 @@ def cheapest(
 ) -> Plan:
     """The cheapest stabilization window, each with the least number of replicas that meets the objective.
 
-    If none does, because the maximum is too low or a start takes too long, the one with the fewest late requests.
+    With it, rises are extrapolated if that is cheaper. If nothing meets the objective, because the maximum is too low
+    or a start takes too long, the plan with the fewest late requests.
     """
     highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
-    plans = []
-    for window_s in windows_s:
-        load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)))
+
+    def plan(window_s: float, extrapolates: bool, worth: float) -> Plan:
+        load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)), extrapolates)
         late = cache(partial(expect, load, fleet))
         kept = 1 + bisect_left(
             range(1, highest), True, key=lambda number: late(number).late_ratio <= late_ratio
         )
         fewer = (late(kept - 1),) if kept > 1 else ()
-        cost = replay(load, fleet, kept).cost * (1.0 if window_s == windows_s[0] else 1 + WORTH)
-        plans.append(Plan((late(kept), *fewer), window_s, cost))
-    return min(plans, key=lambda plan: (max(plan.expected[0].late_ratio, late_ratio), plan.cost))
+        cost = replay(load, fleet, kept).cost * worth
+        return Plan((late(kept), *fewer), window_s, extrapolates, cost)
+
+    def lateness(plan: Plan) -> float:
+        return max(plan.expected[0].late_ratio, late_ratio)
+
+    plans = [plan(each, False, 1.0 if each == windows_s[0] else 1 + WORTH) for each in windows_s]
+    best = min(plans, key=lambda plan: (lateness(plan), plan.cost))
+    worth = 1.0 if best.window_s == windows_s[0] else 1 + WORTH
+    ahead = plan(best.window_s, True, worth)
+    return min(best, ahead, key=lambda plan: (lateness(plan), plan.price(late_ratio)))
 
 
 def expect(load: Load, fleet: Fleet, kept: int) -> Expected:
@@ -144,17 +179,19 @@ class Load:
 
     Attributes:
         certain: Lower bound of the arrivals, without what chance alone may add: of the last tick or the last minute.
+        ahead: Arrivals expected after a start, by the rise of the last ticks; 0 if rises are not extrapolated.
         rule: Replicas that the load rule wants, not rounded, by tick.
         required: The maximum of the stabilization window, rounded up.
     """
 
     work: list[float]
     certain: list[float]
+    ahead: list[float]
     rule: list[float]
     required: list[int]
 
     @classmethod
-    def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int) -> Load:
+    def of(cls, arrivals: Sequence[float], fleet: Fleet, window: int, extrapolates: bool = False) -> Load:
         """From requests per tick, and a window in ticks."""
         certain = []
         recent = 0.0
@@ -174,7 +211,24 @@ class Load:
             if peaks[0][0] <= now - window:
                 peaks.popleft()
             required.append(peaks[0][1])
-        return cls([arrived / fleet.capacity for arrived in arrivals], certain, rule, required)
+        work = [arrived / fleet.capacity for arrived in arrivals]
+        ahead = _ahead(arrivals, fleet) if extrapolates else [0.0] * len(work)
+        return cls(work, certain, ahead, rule, required)
+
+
+def _ahead(arrivals: Sequence[float], fleet: Fleet) -> list[float]:
+    """See `Load.ahead`."""
+    total = [0.0, *accumulate(arrivals)]
+    found = []
+    for end in range(1, len(total)):
+        best = 0.0
+        for span in range(1, min(fleet.rise, end // 2) + 1):
+            late = total[end] - total[end - span]
+            early = total[end - span] - total[end - 2 * span]
+            if late > early:
+                best = max(best, risen(late, early, span, fleet.start + 1))
+        found.append(best / fleet.capacity)
+    return found
 
 
 def _lower_bound(count: float) -> float:
@@ -203,8 +257,8 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
     free, queue = max(kept, min(most, math.ceil(load.work[0]))), 0.0
     behind, backlog = 0, 0.0  # replicas with a longer queue, which new requests avoid
     late = cost = 0.0
-    for now, (work, certain, rule, required) in enumerate(
-        zip(load.work, load.certain, load.rule, load.required, strict=True)
+    for now, (work, certain, ahead, rule, required) in enumerate(
+        zip(load.work, load.certain, load.ahead, load.rule, load.required, strict=True)
     ):
         while starting and starting[0][0] <= now:
             _, added = starting.popleft()
@@ -229,6 +283,10 @@ def replay(load: Load, fleet: Fleet, kept: int) -> Replayed:
         there = free + behind + started
         wanted = required if required <= there or rule > there * (1 + TOLERANCE) else there
         wanted = max(wanted, kept)
+        if ahead > certain:
+            certain = ahead
+            if certain > there:
+                wanted = max(wanted, math.ceil(certain / FULL_RATIO - 1e-9))
         if slow:
             wanted = max(wanted, slow + math.ceil(SURPLUS * certain / FULL_RATIO - 1e-9))
         if wanted > most:

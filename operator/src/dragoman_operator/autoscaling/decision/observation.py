@@ -193,6 +193,43 @@ def arrivals_lower_bound_per_s(points: tuple[Point, ...]) -> float:
     return best
 
 
+RISE_S = 15.0
+"""Longest time over which a rise is measured."""
+
+MIN_RISE, MAX_RISE, RISE_FACTOR = 1.5, 4.0, 2.0
+"""A rise is at least to 1.5 times the arrivals before: slower ones are for `trend`. It counts twice, as a crowd gathers
+faster and faster; at most four times the arrivals are expected."""
+
+
+def risen(late: float, early: float, span: float, ahead: float) -> float:
+    """Arrivals expected some time ahead, by the rise from one interval to the next; 0 without a rise.
+
+    Args:
+        late: Arrivals of the last interval.
+        early: Those of the one before, which is as long.
+        span: Length of an interval; the result is per unit of it.
+        ahead: Time ahead, in the same unit.
+    """
+    sure = late - early - DEVIATIONS * math.sqrt(max(0.0, late + early))
+    if sure <= 0 or late < MIN_RISE * early:
+        return 0.0
+    mean = late / span
+    return min(mean + RISE_FACTOR * sure / span**2 * (ahead + span / 2), MAX_RISE * mean)
+
+
+def arrivals_after_rise_per_s(points: tuple[Point, ...], ahead_s: float) -> float:
+    """Arrivals per second expected some time ahead: the maximum by the rise over the last tick, two ticks and so on."""
+    best = 0.0
+    for count in range(1, len(points) // 2 + 1):
+        late, early = points[-count:], points[-2 * count : -count]
+        span_s, early_s = (sum(point.span_s for point in each) for each in (late, early))
+        if count > 1 and span_s > RISE_S:
+            break
+        before = sum(point.arrived for point in early) * span_s / early_s
+        best = max(best, risen(sum(point.arrived for point in late), before, span_s, ahead_s))
+    return best
+
+
 def trend(points: tuple[Point, ...]) -> Trend | None:
     """A steady increase of arrivals, by least squares; None without one, or if it is not linear."""
     count = len(points)

@@ -12,6 +12,7 @@ from dragoman_operator.autoscaling.decision.observation import (
     TOLERANCE,
     Demand,
     ScrapedReplicas,
+    arrivals_after_rise_per_s,
 )
 from dragoman_operator.autoscaling.decision.values import (
     Expected,
@@ -163,12 +164,14 @@ def forecast(context: Context, demand: Demand, there: int) -> Proposal | None:
     """Replicas so that new requests are not queued by the time another replica is ready; None if `there` suffice.
 
     Replicas above the target queue time, or with a full queue, are not counted as capacity. The arrival rate is the
-    current one, or that of the trend after a startup time.
+    current one, that of the trend after a startup time, or that of a rise if rises are extrapolated.
     """
     policy, start_s = context.policy, context.samples.start_s
     per_s = demand.lower_bound_per_s
     if demand.trend is not None:
         per_s = max(per_s, demand.trend.forecast(context.now, start_s + policy.tick_s))
+    if context.history.extrapolates:
+        per_s = max(per_s, arrivals_after_rise_per_s(context.history.points, start_s + policy.tick_s))
     late = policy.target_queue_time_s * policy.max_num_seqs / demand.service_s
     full = sum(1 for sample in context.scraped.samples if _refuses(sample))
     behind = sum(1 for sample in context.scraped.samples if sample.waiting > late or _refuses(sample))

@@ -182,6 +182,7 @@ class History:
         start_s: Startup time of a replica.
         planned_at: Time of the last replay.
         kept: Replicas to keep for the objective; see `objective`.
+        extrapolates: Whether a rise of the arrivals is extrapolated, because that pays for the objective.
         expected: What is expected with that many, and with one less.
     """
 
@@ -203,6 +204,7 @@ class History:
     start_s: Amount = UNMEASURED_TIME_TO_READY_S
     planned_at: Number | None = None
     kept: Annotated[int, Field(ge=0)] = 0
+    extrapolates: bool = False
     expected: tuple[Expected, ...] = ()
 
     def with_point(self, point: Point) -> History:
