@@ -38,20 +38,11 @@ def test_four_pods_translate_all_of_their_requests_with_one_of_them_awake(start_
     pods = [start_sharing(first_token_s=0.01) for _ in range(4)]
     for pod in pods:
         pod.wait_for("/readyz")
-    draw = random.Random(1)
-    lost: list[str] = []
-
-    def requests(pod: Any, gaps_s: list[float]) -> None:
-        for number, gap_s in enumerate(gaps_s):
-            time.sleep(gap_s)  # between the requests of a client
-            answer = pod.translate(f"text {number}")
-            if answer.status_code != 200 or answer.json()["translation"] != f"text {number}"[::-1]:
-                lost.append(answer.text)
-
-    with ThreadPoolExecutor(8) as threads:
-        for pod in pods * 2:
-            threads.submit(requests, pod, [draw.expovariate(1) for _ in range(4)])
-    assert lost == []
+    asked = [(pod, f"text {number}") for pod in pods for number in range(8)]
+    random.Random(1).shuffle(asked)
+    with ThreadPoolExecutor(3) as threads:
+        answers = list(threads.map(lambda each: each[0].translate(each[1]), asked))
+    assert [answer.json()["translation"] for answer in answers] == [text[::-1] for _, text in asked]
     assert sum(pod.metric(WAKES) for pod in pods) >= 4
     assert sum(pod.metric(ASLEEP) for pod in pods) >= 3
 
@@ -105,6 +96,11 @@ def registries() -> Iterator[CollectorRegistry]:
     return (CollectorRegistry() for _ in iter(int, 1))
 
 
+def waiting_for(redis: Any) -> int:
+    """Pods that wait for a turn, whatever became of them."""
+    return int(redis.command("ZCARD dragoman:turns:{GPU-1}:waiting")[1:])
+
+
 async def test_turns_go_by_arrival_and_the_turn_of_a_dead_pod_ends(
     own_redis: Any, registries: Iterator[CollectorRegistry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,10 +118,12 @@ async def test_turns_go_by_arrival_and_the_turn_of_a_dead_pod_ends(
         await of.give_back()
 
     cancelled = asyncio.create_task(gone.take())
-    waiting = []
-    for name, of in (("one", one), ("two", two), ("three", three)):
-        waiting.append(asyncio.create_task(turn(name, of)))
-        await asyncio.sleep(0.1)  # so that they arrive in this order
+    waiting: list[asyncio.Task[None]] = []
+    async with asyncio.timeout(5):
+        for name, of in (("one", one), ("two", two), ("three", three)):
+            waiting.append(asyncio.create_task(turn(name, of)))
+            while waiting_for(own_redis) != 1 + len(waiting):  # noqa: ASYNC110 - in this order
+                await asyncio.sleep(0.01)
     assert order == []
     cancelled.cancel()
     async with asyncio.timeout(5):
@@ -144,7 +142,10 @@ async def test_a_pod_with_the_turn_learns_that_another_waits_and_that_it_was_cut
     one, two = (Turns(own_redis.url, "GPU-1", "m", next(registries)) for _ in range(2))
     watching = asyncio.create_task(one.watch())
     await one.take()
-    await asyncio.sleep(0.3)  # some renewals
+    own_redis.command("DEL dragoman:turns:{GPU-1}:owner")
+    async with asyncio.timeout(5):
+        while b":1" not in own_redis.command("EXISTS dragoman:turns:{GPU-1}:owner"):  # noqa: ASYNC110 - renewed
+            await asyncio.sleep(0.01)
     assert not one.is_wanted
     waiting = asyncio.create_task(two.take())
     async with asyncio.timeout(5):

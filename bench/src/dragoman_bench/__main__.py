@@ -403,26 +403,28 @@ def _parser() -> argparse.ArgumentParser:
     add("--engine-args", type=json.loads, default={}, metavar="JSON", help="further engine arguments")
     wakes = commands.add_parser("wakes", help="the first request to a sleeping pod, and the same one awake")
     add = wakes.add_argument
-    add("--output", type=Path, required=True, metavar="DIR", help="where results and the pod's log go")
+    _sleepers(wakes, 0.9)
     add("--rounds", type=whole, default=50, metavar="N", help="times that the pod sleeps and wakes (50)")
     add("--sleep-after-s", type=seconds, default=1.0, metavar="S", help="of the pod (1)")
     add("--limit-s", type=seconds, default=480.0, metavar="S", help="no round begins after this time (480)")
-    add("--scripted", action="store_true", help="a scripted engine instead of vLLM on a GPU: tries the bench")
-    _checkpoint(wakes)
-    _memory(wakes, 0.9)
     turns = commands.add_parser("turns", help="pods that share one GPU and are awake in turn")
     add = turns.add_argument
-    add("--output", type=Path, required=True, metavar="DIR", help="where results and the pods' logs go")
+    _sleepers(turns, 0.8)
     add("--pods", type=whole, default=4, metavar="N", help="pods on the GPU (4)")
     add("--per-s", type=seconds, default=0.2, metavar="R", help="requests per second for each (0.2)")
     add("--duration-s", type=seconds, default=600.0, metavar="S", help="for how long (600)")
     add("--limit-s", type=seconds, default=480.0, metavar="S", help="that each pod gets to start (480)")
-    add("--scripted", action="store_true", help="scripted engines instead of vLLM on a GPU: tries the bench")
-    _checkpoint(turns)
-    _memory(turns, 0.8)
     _shared(ladder, [1, 4, 8, 16, 25, 128, 512], 0.3)
     _shared(peers, [25, 128, 512], 0.2)
     return parser
+
+
+def _sleepers(parser: argparse.ArgumentParser, memory: float) -> None:
+    add = parser.add_argument
+    add("--output", type=Path, required=True, metavar="DIR", help="where results and logs go")
+    add("--scripted", action="store_true", help="scripted engines instead of vLLM on a GPU: tries the bench")
+    _checkpoint(parser)
+    _memory(parser, memory)
 
 
 def concurrencies(max_num_seqs: int) -> list[int]:

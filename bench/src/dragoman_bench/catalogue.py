@@ -90,6 +90,14 @@ def pod(**engine: Any) -> Command:
     return command
 
 
+def scripted_pod(port: int, **script: Any) -> list[str]:
+    """The command line of our pod with a scripted engine, which needs no model; `script` is that of the engine."""
+    return [
+        *(sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.1", "--port", str(port)),
+        *("--model", "scripted", "--engine", "scripted", "--engine-args", json.dumps(script)),
+    ]
+
+
 def _routed(command: Command) -> Command:
     def routed(plan: Plan, port: int) -> list[str]:
         pod_port = free_port()

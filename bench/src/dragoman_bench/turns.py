@@ -6,11 +6,9 @@ The second is what a GPU of its own would give each pod: at these rates no reque
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -21,7 +19,7 @@ from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import pod
+from dragoman_bench.catalogue import pod, scripted_pod
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
@@ -70,12 +68,8 @@ def command_line(plan: Plan, port: int, store: str, memory: Path | None) -> list
     turns = ["--sleep-after-s", "300", "--turns-url", store]
     if memory is None:
         return [*pod(max_num_seqs=64, max_num_batched_tokens=8192)(plan, port), *turns]
-    script = json.dumps({"wake_s": 0.05, "sleep_s": 0.1, "first_token_s": 0.005, "memory": str(memory)})
-    return [
-        *(sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.1", "--port", str(port)),
-        *("--model", "scripted", "--engine", "scripted", "--engine-args", script),
-        *("--turns-device", "scripted", *turns),
-    ]
+    engine = scripted_pod(port, wake_s=0.05, sleep_s=0.1, first_token_s=0.005, memory=str(memory))
+    return [*engine, "--turns-device", "scripted", *turns]
 
 
 async def measure(

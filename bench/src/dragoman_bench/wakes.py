@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +17,7 @@ from typing import Any
 
 import aiohttp
 
-from dragoman_bench.catalogue import pod
+from dragoman_bench.catalogue import pod, scripted_pod
 from dragoman_bench.errors import BenchError
 from dragoman_bench.gpu import GPU
 from dragoman_bench.loads import UNIFORM, stream
@@ -85,11 +84,7 @@ def command_line(plan: Plan, port: int, rounds: Rounds, *, scripted: bool) -> li
     sleep = ["--sleep-after-s", f"{rounds.sleep_after_s:g}"]
     if not scripted:
         return [*pod(max_num_seqs=64, max_num_batched_tokens=8192)(plan, port), *sleep]
-    script = json.dumps({"wake_s": SCRIPTED_WAKE_S, "first_token_s": 0.005})
-    return [
-        *(sys.executable, "-m", "dragoman", "serve", "--host", "127.0.0.1", "--port", str(port)),
-        *("--model", "scripted", "--engine", "scripted", "--engine-args", script, *sleep),
-    ]
+    return [*scripted_pod(port, wake_s=SCRIPTED_WAKE_S, first_token_s=0.005), *sleep]
 
 
 async def measure(

@@ -159,7 +159,7 @@ class Settings(CommandSettings):
         description="Redis or Valkey through which pods that share a GPU agree which of them is awake; needs "
         "sleep-after-s; set it in DRAGOMAN_TURNS_URL",
     )
-    turns_device: str | None = Field(None, description="name of what they share; default: the GPU's UUID")
+    turns_device: str | None = Field(None, description="name of the GPU that they share; default: its UUID")
     unready_when_overloaded: bool = Field(
         False, description="fail /readyz while requests are refused because of overload"
     )

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import Random
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -16,6 +15,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
+from dragoman_contract.stores import location, redis_url
 from dragoman_router.errors import StateError, StateRefusedError
 
 log = logging.getLogger(__name__)
@@ -184,15 +184,3 @@ class StateClient:
         else:
             self.answering.clear()
             self._away.set()
-
-
-def redis_url(url: str) -> str:
-    """A URL as the client library reads it: Valkey's schemes are Redis' under another name."""
-    scheme, separator, rest = url.partition("://")
-    return {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme) + separator + rest
-
-
-def location(url: str) -> str:
-    """A URL without user and password, for messages."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -11,7 +11,6 @@ import logging
 import time
 import uuid
 from typing import Any
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Histogram
 from redis.asyncio import Redis
@@ -19,6 +18,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
+from dragoman_contract.stores import location, redis_url
 from dragoman_service.errors import StartError
 
 log = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ TURN_TTL_S = 15.0
 SAFE_S = TURN_TTL_S / 2
 """After this time without an answer of the server the pod that has the turn gives it up."""
 TIMEOUT_S = 2.0
+"""Of a connection, and of an answer."""
 GRACE_S = 3.0
 """A server that has lost its data gives the turn to no other pod for this time: the pod that has it renews it then."""
 LOG_EVERY_S = 30.0
@@ -44,18 +45,15 @@ local now = time[1] + time[2] / 1000000
 local id, ttl, grace = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('SET', KEYS[4], string.format('%.3f', now), 'NX')
 redis.call('EXPIRE', KEYS[4], 86400)
-local function gone()
-  for _, each in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - ttl)) do
-    redis.call('ZREM', KEYS[2], each)
-    redis.call('ZREM', KEYS[3], each)
-  end
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - ttl)) do
+  redis.call('ZREM', KEYS[2], gone)
+  redis.call('ZREM', KEYS[3], gone)
 end
 """
 
 TAKE = (
     _COMMON
     + """
-gone()
 if redis.call('GET', KEYS[1]) ~= id then
   redis.call('ZADD', KEYS[2], 'NX', now, id)
   redis.call('ZADD', KEYS[3], now, id)
@@ -76,7 +74,6 @@ ARGV: the pod, the TTL and the grace in seconds. 1 if the pod has the turn."""
 RENEW = (
     _COMMON
     + """
-gone()
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= id then return -1 end
 redis.call('SET', KEYS[1], id, 'PX', ttl * 1000)
@@ -103,10 +100,9 @@ class Turns:
     """
 
     def __init__(self, url: str, device: str, model_name: str, registry: CollectorRegistry) -> None:
-        parts = urlsplit(url)
-        self._server = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        self._server = location(url)
         self._redis = Redis.from_url(
-            url.replace("valkey", "redis", 1) if parts.scheme.startswith("valkey") else url,
+            redis_url(url),
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
             retry=Retry(NoBackoff(), 0),

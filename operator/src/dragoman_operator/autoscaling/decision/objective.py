@@ -142,7 +142,7 @@ def cheapest(
     """
     highest = max(1, min(fleet.max_replicas, math.ceil(max(arrivals) / fleet.capacity) + 1))
 
-    def plan(window_s: float, extrapolates: bool, worth: float) -> Plan:
+    def planned(window_s: float, extrapolates: bool, worth: float) -> Plan:
         load = Load.of(arrivals, fleet, max(1, round(window_s / tick_s)), extrapolates)
         late = cache(partial(expect, load, fleet))
         kept = 1 + bisect_left(
@@ -155,10 +155,10 @@ def cheapest(
     def lateness(plan: Plan) -> float:
         return max(plan.expected[0].late_ratio, late_ratio)
 
-    plans = [plan(each, False, 1.0 if each == windows_s[0] else 1 + WORTH) for each in windows_s]
+    plans = [planned(each, False, 1.0 if each == windows_s[0] else 1 + WORTH) for each in windows_s]
     best = min(plans, key=lambda plan: (lateness(plan), plan.cost))
     worth = 1.0 if best.window_s == windows_s[0] else 1 + WORTH
-    ahead = plan(best.window_s, True, worth)
+    ahead = planned(best.window_s, True, worth)
     return min(best, ahead, key=lambda plan: (lateness(plan), plan.price(late_ratio)))
 
 
