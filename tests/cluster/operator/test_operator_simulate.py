@@ -21,7 +21,8 @@ async def test_other_sizes_of_a_deployment_are_answered_from_what_its_pod_has_me
 ) -> None:
     world.operator(**{"autoscaling-interval-s": 1})
     await world.create(
-        engine=ENGINE, autoscaling={"minReplicas": 1, "maxReplicas": 2, "targetQueueTime": "30s"}
+        engine=ENGINE,
+        autoscaling={"minReplicas": 1, "maxReplicas": 2, "targetQueueTime": "30s", "targetConcurrency": 8},
     )
     await world.until_condition("Available", "True")
     (pod,) = await world.pods()
