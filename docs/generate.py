@@ -5,14 +5,18 @@ The pages on models and on the CRD's copies have commands of their own: `dragoma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from dragoman_contract.command_line import CommandSettings, flag
 from dragoman_operator.api.crd import custom_resource_definition
+from dragoman_operator.api.fields import DURATION_PATTERN
+from dragoman_operator.api.v1alpha1 import FORMER_SPEC
 from dragoman_operator.settings import Settings as OperatorSettings
 from dragoman_protocols.routes import ENDPOINTS
 from dragoman_router.settings import Settings as RouterSettings
@@ -33,6 +37,7 @@ API_NAMES = {
     "google": "Google",
     "openai": "OpenAI",
     "browser-extensions": "DeepLX, Immersive Translate",
+    "crowdin": "Crowdin",
 }
 """In words, by the name of an API; another name is shown as it is."""
 
@@ -58,11 +63,19 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def plain(text: str) -> str:
-    """Text as a cell of a table: without markup, and in one line."""
-    for sign in ("\\", "|", "*", "`"):
-        text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.replace("<", "&lt;").split())
+def plain(text: str, names: Sequence[str] = ()) -> str:
+    """Text as a cell of a table: without markup, but for code in backticks, and with its line breaks.
+
+    A name before a colon at the start of a line is code.
+    """
+    for name in names:
+        text = re.sub(rf"^{re.escape(name)}(?=: )", f"`{name}`", text, flags=re.MULTILINE)
+    parts = text.split("`")
+    for at, part in enumerate(parts):
+        for sign in ("\\", "|", "*") if at % 2 == 0 else ("|",):
+            part = part.replace(sign, f"\\{sign}")
+        parts[at] = f"`{part}`" if at % 2 else part.replace("<", "&lt;")
+    return "<br>".join(" ".join(line.split()) for line in "".join(parts).splitlines())
 
 
 def code(value: Any) -> str:
@@ -74,41 +87,102 @@ def code(value: Any) -> str:
 # The custom resource.
 
 
+EXAMPLE = """```yaml
+apiVersion: dragoman.io/v1alpha1
+kind: TranslationDeployment
+metadata: {name: european}
+spec:
+  model: {uri: hf://tencent/Hy-MT2-7B, promptFamily: hy-mt2}
+  languages: [{source: en, targets: [de, fr]}]
+  resources:
+    limits: {nvidia.com/gpu: 1}
+```"""
+
+WORDS = """These words are used below:
+
+- **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
+- **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
+- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a sentence.
+- **Duration**: a string such as `90s`, `2m` or `1h30m`.
+- **Quantity**: a Kubernetes quantity, such as `50Gi`."""
+
+MORE = {
+    "spec.model": "[Models](models.md)",
+    "spec.admission": "[Admission and overload](engine-pod.md#admission-and-overload)",
+    "spec.translation": "[Segments](../explanation/text.md#segments)",
+    "spec.glossary": "[Glossary](engine-pod.md#glossary)",
+    "spec.autoscaling": "[Autoscaling](../how-to/autoscaling.md)",
+    "spec.tuning": "[Tuning](../how-to/tuning.md)",
+    "spec.rollout": "[Rollouts](../how-to/rollouts.md)",
+    "status": "[Reading the status](../how-to/autoscaling.md#reading-the-status), "
+    "[conditions](../how-to/troubleshooting.md)",
+}
+"""Links to what is said elsewhere about a section."""
+
+REJECTED = "The API server rejects an object that breaks a rule, with one of these messages:"
+
+
 def custom_resource() -> str:
     """Each field of the CRD, by the sections of its spec."""
     version = custom_resource_definition()["spec"]["versions"][0]
-    root = version["schema"]["openAPIV3Schema"]["properties"]
-    spec, status = root["spec"], root["status"]
+    root = version["schema"]["openAPIV3Schema"]
+    spec, status = (dict(root["properties"][name]) for name in ("spec", "status"))
+    across = [*root["x-kubernetes-validations"], *spec.pop("x-kubernetes-validations")]
     small = {name: field for name, field in spec["properties"].items() if not field.get("properties")}
     sections = [section("spec", {**spec, "properties": small})]
     sections += [
         section(f"spec.{name}", field) for name, field in spec["properties"].items() if name not in small
     ]
-    sections.append(section("status", status))
+    former = (
+        (code(f"spec.{group}.{name}"), code(f"spec.{group}.{new}"))
+        for (group, name), new in FORMER_SPEC.items()
+    )
     return page(
         "TranslationDeployment",
-        f"Every field of `dragoman.io/{version['name']}`, with its default. `kubectl explain td.spec` prints the same. "
-        "Fields without a default are optional unless they are marked as required.",
+        "A TranslationDeployment is a translation model and the pods that serve it. The operator creates these pods.",
+        EXAMPLE,
+        f"This page lists the fields of `dragoman.io/{version['name']}`. `kubectl explain td.spec` prints the same "
+        "descriptions.",
+        "- A field is optional unless its default is *required*. A required field of an optional object must be set if "
+        "that object is set.\n"
+        "- Secrets, ConfigMaps and PersistentVolumeClaims must be in the namespace of the TranslationDeployment.",
+        WORDS,
         *sections,
+        f"## Rules for several sections\n\n{REJECTED}\n\n{messages(across)}",
+        section("status", status, written_by_users=False),
+        "## Deprecated fields\n\nThese fields still work. Each is ignored if its new field is set.\n\n"
+        + table(("deprecated", "new"), former),
     )
 
 
-def section(path: str, schema: dict[str, Any]) -> str:
+def section(path: str, schema: dict[str, Any], *, written_by_users: bool = True) -> str:
     """A heading, what the schema describes, its fields as a table, and its rules."""
-    parts = [f"## {path}", plain(schema.get("description", ""))]
-    parts.append(table(("field", "type", "default", "description"), fields(schema)))
-    if found := [rule["message"] for rule in rules(schema)]:
-        parts.append("Rules:\n\n" + "\n".join(f"- {plain(message)}" for message in dict.fromkeys(found)))
+    more = f" More: {MORE[path]}." if path in MORE else ""
+    parts = [f"## {path}", plain(schema.get("description", "")) + more]
+    if written_by_users:
+        parts.append(table(("field", "type", "default", "description"), fields(schema)))
+    else:
+        rows = ((name, kind, text) for name, kind, _, text in fields(schema))
+        parts.append("The operator writes these fields.")
+        parts.append(table(("field", "type", "description"), rows))
+    if found := messages(rules(schema)):
+        parts.append(f"{REJECTED}\n\n{found}")
     return "\n\n".join(filter(None, parts))
 
 
 def fields(schema: dict[str, Any], prefix: str = "") -> Iterator[Sequence[str]]:
-    """A row for each field, those of objects and of lists of objects after them."""
+    """A row for each field, those of objects and of lists of objects after them; none for deprecated ones."""
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
+        description = field.get("description", "")
+        if description.startswith("Deprecated: use"):
+            continue
+        stripped = description.removeprefix("Required. ")
         inner = field.get("items", field)
-        default = code(field["default"]) if "default" in field else "required" if name in required else ""
-        yield code(prefix + name), kind(field), default, plain(field.get("description", ""))
+        default = code(field["default"]) if field.get("default", {}) != {} else ""
+        if name in required or stripped != description:
+            default = "required"
+        yield code(prefix + name), kind(field), default, plain(stripped, field.get("enum", ()))
         yield from fields(inner, f"{prefix}{name}{'[]' if 'items' in field else ''}.")
 
 
@@ -117,16 +191,25 @@ def kind(field: dict[str, Any]) -> str:
     if "enum" in field:
         return ", ".join(map(code, field["enum"]))
     if field.get("x-kubernetes-int-or-string"):
-        return "integer or string"
+        return "quantity"
+    if field.get("pattern") == DURATION_PATTERN:
+        return "duration"
+    if field.get("format") == "date-time":
+        return "date and time"
     name = str(field.get("type", "any"))
     if name == "array":
-        return f"list of {kind(field['items'])}" if "properties" not in field["items"] else "list of objects"
+        inner = kind(field["items"])
+        return "list of " + ("objects" if inner == "object" else "strings" if inner == "string" else inner)
     least, most = field.get("minimum"), field.get("maximum")
     if least is not None and most is not None:
         return f"{name}, {least} to {most}"
-    if least is not None:
-        return f"{name}, at least {least}"
     return name if most is None else f"{name}, at most {most}"
+
+
+def messages(found: Iterable[dict[str, str]]) -> str:
+    """The messages of rules as a list, each once; without those about deprecated fields."""
+    texts = dict.fromkeys(rule["message"] for rule in found)
+    return "\n".join(f"- {plain(text)}" for text in texts if " is now " not in text)
 
 
 def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
@@ -141,34 +224,74 @@ def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
 # The commands that run in pods.
 
 
+PROGRAMS: tuple[tuple[str, str, type[CommandSettings]], ...] = (
+    (
+        "serve",
+        "The program of an [engine pod](engine-pod.md). In a cluster the operator sets its flags "
+        "[from the spec](engine-pod.md#fields-and-flags) of a TranslationDeployment.",
+        ServiceSettings,
+    ),
+    (
+        "router",
+        "The [router](router.md): a proxy in front of all TranslationDeployments. In a cluster the chart sets its "
+        "flags [from its values](chart.md).",
+        RouterSettings,
+    ),
+    (
+        "operator",
+        "The operator: it creates and scales engine pods. In a cluster the chart sets its flags "
+        "[from its values](chart.md).",
+        OperatorSettings,
+    ),
+)
+"""The programs that pods run: subcommand, description and settings."""
+
+
 def flags() -> str:
     """The flags of the three programs that pods run."""
     return page(
         "Flags",
-        "Each flag is also a variable of the environment: the prefix below and the flag's name in upper case, with `_` "
-        "for `-`. A flag takes precedence. `dragoman COMMAND --help` prints the same.",
+        "These are the flags of the programs that run in pods. `dragoman COMMAND --help` prints the same descriptions.",
+        "**Environment variables**: each flag has one. Its name is the prefix of the program and the name of the flag, "
+        "in upper case with `_` for `-`. For example, `DRAGOMAN_MAX_NUM_SEQS` sets `--max-num-seqs` of `dragoman "
+        "serve`. If both are set, the flag takes precedence.",
+        "**Boolean flags** need a value: `--coalesce-outputs=false`. Flags that are listed in two forms, such as "
+        "`--page` and `--no-page`, take none.",
+        "These words are used below:",
+        "- **Deployment**: a TranslationDeployment with its engine pods, which are called **replicas**.\n"
+        "- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a "
+        "sentence.\n"
+        "- **Caller**: a client, identified by its API key or token.",
         *(
-            f"## dragoman {name}\n\nVariables: `{model.model_config.get('env_prefix')}…`\n\n"
+            f"## dragoman {name}\n\n{about}\n\n"
+            f"Prefix of the environment variables: `{model.model_config.get('env_prefix')}`\n\n"
             + table(("flag", "default", "description"), settings(model))
-            for name, model in (
-                ("serve", ServiceSettings),
-                ("router", RouterSettings),
-                ("operator", OperatorSettings),
-            )
+            for name, about, model in PROGRAMS
         ),
     )
 
 
 def settings(model: type[CommandSettings]) -> Iterator[Sequence[str]]:
     """A row for each setting."""
+    made = {"router_id": "the host name", "identity": "the host name and a random suffix"}
     for name, field in model.model_fields.items():
         if field.is_required():
             shown = "required"
-        elif field.default_factory in (None, dict):
-            shown = "" if field.default in NOTHING else code(field.default)
+        elif field.default_factory is None:
+            shown = "" if field.default in (*NOTHING, {}) else code(field.default)
         else:
-            shown = "" if name == "host" else "the host name"
-        yield code(flag(name)), shown, plain(field.description or "")
+            shown = made.get(name, "")
+        forms = code(flag(name))
+        if any("ImplicitFlag" in getattr(each, "__name__", "") for each in field.metadata):
+            forms += f", {code(flag(f'no_{name}'))}"
+        yield forms, shown, f"{plain(field.description or '')}{choices(field)}"
+
+
+def choices(field: FieldInfo) -> str:
+    """The values of a setting that allows some only, as a sentence; empty for others."""
+    options = (field.annotation, *get_args(field.annotation))
+    values = next((get_args(each) for each in options if get_origin(each) is Literal), ())
+    return f" Values: {', '.join(map(code, values))}." if values else ""
 
 
 # The HTTP APIs.
@@ -178,9 +301,27 @@ def endpoints() -> str:
     """The paths that pods and routers serve."""
     return page(
         "Endpoints",
-        "Engine pods and routers serve the same paths; routers also serve them below `/d/NAMESPACE/NAME/`, for one "
-        "deployment. [HTTP APIs](api.md) describes the fields. `GET /openapi.json` has the schemas. "
-        "Where keys are required, paths marked *no* need none.",
+        "This page lists the HTTP endpoints for clients. [HTTP APIs](api.md) describes their fields. "
+        "`GET /openapi.json` returns the schemas.",
+        "- Engine pods and routers serve the same paths, except `/fleet`.\n"
+        "- A router chooses a TranslationDeployment by the language pair. Below `/d/NAMESPACE/NAME/` it serves the "
+        "same paths for that TranslationDeployment alone.\n"
+        "- *native* is Dragoman's own API.\n"
+        "- *key*: whether the path needs an API key or a token, if the router "
+        "[requires them](router.md#keys-limits-tls). Engine pods check no keys.",
+        "Several APIs share the paths `/translate`, `/detect` and `/languages`:",
+        table(
+            ("request", "API"),
+            iter(
+                (
+                    ("with the query parameter `api-version`", "Azure"),
+                    ("`/translate`, JSON with the field `text`", "native"),
+                    ("`/translate` with `q` in JSON or the query, or with a form", "LibreTranslate"),
+                    ("`/detect` and `/languages` otherwise", "LibreTranslate"),
+                )
+            ),
+        ),
+        "All endpoints:",
         table(
             ("API", "method", "path", "key", "what it does"),
             (
@@ -202,13 +343,21 @@ def endpoints() -> str:
 
 
 def chart() -> str:
-    """The table of values in the chart's README, with links that hold on this page."""
+    """The table of values in the chart's README, with links that hold on this page, in a section for each part."""
     values = CHART.read_text(encoding="utf-8").partition("## Values\n")[2]
-    lines = [line for line in values.splitlines() if line.startswith("|")]
+    values = values.replace("../../docs/reference/", "").replace("../../docs/", "../")
+    head, rule, *rows = [line for line in values.splitlines() if line.startswith("|")]
+    router = [row for row in rows if row.startswith("| `router.")]
+    operator = [row for row in rows if row not in router]
+    introduction = values.partition("|")[0].strip()
     return page(
         "Chart values",
-        "Values of `charts/dragoman`. `values.schema.json` refuses unknown names and wrong types.",
-        "\n".join(lines).replace("../../docs/reference/", "").replace("../../docs/", "../"),
+        f"These are the values of the Helm chart `charts/dragoman`. {introduction}",
+        "## Operator and release",
+        "\n".join((head, rule, *operator)),
+        "## Routers",
+        "[Routers](router.md) are optional proxies in front of all TranslationDeployments.",
+        "\n".join((head, rule, *router)),
     )
 
 

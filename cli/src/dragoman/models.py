@@ -14,25 +14,26 @@ BF16_BYTES, FP8_BYTES = 2, 1
 
 INTRODUCTION = """# Models
 
-`spec.model.promptFamily` names the format of the prompts that a model was trained with. These are models for each
-of them. `dragoman models` prints this page; a test compares the two. Facts are the publishers', from the pages
-named below. Licences are put in plain words, which is no legal advice: read them before you serve a model.
+`spec.model.promptFamily` of a TranslationDeployment names the prompt format that its model was trained with. This
+page lists models for each format, with their licences, languages and sizes. `dragoman models` prints the same list.
 
-| `promptFamily` | publisher | licence | use forbidden |
+Licences and languages are summaries of the publishers' pages; each section has the link. The summaries are no legal
+advice: read the licence before you serve a model.
+
+| `promptFamily` | publisher | licence | may not be used |
 |---|---|---|---|"""
 
 NOTES = f"""
-The operator repeats a forbidden use in the message of the condition `Degraded`, and leaves its status `False`.
+The operator repeats an entry of the last column in the message of the condition `Degraded`. The status of this
+condition stays `False`.
 
-**Memory.** The columns below are the computed size of the weights alone: the number of parameters in the model's
-name (7B: 7 billion), times two bytes (bf16) or one (fp8). The exact number of parameters may be higher; weights
-that fp8 leaves alone, the KV cache, activations and CUDA graphs come on top. `engine.tensorParallelSize` divides
-them among GPUs.
+**Memory.** The tables below have the approximate size of the weights: the number of parameters in the model's name
+(7B: 7 billion) times two bytes for bf16, or one byte for fp8. A GPU needs more memory than that: for the KV cache,
+activations, CUDA graphs, and layers that stay in bf16. `engine.tensorParallelSize` divides the weights among several
+GPUs.
 
-**`engine.maxNumSeqs`.** Start with {DEFAULT_MAX_NUM_SEQS}, the default, for every model: the right number follows
-from the requests in flight per replica, not from the model. Too low a number costs throughput
-([benchmarks](../benchmarks.md)). `spec.tuning` measures it in running pods ([tuning](../how-to/tuning.md)),
-`dragoman tune` before a deployment."""
+**`engine.maxNumSeqs`.** Start with {DEFAULT_MAX_NUM_SEQS}, the default. The right value depends on the load, not on the
+model. [Tuning](../how-to/tuning.md) describes how to measure it."""
 
 
 KNOWN = tuple(name for name in PROMPT_FAMILIES if name != CUSTOM_FAMILY)
@@ -122,11 +123,13 @@ def _page(families: Sequence[Family]) -> Iterator[str]:
         yield ""
         yield f"## {family.name}"
         yield ""
-        yield f"{family.licence.name}. {family.licence.terms}"
         if family.licence.forbidden:
             yield f"**Models of this family may not be used {family.licence.forbidden}.**"
+        yield f"Licence: {family.licence.name}. {family.licence.terms}"
         yield ""
-        yield f"Languages: {family.languages}. Source: <{family.source}>"
+        yield f"Languages: {family.languages}."
+        yield ""
+        yield f"Source: <{family.source}>"
         yield ""
         yield "| `spec.model.uri` | parameters | weights in bf16 | weights in fp8 |"
         yield "|---|---|---|---|"

@@ -25,11 +25,13 @@ class Languages(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: LanguageTag = Field(description='BCP-47 tag of the text to translate, such as "en"; "*" is any.')
+    source: LanguageTag = Field(
+        description='Source language as a BCP-47 tag, such as "en". "*": any language.'
+    )
     targets: tuple[LanguageTag, ...] = Field(
         min_length=1,
         max_length=200,
-        description='BCP-47 tags it is translated into, such as ["de", "fr"]; "*" is any.',
+        description='Target languages as BCP-47 tags, such as ["de", "fr"]. "*": any language.',
     )
 
 

@@ -51,16 +51,16 @@ class Family(NamedTuple):
     source: str
 
 
-APACHE = Licence("Apache-2.0", "Free, also for commercial services; keep the notices.")
+APACHE = Licence("Apache-2.0", "Free, also for commercial use. Copies must keep the notices.")
 TENCENT_TERMS = (
-    "Otherwise free under Tencent's conditions of use; services with more than 100 million monthly users need a "
-    "licence of their own; no training of other models with the translations."
+    "Free under Tencent's conditions of use, where use is permitted. Services with more than 100 million monthly "
+    "users need a separate licence. The translations may not be used to train other models."
 )
 OUTSIDE_TERRITORY = "in the European Union, the United Kingdom or South Korea"
 GEMMA_TERMS = Licence(
     "Gemma Terms of Use",
-    "Free, also for commercial services, under Google's prohibited use policy, which you pass on to your users. The "
-    "download needs a token of an account that accepted the terms.",
+    "Free, also for commercial use. Google's prohibited use policy applies; you must pass it on to your users. The "
+    "download needs a Hugging Face token of an account that accepted the terms (spec.model.tokenSecretRef).",
 )
 
 FAMILIES: tuple[Family, ...] = (
@@ -68,8 +68,8 @@ FAMILIES: tuple[Family, ...] = (
         "hy-mt2",
         "Tencent",
         APACHE,
-        "33, and 5 of China's minorities and dialects: ar, bn, bo, cs, de, en, es, fa, fr, gu, he, hi, id, it, ja, kk, "
-        "km, ko, mn, mr, ms, my, nl, pl, pt, ru, ta, te, th, tl, tr, ug, uk, ur, vi, yue, zh, zh-Hant",
+        "33, and 5 minority languages and dialects of China: ar, bn, bo, cs, de, en, es, fa, fr, gu, he, hi, id, it, "
+        "ja, kk, km, ko, mn, mr, ms, my, nl, pl, pt, ru, ta, te, th, tl, tr, ug, uk, ur, vi, yue, zh, zh-Hant",
         (
             Model("hf://tencent/Hy-MT2-1.8B", 1.8),
             Model("hf://tencent/Hy-MT2-7B", 7),
@@ -81,7 +81,7 @@ FAMILIES: tuple[Family, ...] = (
         "hy-mt1.5",
         "Tencent",
         Licence("Tencent HY Community License", TENCENT_TERMS, OUTSIDE_TERRITORY),
-        "33, and 5 of China's minorities and dialects",
+        "33, and 5 minority languages and dialects of China",
         (Model("hf://tencent/HY-MT1.5-1.8B", 1.8), Model("hf://tencent/HY-MT1.5-7B", 7)),
         "https://github.com/Tencent-Hunyuan/HY-MT",
     ),
@@ -89,14 +89,14 @@ FAMILIES: tuple[Family, ...] = (
         "hunyuan-mt",
         "Tencent",
         Licence("Tencent Hunyuan Community License", TENCENT_TERMS, OUTSIDE_TERRITORY),
-        "33, among them 5 of China's minorities",
+        "33, including 5 minority languages of China",
         (Model("hf://tencent/Hunyuan-MT-7B", 7),),
         "https://github.com/Tencent-Hunyuan/Hunyuan-MT",
     ),
     Family(
         "seed-x",
         "ByteDance",
-        Licence("OpenMDW", "Free, also for commercial services; keep the licence and the notices."),
+        Licence("OpenMDW", "Free, also for commercial use. Copies must keep the licence and the notices."),
         "28: ar, cs, da, de, en, es, fi, fr, hr, hu, id, it, ja, ko, ms, nb, nl, no, pl, pt, ro, ru, sv, th, tr, uk, "
         "vi, zh",
         (
@@ -121,7 +121,7 @@ FAMILIES: tuple[Family, ...] = (
         "gemma",
         "Google",
         GEMMA_TERMS,
-        "over 140; a general model, not made for translation",
+        "more than 140. Gemma is a general model, not a translation model",
         (
             Model("hf://google/gemma-3-4b-it", 4),
             Model("hf://google/gemma-3-12b-it", 12),
@@ -134,7 +134,7 @@ FAMILIES: tuple[Family, ...] = (
         "Unbabel",
         Licence(
             "CC-BY-NC-SA-4.0",
-            "Free for non-commercial use, with attribution; what is made of the model has the same licence.",
+            "Free for non-commercial use, with attribution. Derived models must have the same licence.",
             "commercially",
         ),
         "22: cs, da, de, en, es, fi, fr, hi, hu, is, it, ja, ko, nb, nl, nn, pl, pt, ro, ru, sv, uk, zh, zh-Hant, with "
@@ -151,7 +151,8 @@ FAMILIES: tuple[Family, ...] = (
         "Unbabel",
         Licence(
             "CC-BY-NC-4.0",
-            "Free for non-commercial use, with attribution; built on Llama 2, whose licence holds too.",
+            "Free for non-commercial use, with attribution. The licence of Llama 2 applies too, because the model is "
+            "based on it.",
             "commercially",
         ),
         "10: de, en, es, fr, it, ko, nl, pt, ru, zh",
@@ -164,8 +165,11 @@ FAMILIES: tuple[Family, ...] = (
     Family(
         "alma",
         "Johns Hopkins University and Microsoft",
-        Licence("MIT", "Free, also for commercial services; built on Llama 2, whose licence holds too."),
-        "6, each from and to en: cs, de, is, ru, zh",
+        Licence(
+            "MIT",
+            "Free, also for commercial use. The licence of Llama 2 applies too, because the model is based on it.",
+        ),
+        "6 with en, which is one side of every pair: cs, de, is, ru, zh",
         (Model("hf://haoranxu/ALMA-7B", 7), Model("hf://haoranxu/ALMA-13B", 13)),
         "https://github.com/fe1ixxu/ALMA",
     ),
@@ -173,11 +177,11 @@ FAMILIES: tuple[Family, ...] = (
         "chatml-generic",
         "several",
         Licence(
-            "That of the model",
-            "The prompt uses the model's own chat template, so any instruction-tuned chat model works; EuroLLM is "
-            "Apache-2.0.",
+            "Depends on the model",
+            "The prompt uses the model's own chat template, so any instruction-tuned chat model works. The example "
+            "is EuroLLM (Apache-2.0).",
         ),
-        "of EuroLLM 35: ar, bg, ca, cs, da, de, el, en, es, et, fi, fr, ga, gl, hi, hr, hu, it, ja, ko, lt, lv, mt, "
+        "35 (EuroLLM): ar, bg, ca, cs, da, de, el, en, es, et, fi, fr, ga, gl, hi, hr, hu, it, ja, ko, lt, lv, mt, "
         "nl, no, pl, pt, ro, ru, sk, sl, sv, tr, uk, zh",
         (Model("hf://utter-project/EuroLLM-9B-Instruct", 9),),
         "https://huggingface.co/utter-project/EuroLLM-9B-Instruct",

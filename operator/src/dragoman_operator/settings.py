@@ -31,72 +31,81 @@ class Settings(CommandSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, cli_prog_name="dragoman operator")
 
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="namespaces that are managed, separated by commas; default: all"
+        (), description="Namespaces to manage, separated by commas. Default: all."
     )
     cuda_image: str = Field(
         "dragoman-engine:0.1.0-cuda",
         min_length=1,
-        description="image of engine pods with engine.device cuda",
+        description="Image of engine pods with engine.device cuda.",
     )
     cpu_image: str = Field(
         "dragoman-engine:0.1.0-cpu",
         min_length=1,
-        description="image of engine pods with engine.device cpu",
+        description="Image of engine pods with engine.device cpu.",
     )
-    lease_name: str = Field("dragoman-operator", description="name of the Lease for leader election")
-    lease_namespace: str = Field("", description="namespace of the Lease; default: the operator's")
+    lease_name: str = Field("dragoman-operator", description="Name of the Lease for leader election.")
+    lease_namespace: str = Field("", description="Namespace of the Lease. Default: the operator's namespace.")
     lease_duration_s: float = Field(
-        12, gt=0, le=600, description="seconds after which a Lease that is not renewed expires"
+        12, gt=0, le=600, description="Seconds after which a Lease that is not renewed expires."
     )
     lease_renew_deadline_s: float = Field(
-        10, gt=0, le=600, description="seconds without a renewal after which the leader stops"
+        10, gt=0, le=600, description="Seconds without a renewal after which the leader exits."
     )
     lease_retry_s: float = Field(
         2,
         gt=0,
         le=60,
-        description="seconds between renewals of the Lease; others try to acquire it twice as often",
+        description="Seconds between two renewals of the Lease. Standby operators try to acquire it twice as often.",
     )
     identity: str = Field(
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
-        description="holder name in the Lease; must be unique per replica",
+        description="Name of this operator in the Lease. It must be unique.",
     )
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="address of the health and metrics servers (default DRAGOMAN_HOST, else 0.0.0.0)",
+        description="Address to listen on. Default: DRAGOMAN_HOST, or 0.0.0.0.",
     )
     health_port: int = Field(
-        OPERATOR_HEALTH_PORT, ge=0, le=65535, description="port of /livez and /readyz; 0: any free port"
+        OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."
     )
     metrics_port: int = Field(
-        OPERATOR_METRICS_PORT, ge=0, le=65535, description="port of /metrics; 0: any free port"
+        OPERATOR_METRICS_PORT, ge=0, le=65535, description="Port of /metrics. 0: any free port."
     )
     resync_s: float = Field(
-        300, gt=0, le=86400, description="seconds after which an object is reconciled without a change"
+        300,
+        gt=0,
+        le=86400,
+        description="Seconds after which an object is reconciled again, even without a change.",
     )
-    workers: int = Field(8, ge=1, le=64, description="objects reconciled at once")
+    workers: int = Field(8, ge=1, le=64, description="Maximum number of objects that are reconciled at once.")
     deletion_costs: bool = Field(
         True,
-        description="whether pods get a deletion cost before a scale-down, so that the least busy are terminated "
-        "first; needs the permission to patch pods",
+        description="Before a scale-down, set deletion costs on the pods, so that the least busy pods are terminated "
+        "first. Needs permission to patch pods.",
     )
     autoscaling_interval_s: float = Field(
-        5, ge=1, le=60, description="seconds between evaluations of autoscaling and tuning"
+        5, ge=1, le=60, description="Seconds between two evaluations of autoscaling and tuning."
     )
-    router_namespace: str = Field("", description="namespace of the routers; default: the operator's")
+    router_namespace: str = Field(
+        "",
+        description="Namespace of the routers whose load counts for autoscaling. Default: the operator's namespace.",
+    )
     prometheus_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
-        description="Prometheus for objects whose spec.autoscaling.prometheus has no url, and for KEDA",
+        description="URL of the Prometheus for objects with autoscaling.prometheus: {}, and for autoscaling.mode "
+        "KEDA.",
     )
     prometheus_token_file: Path | None = Field(
-        None, description="file with the bearer token of that Prometheus, read for each request"
+        None, description="File with the bearer token for --prometheus-url. It is read for each request."
     )
     request_timeout_s: float = Field(
-        15, gt=0, le=300, description="maximum seconds for a request to the API server"
+        15, gt=0, le=300, description="Maximum seconds for a request to the Kubernetes API server."
     )
-    log_format: Literal["text", "json"] = Field("text", description="log format")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
+    log_format: Literal["text", "json"] = Field("text", description="Format of log messages.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Minimum level of log messages."
+    )
 
     @field_validator("namespaces", mode="before")
     @classmethod

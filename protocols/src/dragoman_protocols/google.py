@@ -258,7 +258,7 @@ ENDPOINTS = (
         _BOTH,
         read=read_detection,
         operation=Operation(
-            "Detect the languages of up to 128 texts.",
+            "Detect the language of each of up to 128 texts.",
             json_or_form(Detection),
             Detection,
         ),
@@ -270,7 +270,7 @@ ENDPOINTS = (
         _BOTH,
         respond=respond_languages,
         operation=Operation(
-            "List the languages, with their names in the language of `target`.",
+            "List the languages. With `target`, their names are in that language.",
             json_or_form(LanguagesQuery),
             LanguagesQuery,
         ),

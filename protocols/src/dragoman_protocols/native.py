@@ -370,8 +370,8 @@ ENDPOINTS = (
         peek=peek,
         read=read,
         operation=Operation(
-            "Translate one text or several; `stream` gives `delta` events with `{index, text}`, then a `result` "
-            "event with what the JSON answer would have been, or an `error` event.",
+            "Translate one text or several. With `stream: true` the response is server-sent events: `delta` for each "
+            "piece of a text, then `result` with the whole response, or `error`.",
             {JSON_TYPE: TranslateRequest},
             answer=TranslateResponse,
             streams=True,

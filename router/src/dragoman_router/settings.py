@@ -52,152 +52,208 @@ class Settings(CommandSettings):
     model_config = SettingsConfigDict(env_prefix="DRAGOMAN_ROUTER_", cli_prog_name="dragoman router")
 
     static: Path | None = Field(
-        None, description="YAML file of deployments and replicas, instead of Kubernetes; reloaded on change"
+        None,
+        description="YAML file with deployments and replicas, to run without Kubernetes. It is reloaded on change.",
     )
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="namespaces to serve, separated by commas; default: the whole cluster"
+        (), description="Namespaces to serve, separated by commas. Default: all."
     )
-    resync_s: float = Field(300, gt=0, le=86400, description="seconds between full relists")
+    resync_s: float = Field(
+        300, gt=0, le=86400, description="Seconds between two full lists of the watched Kubernetes objects."
+    )
 
     glossary_dir: Path | None = Field(
         None,
-        description="directory of callers' glossaries, instead of Redis or memory; routers may share a volume",
+        description=(
+            "Directory for glossaries that clients create. Routers can share it on a volume. It cannot be "
+            "combined with --state-url. Default: glossaries are kept in memory, or in the server of "
+            "--state-url."
+        ),
     )
     keep_glossaries: CliImplicitFlag[bool] = Field(
         True,
-        description="keep callers' glossaries; not for several routers without --state-url or --glossary-dir",
+        description="Let clients create glossaries. Set --no-keep-glossaries for several routers that share neither "
+        "--state-url nor --glossary-dir.",
     )
     common_glossaries: CliImplicitFlag[bool] = Field(
         False,
-        description="let all callers see, change and delete the same glossaries, where keys or tokens are required",
+        description="Let every caller use, change and delete all glossaries. Otherwise each key or token has its own.",
     )
 
     state_url: SecretStr | None = Field(
         None,
-        description="redis:// or valkey:// URL of the server through which routers share usage, rates and glossaries; "
-        "better set as DRAGOMAN_ROUTER_STATE_URL, as it may have a password; default: each router its own",
+        description="URL of a Redis or Valkey server (redis://, rediss://, valkey:// or valkeys://). Routers share "
+        "usage, rate limits and glossaries through it. It may contain a password: set "
+        "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: each router keeps its own.",
     )
-    state_prefix: str = Field("dragoman:", description="prefix of all keys at that server")
+    state_prefix: str = Field("dragoman:", description="Prefix of all keys in the server of --state-url.")
     state_timeout_s: float = Field(
-        0.25, gt=0, le=10, description="seconds to connect to that server, and for its answer"
+        0.25,
+        gt=0,
+        le=10,
+        description="Maximum seconds to connect to the server of --state-url, and for each of its responses.",
     )
 
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="address to listen on (default DRAGOMAN_HOST, else 0.0.0.0)",
+        description="Address to listen on. Default: DRAGOMAN_HOST, or 0.0.0.0.",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="addresses or networks (CIDR) of proxies whose X-Forwarded-For names the client, separated by "
-        "commas; for rates by address and the audit log; default: none",
+        description="Addresses or networks (CIDR) of proxies in front of the router, separated by commas. The router "
+        "takes the client's address from their X-Forwarded-For, for rate limits and the audit log. "
+        "Default: none.",
     )
-    port: int = Field(ROUTER_PORT, ge=0, le=65535, description="port for clients; 0: any free port")
-    admin_port: int = Field(ROUTER_ADMIN_PORT, ge=0, le=65535, description="probes, metrics and load")
+    port: int = Field(ROUTER_PORT, ge=0, le=65535, description="Port for clients. 0: any free port.")
+    admin_port: int = Field(
+        ROUTER_ADMIN_PORT,
+        ge=0,
+        le=65535,
+        description="Port of probes, metrics and the load report that the operator reads.",
+    )
     router_id: str = Field(
-        default_factory=socket.gethostname, min_length=1, max_length=253, description="name among routers"
+        default_factory=socket.gethostname,
+        min_length=1,
+        max_length=253,
+        description="Name of this router. It must be unique.",
     )
 
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="maximum seconds for a request, including queueing while replicas are busy, but not waiting for "
-        "the first ready replica; a replica gets the remaining time as its limit",
+        description="Maximum seconds for a request. Queueing while replicas are busy counts; waiting for a first "
+        "replica to become ready does not.",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
         le=86400,
-        description="maximum seconds for a file; engine pods limit it further by size",
+        description="Maximum seconds for a file. Engine pods set a lower limit for small files.",
     )
-    body_timeout_s: float = Field(30, gt=0, le=3600, description="maximum seconds to receive a request body")
+    body_timeout_s: float = Field(30, gt=0, le=3600, description="Maximum seconds to receive a request body.")
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
         le=3600,
-        description="seconds without progress after which a client that does not read its answer is disconnected",
+        description="A client that does not read its response is disconnected after this many seconds without "
+        "progress.",
     )
     max_body_bytes: int = Field(
-        1024 * 1024, ge=1024, description="maximum request body; pods have the same limit"
+        1024 * 1024,
+        ge=1024,
+        description="Maximum size of a request body, in bytes. Engine pods have the same default.",
     )
     max_file_bytes: int = Field(
-        MAX_FILE_BYTES, ge=1024, description="maximum form with a file; pods have the same limit"
+        MAX_FILE_BYTES,
+        ge=1024,
+        description="Maximum size of a form with a file, in bytes. Engine pods accept at most 10 MiB by default.",
     )
     max_memory_bytes: int = Field(
-        256 * 1024 * 1024, ge=1024 * 1024, description="maximum bytes of all request bodies kept in memory"
+        256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="Maximum memory for all request bodies together, in bytes.",
     )
     max_connections: int = Field(
         10_000,
         ge=1,
-        description="maximum connections of clients; requests on up to 1,000 further ones get 503, more are refused",
+        description="Maximum number of client connections. Requests on up to 1,000 further connections get status "
+        "503. More connections are refused.",
     )
-    max_queued_requests: int = Field(1000, ge=0, description="maximum queued requests per deployment")
-    max_queued_bytes: int = Field(64 * 1024 * 1024, ge=0, description="maximum bytes of their bodies")
-    max_queue_s: float = Field(120, ge=0, le=3600, description="maximum seconds in the queue")
+    max_queued_requests: int = Field(
+        1000, ge=0, description="Maximum number of queued requests per deployment."
+    )
+    max_queued_bytes: int = Field(
+        64 * 1024 * 1024,
+        ge=0,
+        description="Maximum size of the bodies of queued requests per deployment, in bytes.",
+    )
+    max_queue_s: float = Field(
+        120,
+        ge=0,
+        le=3600,
+        description="Maximum seconds in the queue. When they are exceeded, the client gets status 503.",
+    )
     busy_poll_ms: float = Field(
         0,
         ge=0,
         le=60_000,
-        description="milliseconds of busy polling after each request: lower latency at up to one CPU core; 0: off",
+        description="Milliseconds of busy polling after each request. It lowers latency and uses up to one CPU core. "
+        "0: off.",
     )
     route_headers: bool = Field(
-        True, description="add X-Dragoman-Deployment, -Endpoint and -Route to responses"
+        True,
+        description="Add the headers X-Dragoman-Deployment, X-Dragoman-Endpoint and X-Dragoman-Route to responses.",
     )
 
     lame_duck_s: float = Field(
         5,
         ge=0,
         le=300,
-        description="seconds after SIGTERM in which /readyz fails and requests are still accepted",
+        description="Seconds after SIGTERM in which requests are still accepted while /readyz fails.",
     )
     drain_timeout_s: float = Field(
-        60, ge=0, le=3600, description="maximum seconds to finish in-flight requests afterwards"
+        60, ge=0, le=3600, description="Maximum seconds to finish in-flight requests, after --lame-duck-s."
     )
 
     keys_dir: Path | None = Field(
-        None, description="directory of API keys, one per file; default: no authentication"
+        None, description="Directory with API keys, one file per key. Default: no API keys."
     )
     quota_reset_day: int = Field(
-        1, ge=1, le=28, description="day of the month (UTC) on which characterLimit is reset"
+        1,
+        ge=1,
+        le=28,
+        description="Day of the month (UTC) on which the characterLimit of keys and tokens starts again.",
     )
     anonymous_requests_per_s: float | None = Field(
-        None, gt=0, description="requests per second and client address, without API keys"
+        None,
+        gt=0,
+        description="Maximum requests per second of one client address, if no API keys are configured. Default: no "
+        "limit.",
     )
     auth_failures_per_s: float = Field(
         1,
         ge=0,
-        description="allowed requests with a wrong key or token, per second and client address, with bursts of "
-        "60 times as many; above it, keys that were not accepted from the address before get 429; 0: no limit",
+        description="Requests with a wrong key or token that are allowed per second and client address. A burst may "
+        "have 60 times as many. Above the limit, all keys that were not accepted from this address before "
+        "get status 429. 0: no limit.",
     )
     oidc_issuer: str | None = Field(
         None,
         pattern=r"^https?://[^\s?#]+$",
-        description="issuer of bearer tokens (OpenID Connect), as in their iss; accepted beside API keys",
+        description="OpenID Connect issuer of bearer tokens, exactly as in their claim iss. Tokens are accepted in "
+        "addition to API keys. Default: no tokens.",
     )
     oidc_audience: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="accepted audiences, with commas between them: the aud of a token must have one; required with an "
-        "issuer",
+        description="Accepted audiences, separated by commas. The claim aud of a token must have one of them. "
+        "Required with --oidc-issuer.",
     )
-    oidc_name_claim: str = Field("sub", min_length=1, description="claim of tokens with the caller's name")
+    oidc_name_claim: str = Field("sub", min_length=1, description="Claim of a token with the caller's name.")
     oidc_limits_claim: str | None = Field(
         None,
-        description="claim (a string or a list) that selects the caller's limits: its first value in oidc-limits",
+        description="Claim of a token whose value selects the caller's limits in --oidc-limits. If the claim is a "
+        "list, its first value in --oidc-limits counts.",
     )
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
-        description="limits (fields as of API keys) by value of that claim, * for other callers, as JSON: "
-        '{"team-a": {"requestsPerS": 10}}',
+        description='Limits of tokens as JSON, by value of --oidc-limits-claim: {"team-a": {"requestsPerS": 10}}. The '
+        "value * is for all other callers. The fields are those of API keys.",
     )
-    tls_cert: Path | None = Field(None, description="certificate chain in PEM; reloaded on change")
-    tls_key: Path | None = Field(None, description="its private key")
+    tls_cert: Path | None = Field(
+        None, description="Certificate chain (PEM file). It is reloaded on change. Default: HTTP without TLS."
+    )
+    tls_key: Path | None = Field(None, description="Private key of --tls-cert (PEM file).")
 
-    page: CliImplicitFlag[bool] = Field(True, description="serve the web page at /")
+    page: CliImplicitFlag[bool] = Field(True, description="Serve the web page at /.")
     audit_log: CliImplicitFlag[bool] = Field(
         False,
-        description="write a line of JSON to standard output for each request: who, what, how much; no text",
+        description="Write a line of JSON to standard output for each request: caller, deployment, languages, "
+        "characters and status, but no text.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Minimum level of log messages."
+    )
 
     @field_validator("namespaces", "oidc_audience", "trusted_proxies", mode="before")
     @classmethod

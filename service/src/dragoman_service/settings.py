@@ -47,159 +47,230 @@ class Settings(CommandSettings):
     model_config = SettingsConfigDict(env_prefix="DRAGOMAN_", cli_prog_name="dragoman serve")
 
     model: str = Field(
-        min_length=1, description="model to serve: a directory, a Hugging Face id (org/name) or s3://…"
+        min_length=1,
+        description="Model to serve: a directory, a Hugging Face id (ORG/NAME) or s3://BUCKET/PATH.",
     )
-    revision: str | None = Field(None, description="commit, tag or branch of a Hugging Face model")
+    revision: str | None = Field(None, description="Commit, tag or branch of a Hugging Face model.")
     trust_remote_code: bool = Field(
         False,
-        description="whether the model may run code: modules of its repository, pickled weights, classes that "
-        "engine-args names",
+        description="Whether code that comes with the model may run: modules of its repository, pickled weights, and "
+        "classes that --engine-args names.",
     )
-    served_name: str | None = Field(None, description="name of the deployment in metrics; default: the model")
+    served_name: str | None = Field(
+        None, description="Name of this deployment in metrics and logs. Default: the value of --model."
+    )
 
-    prompt_family: str = Field("chatml-generic", description=f"one of {', '.join(PROMPT_FAMILIES)}")
+    prompt_family: str = Field(
+        "chatml-generic",
+        description=f"Prompt format of the model family, one of {', '.join(PROMPT_FAMILIES)}.",
+    )
     prompt_template: str | None = Field(
         None,
-        description="with family custom: text with {text}, {source}, {target}, {source_code}, {target_code}",
+        description="Prompt for --prompt-family custom, with the placeholders {text}, {source}, {target}, "
+        "{source_code} and {target_code}. {source} and {target} become names of languages, {source_code} "
+        "and {target_code} BCP-47 tags.",
     )
     languages: tuple[Languages, ...] = Field(
-        (), description='JSON such as [{"source":"en","targets":["de"]}]; none listed: every pair'
+        (),
+        description='Language pairs to serve, as JSON: [{"source": "en", "targets": ["de"]}]. Default: all pairs.',
     )
     split: Literal["lines", "sentences", "no-lines", "none"] | None = Field(
         None,
-        description="how plain text is split if a request does not say; default: the model family's preference",
+        description="How plain text is split into segments, unless the request sets split. The values are those of "
+        "spec.translation.split; no-lines is NoNewlines. Default: depends on the model.",
     )
     glossary: Path | None = Field(
         None,
-        description="glossary file, YAML or .tsv, reloaded on change; terms in a request take precedence",
+        description="Glossary file: YAML, or tab-separated lines in a .tsv file. It is reloaded on change. Terms in a "
+        "request take precedence.",
     )
     guard_process: bool | None = Field(
         None,
-        description="check short translations in a separate process, as long ones always are; default: on a GPU with 4 "
-        "CPUs or more",
+        description=(
+            "Run the quality checks of short translations in a separate process, so that they do not delay "
+            "other requests. Default: true with --device cuda and 4 CPUs or more."
+        ),
     )
     translation_cache_bytes: int = Field(
-        0, ge=0, description="bytes for a cache of translated segments; 0: no cache"
+        0, ge=0, description="Memory for a cache of translated segments, in bytes. 0: no cache."
     )
 
     engine: Literal["vllm", "scripted"] = Field(
-        "vllm", description="scripted: deterministic output without a model, for tests and benchmarks"
+        "vllm",
+        description="Engine that translates. scripted: deterministic output without a model, for tests and "
+        "benchmarks.",
     )
-    device: Literal["cuda", "cpu"] = Field("cuda", description="device that runs the model")
-    max_num_seqs: int | None = Field(None, ge=1, description="maximum sequences decoded at once")
-    max_num_batched_tokens: int | None = Field(None, ge=1, description="maximum tokens per engine step")
+    device: Literal["cuda", "cpu"] = Field(
+        "cuda", description="Device that runs the model. cuda: NVIDIA GPUs."
+    )
+    max_num_seqs: int | None = Field(
+        None,
+        ge=1,
+        description="Maximum number of sequences that run at once (vLLM max_num_seqs). Default: vLLM's.",
+    )
+    max_num_batched_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="Maximum number of tokens per engine step (vLLM max_num_batched_tokens). Default: vLLM's.",
+    )
     max_model_len: int | None = Field(
-        None, ge=1, description="maximum tokens of prompt and translation together"
+        None,
+        ge=1,
+        description="Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: the "
+        "model's maximum. With --device cpu, the default is lower if the KV cache is too small for it.",
     )
-    gpu_memory_utilization: float | None = Field(None, gt=0, le=1, description="share of memory to use")
-    kv_cache_memory_bytes: int | None = Field(None, ge=1, description="KV cache size instead of the share")
-    tensor_parallel_size: int | None = Field(None, ge=1, description="GPUs that hold one model together")
-    quantization: str | None = Field(None, description="such as fp8; default: as the model's config says")
-    dtype: str | None = Field(None, description="such as bfloat16; default: as the model's config says")
+    gpu_memory_utilization: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Fraction of each GPU's memory that vLLM may use, 0 to 1. Default: vLLM's.",
+    )
+    kv_cache_memory_bytes: int | None = Field(
+        None,
+        ge=1,
+        description="Size of the KV cache on each GPU, in bytes. It replaces --gpu-memory-utilization. Default: "
+        "computed from --gpu-memory-utilization; with --device cpu 512 MiB.",
+    )
+    tensor_parallel_size: int | None = Field(
+        None, ge=1, description="Number of GPUs among which vLLM splits the model. Default: 1."
+    )
+    quantization: str | None = Field(
+        None, description="Quantization method, such as fp8. Default: the method in the model's config."
+    )
+    dtype: str | None = Field(
+        None,
+        description="Data type of weights and activations, such as bfloat16. Default: the type in the model's config.",
+    )
     engine_args: dict[str, Any] = Field(
-        default_factory=dict, description='more AsyncEngineArgs fields, as JSON: {"enforce_eager": true}'
+        default_factory=dict,
+        description='Other vLLM arguments (fields of AsyncEngineArgs), as JSON: {"enforce_eager": true}.',
     )
 
-    host: str = Field("0.0.0.0", description="address to listen on")
-    port: int = Field(ENGINE_PORT, ge=1, le=65535, description="port to listen on")
+    host: str = Field("0.0.0.0", description="Address to listen on.")
+    port: int = Field(ENGINE_PORT, ge=1, le=65535, description="Port to listen on.")
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,
         gt=0,
-        description="maximum seconds for a request, then 504; same default as the router",
+        description="Maximum seconds for a request. When they are exceeded, the client gets status 504.",
     )
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
         le=3600,
-        description="seconds without progress after which a client that does not read its response is disconnected",
+        description="A client that does not read its response is disconnected after this many seconds without "
+        "progress.",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
-        description=f"maximum seconds for a file; a file gets request-timeout-s per {FILE_CHARACTERS} characters",
+        description=f"Maximum seconds for a file. Its limit is --request-timeout-s for every {FILE_CHARACTERS} "
+        "characters, up to this maximum.",
     )
     max_queued_requests: int | None = Field(
         None,
         ge=0,
-        description="maximum generations that wait for the engine; default: 8 per running sequence",
+        description="Maximum number of generations that wait for the engine. A request counts as one generation for "
+        "each segment, target language and alternative. Default: 8 × --max-num-seqs.",
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
-        description="maximum estimated tokens that wait for the engine; default: as many as run at once",
+        description="Maximum number of tokens of waiting requests. The pod estimates the tokens of prompts and "
+        "translations. Default: as many as can run at once.",
     )
     deadline_aware_admission: bool = Field(
         True,
-        description="refuse a request immediately if, at the measured throughput, it would exceed its time limit",
+        description="Refuse a request at once if the pod cannot complete it within its time limit at the measured "
+        "throughput.",
     )
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
-        "fcfs", description="fcfs, or shortest: short segments first, with aging"
+        "fcfs",
+        description="Order in which waiting segments start. fcfs: in the order of arrival. shortest: a short segment "
+        "may start before a longer one that arrived up to 15 s earlier.",
     )
     prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
-        description="engine steps between prefills under load; 1: no batching; default: 4 on a GPU, else 1; "
-        "vLLM's own argument of this name is for data parallelism only",
+        description="Minimum number of engine steps between two prefills while the engine is busy. Requests that "
+        "arrive in between are prefilled together. 1: no delay. Default: 4 on a GPU, 1 on the CPU.",
     )
     coalesce_outputs: bool = Field(
         True,
-        description="send the output of non-streaming requests from the engine process once, when it is complete",
+        description="Send the output of a non-streaming request from vLLM's engine process once, when it is complete, "
+        "instead of token by token.",
     )
     stall_timeout_s: float = Field(
-        120, gt=0, description="seconds without an engine step while requests run, after which /livez fails"
+        120,
+        gt=0,
+        description="Maximum seconds without an engine step while requests are running. When they are exceeded, "
+        "/livez fails.",
     )
     sleep_after_s: float | None = Field(
         None,
         gt=0,
-        description="seconds without requests after which the weights move from the GPU to host memory until the next "
-        "request; default: never",
+        description="Seconds without requests after which the weights move from the GPU to host memory. The next "
+        "request moves them back. Default: never.",
     )
     turns_url: SecretStr | None = Field(
         None,
-        description="Redis or Valkey through which pods that share a GPU agree which of them is awake; needs "
-        "sleep-after-s; set it in DRAGOMAN_TURNS_URL",
+        description="URL of a Redis or Valkey server, for pods that share a GPU. Through it they agree which one is "
+        "awake, while the others sleep. Needs --sleep-after-s. It may contain a password: set "
+        "DRAGOMAN_TURNS_URL instead of the flag.",
     )
-    turns_device: str | None = Field(None, description="name of the GPU that they share; default: its UUID")
+    turns_device: str | None = Field(
+        None,
+        description="Name of the shared GPU. All pods that share it need the same name. Default: the UUID of the GPU.",
+    )
     unready_when_overloaded: bool = Field(
-        False, description="fail /readyz while requests are refused because of overload"
+        False, description="Fail /readyz while requests are refused because of overload."
     )
     lame_duck_s: float | None = Field(
         None,
         ge=0,
-        description="maximum seconds after SIGTERM in which requests are still accepted while /readyz fails; "
-        f"default: {LAME_DUCK_S:g} if there were requests in the last minute, else 0",
+        description="Maximum seconds after SIGTERM in which requests are still accepted while /readyz fails. "
+        f"Default: {LAME_DUCK_S:g}, or 0 without requests in the last minute.",
     )
     otlp_endpoint: str | None = Field(
-        None, description="OTLP/HTTP collector for traces, such as http://otel:4318; default: OTEL_*, or none"
+        None,
+        description=(
+            "OTLP/HTTP endpoint for traces, such as http://otel:4318. Default: OpenTelemetry's variables, "
+            "such as OTEL_EXPORTER_OTLP_ENDPOINT. If none is set, there are no traces."
+        ),
     )
     drain_timeout_s: float = Field(
-        60, ge=0, description="maximum seconds to finish in-flight requests after SIGTERM"
+        60, ge=0, description="Maximum seconds to finish in-flight requests, after --lame-duck-s."
     )
-    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="maximum bytes of a request body")
-    max_texts: int = Field(MAX_TEXTS, ge=1, description="maximum texts per request")
-    page: CliImplicitFlag[bool] = Field(True, description="serve the web page at /")
+    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="Maximum size of a request body, in bytes.")
+    max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
+    page: CliImplicitFlag[bool] = Field(True, description="Serve the web page at /.")
 
     termination_log: Path | None = Field(
-        None, description=f"file for the reason of a failed start; default: {KUBERNETES_TERMINATION_LOG}"
+        None,
+        description=f"File to which the reason of a failed start is written. Default: {KUBERNETES_TERMINATION_LOG}.",
     )
     cache_dir: Path | None = Field(
-        None, description="directory for weights (huggingface/) and compiled kernels (vllm/)"
+        None,
+        description="Directory for downloaded weights (huggingface/) and compiled kernels (vllm/). Default: the "
+        "default directories of Hugging Face and vLLM.",
     )
     start_cache_url: str | None = Field(
         None,
-        description="Service of this deployment, such as http://10.0.0.7:8000: a pod that starts takes compiled "
-        "kernels from a ready one; needs start-cache-secret and cache-dir",
+        description="URL of this deployment's Service, such as http://10.0.0.7:8000. A starting pod copies compiled "
+        "kernels from a ready pod. Needs --start-cache-secret and --cache-dir.",
     )
     start_cache_secret: SecretStr | None = Field(
         None,
-        description="secret of this deployment, which authenticates its pods, 32 characters or more; set it in "
-        "DRAGOMAN_START_CACHE_SECRET",
+        description="Secret with which pods of this deployment authenticate to each other, at least 32 characters. "
+        "Set DRAGOMAN_START_CACHE_SECRET instead of the flag.",
     )
     glossary_dir: Path | None = Field(
         None,
-        description="directory of callers' glossaries; default: glossaries/ under cache-dir, else memory",
+        description="Directory for glossaries that clients create. Default: glossaries/ in --cache-dir. Without "
+        "--cache-dir: memory.",
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum log level")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Minimum level of log messages."
+    )
 
     @field_validator("prompt_family")
     @classmethod

@@ -121,7 +121,7 @@ def _accept(schema: dict[str, Any], fields: Fields) -> None:
         node = schema["properties"][group]
         described = copy.deepcopy(node["properties"][name])
         described.pop("default", None)
-        described["description"] = f"Deprecated: use {name}. Ignored when {name} is set."
+        described["description"] = f"Deprecated: use {name}, which takes precedence."
         node["properties"][former] = described
         rules = node.setdefault("x-kubernetes-validations", [])
         for rule in list(rules):

@@ -35,17 +35,17 @@ class Engine(SpecModel):
     """vLLM settings of each pod."""
 
     device: Literal["cuda", "cpu"] = Field(
-        "cuda", description="Device that runs the model: NVIDIA GPUs (cuda) or the CPU (cpu)."
+        "cuda", description="Device that runs the model. cuda: NVIDIA GPUs. cpu: the CPU."
     )
     dtype: Literal["auto", "half", "float16", "bfloat16", "float", "float32"] = Field(
-        "auto", description="Data type of weights and activations. auto: as in the model's config."
+        "auto", description="Data type of weights and activations. auto: the type in the model's config."
     )
     max_num_seqs: int = Field(
         32,
         ge=1,
         le=4096,
-        description="Maximum number of sequences that one pod decodes at once (vLLM max_num_seqs). "
-        "Further requests wait. Size it to the load.",
+        description="Maximum number of sequences that one pod runs at once (vLLM max_num_seqs). Further sequences "
+        "wait in the pod. The right value depends on the load: see spec.tuning.",
     )
     max_num_batched_tokens: int = Field(
         8192,
@@ -57,45 +57,51 @@ class Engine(SpecModel):
         None,
         ge=16,
         le=10_485_760,
-        description="Maximum number of tokens of prompt and translation together. Default: the model's "
-        "limit.",
+        description="Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: the "
+        "model's maximum; with device cpu less, if the KV cache is too small for it.",
     )
     gpu_memory_utilization: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="Fraction of GPU memory for weights and KV cache. Default: vLLM's.",
+        description="Fraction of each GPU's memory that vLLM may use. Default: vLLM's.",
     )
     kv_cache_memory: Quantity | None = Field(
         None,
-        description="Size of the KV cache, such as 12Gi. Alternative to gpuMemoryUtilization.",
+        description="Size of the KV cache on each GPU, such as 12Gi. It replaces gpuMemoryUtilization. Default: "
+        "computed from gpuMemoryUtilization; with device cpu 512Mi.",
     )
     tensor_parallel_size: int = Field(
-        1, ge=1, le=64, description="Number of GPUs over which one pod splits the model."
+        1,
+        ge=1,
+        le=64,
+        description="Number of GPUs in one pod. vLLM splits the model among them.",
     )
     quantization: str | None = Field(
         None,
         min_length=1,
         max_length=40,
         pattern=r"^[a-z0-9_-]+$",
-        description="Quantization method, such as fp8 or awq. Default: as in the model's config.",
+        description="Quantization method, such as fp8 or awq. Default: the method in the model's config.",
     )
     scheduling_policy: Literal["FirstComeFirstServed", "ShortestFirst"] | None = Field(
         None,
-        description="Order in which waiting segments are scheduled. ShortestFirst schedules short "
-        "segments first, with aging, so that long ones do not starve; it reduces latency when pods are "
-        "busy and lengths differ. Default: FirstComeFirstServed.",
+        description="Order in which waiting segments (parts of texts) start.\n"
+        "FirstComeFirstServed: in the order of arrival.\n"
+        "ShortestFirst: a short segment may start before a longer one that arrived up to 15 s earlier. "
+        "This reduces latency if pods are busy and text lengths differ. Long texts become slower.\n"
+        "Default: FirstComeFirstServed.",
     )
     stall_timeout: Duration | None = Field(
         None,
-        description="Maximum time without an engine step while requests are running. After it the "
-        "liveness probe fails, and the pod is restarted about a minute later. Default: 2m.",
+        description="Maximum time without an engine step while requests are running. After it the liveness probe "
+        "fails, and about a minute later the container is restarted. Default: 2m.",
     )
     extra_args: Untyped = Field(
         {},
-        description="Further vLLM AsyncEngineArgs by field name, such as enable_prefix_caching. The pod "
-        "fails to start on names that its vLLM does not have. Arguments that run code require "
-        "model.trustRemoteCode.",
+        description="Other vLLM arguments (fields of AsyncEngineArgs), such as enable_prefix_caching: false. The pod "
+        "does not start if its vLLM lacks an argument. Arguments that load code, such as scheduler_cls, "
+        "need model.trustRemoteCode.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -139,12 +145,14 @@ class Resources(SpecModel):
     """Resource requests and limits of each pod."""
 
     limits: Amounts = Field(
-        {}, description="Resource limits of a pod, such as nvidia.com/gpu: 1 or memory: 32Gi."
+        {},
+        description="Resource limits of a pod. With engine.device cuda, nvidia.com/gpu must equal "
+        "engine.tensorParallelSize; a MIG device, such as nvidia.com/mig-3g.40gb, can replace it.",
     )
     requests: Amounts = Field(
         {},
-        description="Resource requests of a pod. Default: the limits; for cpu and memory without a limit, the amount "
-        "that a pod needs beside the weights.",
+        description="Resource requests of a pod. Default: the limits. If cpu or memory has neither a request nor a "
+        "limit: what a pod needs apart from the model's weights.",
     )
 
 
@@ -163,13 +171,13 @@ class ModelCache(SpecModel):
 
     persistent_volume_claim: Name | None = Field(
         None,
-        description="PersistentVolumeClaim for downloaded weights and compiled kernels. Without it, every "
-        "new pod downloads and compiles again.",
+        description="PersistentVolumeClaim for the cache. Default: an emptyDir, so each new pod downloads the weights "
+        "again.",
     )
     size_limit: Quantity | None = Field(
         None,
-        description="Maximum disk space of the cache on the node without a claim, such as 50Gi. Default: 256Gi per "
-        "GPU for models that are downloaded, else 32Gi.",
+        description="Size limit of the emptyDir without persistentVolumeClaim, such as 50Gi. Default: for hf:// and "
+        "s3:// models 256Gi × engine.tensorParallelSize, for others 32Gi.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -187,40 +195,46 @@ class Model(SpecModel):
     uri: str = Field(
         min_length=6,
         max_length=512,
-        description="Location of the model: hf://ORG/NAME, pvc://CLAIM/PATH, s3://BUCKET/PATH, "
-        "oci://IMAGE:TAG (an image volume) or file:///PATH (inside the engine's image).",
+        description="Location of the model.\n"
+        "hf://ORG/NAME: Hugging Face.\n"
+        "s3://BUCKET/PATH: S3.\n"
+        "pvc://CLAIM/PATH: a PersistentVolumeClaim.\n"
+        "oci://IMAGE:TAG: an image volume (Kubernetes 1.33 or later).\n"
+        "file:///PATH: a directory in the engine image.",
     )
     revision: str | None = Field(
         None,
         min_length=1,
         max_length=128,
         pattern=r"^[\w./-]+$",
-        description="Commit, tag or branch of a hf:// model. Pin a commit to always load the same weights.",
+        description="Commit, tag or branch of an hf:// model. With a commit, all pods load the same weights.",
     )
     token_secret_ref: SecretKey | None = Field(
         None, description="Secret with a Hugging Face token. Required for gated and private models."
     )
     trust_remote_code: bool = Field(
         False,
-        description="Whether the model may run code in the pods: Python modules of its repository (vLLM "
-        "trust_remote_code), pickled weights (.bin, .pt) where it has no safetensors, and classes that "
-        "engine.extraArgs names. Pin a revision with it.",
+        description="Whether code that comes with the model may run in the pods: Python modules of its repository "
+        "(vLLM trust_remote_code), pickled weights (.bin, .pt) if it has no safetensors, and classes that "
+        "engine.extraArgs names. If true, also set revision to a commit.",
     )
     prompt_family: PromptFamily = Field(
-        description="Prompt format of the model family. custom requires promptTemplate. Licences differ: models of "
-        "hunyuan-mt and hy-mt1.5 may not be used in the EU, the UK or South Korea, those of tower-plus and "
-        "tower-instruct not commercially; the command `dragoman models` lists all licences."
+        description=(
+            "Prompt format that the model was trained with. With custom, set promptTemplate. `dragoman "
+            "models` lists models and licences for each family. Models of hunyuan-mt and hy-mt1.5 may not be "
+            "used in the EU, the UK or South Korea. Models of tower-plus and tower-instruct may not be used "
+            "commercially."
+        )
     )
     prompt_template: str | None = Field(
         None,
         min_length=6,
         max_length=8192,
-        description="Prompt for promptFamily custom. Must contain {text}, and {target} or {target_code}; "
-        "{source} and {source_code} are optional.",
+        description="Prompt for promptFamily custom. {text} is the text; {source} and {target} are names of "
+        "languages, {source_code} and {target_code} their BCP-47 tags. {text} is required, and {target} "
+        "or {target_code}.",
     )
-    cache: ModelCache = Field(
-        ModelCache(), description="Cache of weights and compiled kernels between starts."
-    )
+    cache: ModelCache = Field(ModelCache(), description="Cache for downloaded weights and compiled kernels.")
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(

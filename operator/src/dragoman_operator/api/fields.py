@@ -99,7 +99,7 @@ Untyped = Annotated[
 class LocalObjectReference(SpecModel):
     """An object of the same namespace."""
 
-    name: Name = Field(description="Name of the object.")
+    name: Name = Field(description="Name of the Secret.")
 
 
 class SecretKey(SpecModel):

@@ -36,22 +36,24 @@ class Rollout(SpecModel):
 
     surge: Literal["Auto", "Always", "Never"] = Field(
         "Auto",
-        description="Always: start a new pod before terminating an old one (needs a spare GPU). Never: "
-        "terminate first. Auto: as Always if the new pod is scheduled within 10 s, else as Never.",
+        description="Order in which pods are replaced when the spec changes.\n"
+        "Always: start a new pod, then terminate an old one. Needs a spare GPU.\n"
+        "Never: terminate an old pod first.\n"
+        "Auto: Always if the new pod is scheduled within 10 s, otherwise Never.",
     )
     drain_timeout: Duration = Field(
-        "60s", description="Maximum time to finish in-flight requests after SIGTERM."
+        "60s", description="Maximum time to finish in-flight requests, after lameDuck."
     )
     lame_duck: Duration | None = Field(
         None,
-        description="Maximum time that a pod keeps accepting requests after SIGTERM while its readiness "
-        "probe fails, for load balancers that react late. Ends earlier when all routers have confirmed "
-        "and no direct client remains. Default: 5s if there were requests in the last minute, else 0s.",
+        description="Maximum time after SIGTERM in which a pod still accepts requests while its readiness probe "
+        "fails, so that load balancers can react. It ends early once routers and other clients send no "
+        "more requests. Default: 5s, or 0s without requests in the last minute.",
     )
     start_timeout: Duration = Field(
         "30m",
-        description="Maximum time to download the model, and again to load and compile it, before the container is "
-        "restarted. A download continues where it was.",
+        description="Maximum time to download the model, and again to load and compile it. When it is exceeded, the "
+        "container is restarted. An interrupted download is resumed.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -71,7 +73,7 @@ class EnvVar(SpecModel):
         description="Name of the variable.",
     )
     value: str | None = Field(None, max_length=32_768, description="Value of the variable.")
-    value_from: Untyped | None = Field(None, description="Source of the value, as in a pod.")
+    value_from: Untyped | None = Field(None, description="Source of the value, as in a Pod.")
 
 
 def _ours(key: str) -> bool:
@@ -83,22 +85,24 @@ class PodTemplate(SpecModel):
 
     labels: Labels = Field({}, description="Labels of the pods.")
     annotations: Annotations = Field({}, description="Annotations of the pods.")
-    node_selector: Labels = Field({}, description="Labels that a node must have.")
+    node_selector: Labels = Field({}, description="Labels that a node must have to run the pods.")
     tolerations: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
-        (), description="Taints that the pods tolerate, as in a pod."
+        (), description="Tolerations, as in a Pod."
     )
-    affinity: Untyped | None = Field(None, description="Affinity, as in a pod.")
+    affinity: Untyped | None = Field(None, description="Affinity, as in a Pod.")
     topology_spread_constraints: Annotated[tuple[Untyped, ...], Field(max_length=16)] = Field(
-        (), description="Topology spread constraints, as in a pod."
+        (), description="Topology spread constraints, as in a Pod."
     )
-    runtime_class_name: Name | None = Field(None, description="Runtime class, such as nvidia.")
-    priority_class_name: Name | None = Field(None, description="Priority class of the pods.")
-    scheduler_name: Name | None = Field(None, description="Scheduler of the pods. Default: the cluster's.")
+    runtime_class_name: Name | None = Field(None, description="RuntimeClass of the pods, such as nvidia.")
+    priority_class_name: Name | None = Field(None, description="PriorityClass of the pods.")
+    scheduler_name: Name | None = Field(
+        None, description="Scheduler of the pods. Default: the cluster's default scheduler."
+    )
     env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Environment variables of the engine container; they override those set by the "
-        "operator. Options of `dragoman serve` without a field here can be set as DRAGOMAN_<OPTION>.",
+        description="Environment variables of the pods. They override those that the operator sets. They can set "
+        "flags of `dragoman serve` without a field in this spec: DRAGOMAN_MAX_TEXTS sets --max-texts.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -131,20 +135,21 @@ class NetworkPolicy(SpecModel):
     enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy.")
     from_: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers that may connect to the http port, besides the operator and pods of the same "
-        "object. Empty: all. List the router, your clients and your Prometheus.",
+        description="NetworkPolicy peers that may connect to the pods (port 8000). The operator and the other pods of "
+        "this object can always connect. Empty: all peers. Otherwise list the routers, your clients and "
+        "your Prometheus.",
     )
     to: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers to which the pods may connect on port 443, for models that are "
-        "downloaded (hf://, s3://), and on the port of tracing.otlpEndpoint. Empty: all. List the addresses "
-        "of your mirror, store or proxy, and your trace collector.",
+        description="NetworkPolicy peers for downloads of hf:// and s3:// models (port 443) and for traces (port of "
+        "tracing.otlpEndpoint). Empty: all peers. Otherwise list your model mirror, S3 store or proxy, "
+        "and your trace collector.",
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Additional NetworkPolicy egress rules, as they are. Allowed without one: DNS, port 443 "
-        "for models that are downloaded (hf://, s3://), the port of tracing.otlpEndpoint (see to), and the "
-        "http port of the same object's pods.",
+        description="Additional egress rules of the NetworkPolicy. Allowed without a rule: the other pods of this "
+        "object (port 8000); with an hf:// or s3:// model port 443 and DNS; with tracing.otlpEndpoint its "
+        "port and DNS.",
     )
 
 
@@ -160,30 +165,30 @@ class Admission(SpecModel):
         None,
         ge=0,
         le=1_000_000,
-        description="Maximum number of generations that wait for the engine; a request counts one per "
-        "segment, target and alternative. Default: 8 × maxNumSeqs.",
+        description="Maximum number of generations that wait in the pod. A request counts as one generation (run of "
+        "the model) for each segment, target language and alternative. Default: 8 × engine.maxNumSeqs.",
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
         le=1_000_000_000,
-        description="Maximum number of estimated tokens that wait for the engine. Default: as many as run "
-        "at once.",
+        description="Maximum number of estimated tokens (prompts and translations) that wait in the pod. Default: as "
+        "many as can run at once.",
     )
     deadline_aware: bool | None = Field(
         None,
-        description="Refuse a request immediately if, at the measured throughput, it would exceed its "
-        "time limit. Default: true.",
+        description="Refuse a request at once if the pod cannot complete it within its time limit at the measured "
+        "throughput. Default: true.",
     )
     request_timeout: Duration | None = Field(
         None,
-        description="Maximum time of a request; after it the answer is 504. Default: 30s. Routers have "
-        "their own limit (router.bounds.requestTimeoutSeconds of the chart).",
+        description="Time limit of a request in the pod. When it is exceeded, the client gets status 504. Default: "
+        "30s. Routers have their own limit (chart value router.bounds.requestTimeoutSeconds).",
     )
     unready_when_overloaded: bool | None = Field(
         None,
-        description="Fail the readiness probe while requests are refused because of overload, for load "
-        "balancers that use readiness only. Default: false.",
+        description="Fail the readiness probe while the pod refuses requests because of overload, for load balancers "
+        "that use only readiness. Default: false.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("admission", "requestTimeout", "1s", "1h"),)
@@ -194,14 +199,18 @@ class Translation(SpecModel):
 
     split: Literal["Lines", "Sentences", "NoNewlines", "None"] | None = Field(
         None,
-        description="How plain text is split if a request does not say. Lines: at line breaks; lines too "
-        "long for the model also at sentences. Sentences: at sentences. NoNewlines: at sentences, line "
-        "breaks count as spaces. None: not at all; texts that do not fit are refused. NoLines: deprecated, as "
-        "NoNewlines. Default: the model family's preference.",
+        description="How plain text is split into segments, unless the request sets split. A segment is the part of a "
+        "text that is translated in one generation.\n"
+        "Lines: at line breaks, and at sentences if a line is too long for the model.\n"
+        "Sentences: at line breaks and sentences.\n"
+        "NoNewlines: at sentences. A line break counts as a space.\n"
+        "None: not at all. A text that is too long for the model is refused.\n"
+        "NoLines: deprecated name of NoNewlines.\n"
+        "Default: depends on the model.",
     )
     cache_size: Quantity | None = Field(
         None,
-        description="Memory per pod for a cache of translated segments, such as 256Mi. Default: no cache.",
+        description="Memory of each pod for a cache of translated segments, such as 256Mi. Default: no cache.",
     )
 
     @property
@@ -218,7 +227,7 @@ class ConfigMapKey(SpecModel):
         "glossary.yaml",
         max_length=253,
         pattern=r"^[-_a-zA-Z0-9][-._a-zA-Z0-9]*$",
-        description="Key in the ConfigMap. A name ending in .tsv: tab-separated lines; otherwise YAML.",
+        description="Key in the ConfigMap. If it ends in .tsv, the content is tab-separated lines, otherwise YAML.",
     )
 
 
@@ -226,8 +235,10 @@ class Glossary(SpecModel):
     """Terminology for all requests; terms in a request take precedence."""
 
     config_map_key_ref: ConfigMapKey = Field(
-        description="ConfigMap key with the terms. Changes take effect in running pods within about a "
-        "minute. Invalid content is ignored: the last valid terms stay in use."
+        description=(
+            "Required. ConfigMap key with the terms. Running pods apply changes within about a minute. If the "
+            "new content is invalid, they keep the last valid terms."
+        )
     )
 
 
@@ -238,8 +249,8 @@ class Tracing(SpecModel):
         None,
         max_length=512,
         pattern=ENDPOINT_PATTERN,
-        description="OTLP/HTTP endpoint for OpenTelemetry traces, such as "
-        "http://otel-collector.monitoring:4318. The NetworkPolicy of the pods allows its port.",
+        description="OTLP/HTTP endpoint for OpenTelemetry traces, such as http://otel-collector.monitoring:4318. "
+        "Default: no traces.",
     )
 
     @property

@@ -42,12 +42,12 @@ class Prometheus(SpecModel):
         min_length=8,
         max_length=512,
         pattern=r"^https?://[^\s]+$",
-        description="Base URL, such as http://prometheus.monitoring:9090. Default: the operator's "
-        "Prometheus.",
+        description="Base URL, such as http://prometheus.monitoring:9090. Default: the chart value prometheus.url.",
     )
     token_secret_ref: SecretKey | None = Field(
         None,
-        description="Secret with a bearer token for Prometheus. The operator needs permission to read it.",
+        description="Secret with a bearer token for this Prometheus. The operator needs permission to read Secrets "
+        "(chart value prometheus.readSecrets).",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -64,10 +64,12 @@ class Autoscaling(SpecModel):
 
     mode: Literal["Off", "Internal", "External", "HPA", "KEDA"] = Field(
         "Internal",
-        description="Internal: the operator scales by queue length and load, and writes spec.replicas. External: "
-        "another controller "
-        "or user writes the scale subresource. HPA, KEDA: the operator creates an autoscaler of that "
-        "kind. Off: spec.replicas is fixed.",
+        description="What sets the number of replicas.\n"
+        "Internal: the operator, by the load of replicas and routers.\n"
+        "External: another controller or a user, through the scale subresource.\n"
+        "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
+        "KEDA: a ScaledObject that the operator creates.\n"
+        "Off: spec.replicas is fixed.",
     )
     min_replicas: int = Field(
         1, ge=0, le=MAX_REPLICAS, description="Minimum number of replicas. 0 allows scaling to zero."
@@ -77,52 +79,52 @@ class Autoscaling(SpecModel):
         None,
         gt=0,
         le=4096,
-        description="Target number of running and waiting sequences per replica. Default: 0.8 × maxNumSeqs.",
+        description="Target number of running and waiting sequences per replica. Default: 0.8 × engine.maxNumSeqs.",
     )
     target_kv_cache_usage: Share = Field(
-        0.8, description="Target KV cache usage, averaged over replicas, 0 to 1."
+        0.8, description="Target KV cache usage: the mean of all replicas, 0 to 1."
     )
     idle_seconds: int = Field(
         900,
         ge=0,
         le=604_800,
-        description="Seconds without requests before scaling to zero, if minReplicas is 0; with idle: Sleep, before "
-        "a replica sleeps.",
+        description="Seconds without requests after which the field idle takes effect.",
     )
     idle: Literal["Scale", "Sleep"] = Field(
         "Scale",
-        description="What idle time does. Scale: it scales to zero, if minReplicas is 0. Sleep: an idle replica moves "
-        "its weights from the GPU to host memory until its next request, and at least one replica is kept. Needs "
-        "device cuda and mode Internal.",
+        description="What happens after idleSeconds without requests.\n"
+        "Scale: the deployment scales to zero, if minReplicas is 0.\n"
+        "Sleep: a replica moves its weights from the GPU to host memory until its next request. At least "
+        "one replica is kept. Needs engine.device cuda and mode Internal.",
     )
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
-        description="For replicas of several TranslationDeployments that share one GPU (time-slicing): Secret whose "
-        "entry url names a Redis or Valkey server, through which they agree which of them is awake. All that share "
-        "the GPU need the same server. Needs idle: Sleep and engine.tensorParallelSize 1.",
+        description="For replicas of several TranslationDeployments on one GPU (time-slicing). Only one of them is "
+        "awake at a time; the others sleep and wait for their turn. They coordinate through a Redis or "
+        "Valkey server, the same for all. The Secret has its URL under the key url. Needs idle: Sleep and "
+        "engine.tensorParallelSize 1.",
     )
     target_queue_time: Duration | None = Field(
         None,
-        description="Maximum queue time of a request in a replica. A replica above it is not counted as "
-        "capacity for new requests. Default: 2s.",
+        description="Maximum time that a request should wait in a replica before it runs. A replica above it does not "
+        "count as capacity for new requests. Default: 2s.",
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
-        description="Percentage of requests that should wait in a replica for at most targetQueueTime, such as "
-        "99% or 99.9%. As many replicas are kept for bursts as the arrivals of the last hour need; "
-        "status.scaling.expectation has the result. Above 95%, replicas are also kept for bursts higher "
-        "than any observed, the fewer the longer the deployment was observed.",
+        description="Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. If the arrivals "
+        "of the last hour would have missed it, extra replicas are kept for bursts. Above 95%, replicas "
+        "are also kept for higher bursts than any observed.",
     )
     scale_down_stabilization_window: Duration | None = Field(
         None,
-        description="Stabilization window for scaling down: replicas stay at the maximum that the load "
-        "required within it. Default: 5m (or twice the startup time of a replica, if longer); 1m (or the "
-        "startup time) or 30m instead, if the objective then needs fewer replicas.",
+        description="Stabilization window for scaling down: the number of replicas stays at the maximum that the load "
+        "required within it. Default: adaptive, starting at 5m or twice the startup time of a replica, "
+        "whichever is longer.",
     )
     prometheus: Prometheus | None = Field(
         None,
-        description="Read metrics from Prometheus instead of the pods. Its series need the labels "
-        "namespace and pod.",
+        description="Prometheus from which the operator reads the metrics of the pods. Its series need the labels "
+        "namespace and pod. Default: the operator reads the pods.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -172,9 +174,11 @@ class Tuning(SpecModel):
 
     mode: Literal["Off", "Recommend"] = Field(
         "Off",
-        description="Recommend: status.recommendation has the maxNumSeqs that fits the measured load. Apply: "
-        "deprecated, as Recommend.",
+        description="Off: no measurement.\n"
+        "Recommend: status.recommendation has the maxNumSeqs that fits the measured load. It is not "
+        "applied.\n"
+        "Apply: deprecated name of Recommend.",
     )
-    window: Duration = Field("10m", description="Measurement time before a recommendation.")
+    window: Duration = Field("10m", description="How long the load is measured before a recommendation.")
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)

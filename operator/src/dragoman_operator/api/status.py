@@ -33,11 +33,11 @@ class Condition(StatusModel):
         min_length=1,
         max_length=256,
         pattern=REASON_PATTERN,
-        description="Reason in one word, for programs.",
+        description="Reason for the status, in one word.",
     )
-    message: str = Field(max_length=4096, description="Explanation, with the action to take.")
+    message: str = Field(max_length=4096, description="Explanation of the reason, with the action to take.")
     last_transition_time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="Time of the last change of status."
+        json_schema_extra={"format": "date-time"}, description="Time of the last change of the field status."
     )
     observed_generation: int = Field(
         ge=0,
@@ -59,24 +59,26 @@ class Signals(StatusModel):
     """Measurements behind the last decision."""
 
     running: float | None = Field(None, description="Running sequences in all engines.")
-    waiting: float | None = Field(None, description="Requests in the engines' queues.")
-    queued_at_routers: int | None = Field(None, description="Requests queued at the routers.")
+    waiting: float | None = Field(None, description="Requests that wait in the engines.")
+    queued_at_routers: int | None = Field(None, description="Requests that wait in the routers.")
     in_flight_at_routers: int | None = Field(
         None, description="Requests that routers have sent to replicas and that are unfinished."
     )
     replicas_not_reporting: int | None = Field(None, description="Ready replicas without metrics.")
-    routers_not_reporting: int | None = Field(None, description="Routers without a load report.")
+    routers_not_reporting: int | None = Field(None, description="Routers that do not report their load.")
     arrivals_per_second: float | None = Field(
-        None, description="Arrival rate, averaged over the last minute."
+        None, description="Arriving requests per second, averaged over the last minute."
     )
-    seconds_per_request: float | None = Field(None, description="Time a request spends in an engine.")
-    kv_cache_usage: float | None = Field(None, description="Mean KV cache usage, 0 to 1.")
-    replicas_by_load: float | None = Field(None, description="Replicas required by the load, not rounded.")
+    seconds_per_request: float | None = Field(
+        None, description="Mean running time of a request in an engine."
+    )
+    kv_cache_usage: float | None = Field(None, description="Mean KV cache usage of the replicas, 0 to 1.")
+    replicas_by_load: float | None = Field(None, description="Replicas that the load requires, not rounded.")
     replicas_by_kv_cache: float | None = Field(
-        None, description="Replicas required by KV cache usage, not rounded."
+        None, description="Replicas that the KV cache usage requires, not rounded."
     )
     stabilization_window_seconds: float | None = Field(
-        None, description="Stabilization window for scaling down."
+        None, description="Current stabilization window for scaling down."
     )
 
 
@@ -87,15 +89,15 @@ class ScalingChange(StatusModel):
     from_: int = Field(ge=0, alias="from", description="Replicas before.")
     to: int = Field(ge=0, description="Replicas after.")
     rule: str = Field(max_length=64, description="Rule that determined the change.")
-    reason: str = Field(max_length=1024, description="Reason, with measurements.")
+    reason: str = Field(max_length=1024, description="Reason for the change, with measurements.")
 
 
 class ExpectedWait(StatusModel):
     """What is expected with a number of replicas."""
 
-    replicas: int = Field(ge=0, description="Number of replicas for which the ratio is computed.")
+    replicas: int = Field(ge=0, description="Number of replicas.")
     late_ratio: float = Field(
-        ge=0, le=1, description="Ratio of requests that would wait longer than targetQueueTime, 0 to 1."
+        ge=0, le=1, description="Fraction of requests that would wait longer than targetQueueTime."
     )
 
 
@@ -110,37 +112,42 @@ class Scaling(StatusModel):
         max_length=64,
         description="Rule that determined the number of replicas, see docs/explanation/scaling.md.",
     )
-    reason: str = Field(max_length=1024, description="Reason, with measurements.")
+    reason: str = Field(max_length=1024, description="Reason for the number of replicas, with measurements.")
     desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")
     current_replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
     observed_spec_replicas: int | None = Field(
         None,
         ge=0,
-        description="spec.replicas at the last decision. If it differs now, another client wrote it: a request.",
+        description="spec.replicas at the last decision. If it differs now, another client has requested that number.",
     )
     evaluation_time: str | None = Field(
-        None, json_schema_extra={"format": "date-time"}, description="Time of the measurements below."
+        None, json_schema_extra={"format": "date-time"}, description="Time of the measurements in signals."
     )
-    source: str | None = Field(None, max_length=512, description="Source of the measurements.")
-    signals: Signals | None = Field(None, description="Measurements behind the decision.")
+    source: str | None = Field(
+        None, max_length=512, description="Source of the measurements: the pods or a Prometheus."
+    )
+    signals: Signals | None = Field(None, description="Measurements behind the last decision.")
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected ratio of late requests, by the arrivals of the last hour, as text.",
+        description="Expected percentage of requests that wait longer than targetQueueTime, from the arrivals of the "
+        "last hour.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="Expected ratio of late requests with the replicas kept for bursts, and with one less.",
+        description="The same expectation as numbers: with the replicas that are kept for bursts, and with one less.",
     )
-    time_to_ready_seconds: float | None = Field(None, description="Measured time until a replica is ready.")
+    time_to_ready_seconds: float | None = Field(
+        None, description="Measured time from the creation of a pod until it is ready."
+    )
     changes: tuple[ScalingChange, ...] = Field(
         (), max_length=5, description="Last changes of the number of replicas, newest first."
     )
     state: str | None = Field(
         None,
         max_length=32_768,
-        description="Encoded state of the autoscaler, used after a restart of the operator.",
+        description="Encoded state of the autoscaler, for a restarted operator.",
     )
 
 
@@ -150,58 +157,57 @@ class RolloutStatus(StatusModel):
     last_ready_template_hash: str | None = Field(
         None,
         max_length=63,
-        description="The pod-template-hash of the last version whose pods were all ready.",
+        description="Label pod-template-hash of the last version whose pods were all ready. A rollback restores it.",
     )
     last_ready_source: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of that version. As long as the current spec and image have this "
-        "digest, an upgrade of the operator replaces no pods. Empty: not known.",
+        description="Digest of that version's spec and image. While it is the same as that of the current ones, an "
+        "upgrade of the operator replaces no pods. Empty: unknown.",
     )
     failed_template_digest: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of the version that failed and is not tried again.",
+        description="Digest of the spec and image of a version that failed. It is not tried again.",
     )
-    reason: str | None = Field(None, max_length=1024, description="Reason of the failure.")
+    reason: str | None = Field(None, max_length=1024, description="Why that version failed.")
 
 
 class SizeMeasurements(StatusModel):
     """Measurements of one replica in the window of a recommendation."""
 
-    window_seconds: float = Field(description="Length of the window.")
-    samples: int = Field(ge=0, description="Number of samples with requests in flight.")
+    window_seconds: float = Field(description="Length of the measurement.")
+    samples: int = Field(ge=0, description="Samples with requests in flight.")
     requests: int = Field(ge=0, description="Finished requests.")
-    concurrency_p50: float = Field(description="Median of running and waiting requests while busy.")
-    concurrency_p95: float = Field(description="95th percentile of running and waiting requests while busy.")
+    concurrency_p50: float = Field(description="Median of running and waiting requests while there were any.")
+    concurrency_p95: float = Field(
+        description="95th percentile of running and waiting requests while there were any."
+    )
     queued_request_ratio: float = Field(
-        description="Ratio of the running and waiting requests that were waiting, 0 to 1."
+        description="Waiting requests as a fraction of running and waiting requests."
     )
     queue_time_seconds: float | None = Field(None, description="Mean queue time of a request.")
     time_per_output_token_seconds: float | None = Field(
         None,
-        description="Time per output token of a running sequence (vLLM "
-        "request_time_per_output_token_seconds).",
+        description="Time per output token of a running sequence.",
     )
     output_tokens_per_second: float | None = Field(
-        None, description="Output tokens per second of a replica while busy."
+        None, description="Output tokens per second while requests were in flight."
     )
     kv_cache_usage_p95: float | None = Field(None, description="95th percentile of KV cache usage, 0 to 1.")
-    preemptions_per_request: float | None = Field(
-        None, description="Preemptions per request (vLLM num_preemptions)."
-    )
+    preemptions_per_request: float | None = Field(None, description="Preemptions per request.")
 
 
 class SizeRecommendation(StatusModel):
     """The maxNumSeqs that fits the measured load."""
 
     max_num_seqs: int = Field(ge=1, description="Recommended spec.engine.maxNumSeqs.")
-    reason: str = Field(max_length=1024, description="Reason, with measurements.")
+    reason: str = Field(max_length=1024, description="Reason for the recommendation, with measurements.")
     first_recommended_time: str = Field(
         json_schema_extra={"format": "date-time"},
         description="Time at which this value was first recommended.",
     )
-    measurements: SizeMeasurements = Field(description="Measurements of one replica.")
+    measurements: SizeMeasurements = Field(description="Measurements per replica.")
 
 
 class TuningStatus(StatusModel):
@@ -209,7 +215,9 @@ class TuningStatus(StatusModel):
 
     mode: str = Field(max_length=64, description="Mode, as in spec.tuning.mode.")
     state: str | None = Field(
-        None, max_length=32_768, description="Encoded state of tuning, used after a restart of the operator."
+        None,
+        max_length=32_768,
+        description="Encoded state of tuning, for a restarted operator.",
     )
 
 
@@ -230,23 +238,27 @@ class Status(StatusModel):
     )
     url: str | None = Field(None, max_length=512, description="URL for requests from inside the cluster.")
     languages: str | None = Field(
-        None, max_length=1024, description="Language pairs that are served: en>de,fr,ne."
+        None,
+        max_length=1024,
+        description="Language pairs that are served. en>de,fr: from en into de and fr.",
     )
-    message: str | None = Field(None, max_length=1024, description="The most important condition message.")
+    message: str | None = Field(None, max_length=1024, description="Message of the most important condition.")
     scaling: Scaling | None = Field(None, description="State of autoscaling.")
     rollout: RolloutStatus | None = Field(None, description="State of rollouts and rollbacks.")
     recommendation: SizeRecommendation | None = Field(
-        None, description="The maxNumSeqs that fits the measured load."
+        None, description="Recommended engine.maxNumSeqs, with the measurements."
     )
     tuning: TuningStatus | None = Field(None, description="State of tuning.")
     conditions: tuple[Condition, ...] = Field(
         (),
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        description="Available: at least one replica is ready. Progressing: pods are being started or "
-        "replaced. Degraded: manual action is needed. ScalingActive: the number of replicas follows the "
-        "load. MetricsAvailable: metrics for scaling decisions are available. Tuning: another "
-        "maxNumSeqs is recommended.",
+        description="Available: at least one replica is ready.\n"
+        "Progressing: pods are being started or replaced.\n"
+        "Degraded: manual action is needed.\n"
+        "ScalingActive: the number of replicas follows the load.\n"
+        "MetricsAvailable: metrics for scaling are available.\n"
+        "Tuning: another maxNumSeqs is recommended.",
     )
 
 

@@ -44,48 +44,56 @@ def _gpus_fit(spec: TranslationDeploymentSpec) -> bool:
 class TranslationDeploymentSpec(SpecModel):
     """The model, its languages, and the pods that serve them."""
 
-    model: Model = Field(description="The model that translates.")
+    model: Model = Field(description="The translation model.")
     languages: Annotated[tuple[Languages, ...], Field(max_length=200)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["source"]},
-        description="Language pairs that are served, one entry per source. Empty: all pairs.",
+        description="Language pairs that are served, with one entry for each source language. Empty: all pairs.",
     )
-    engine: Engine = Field(Engine(), description="How vLLM runs in each pod.")
-    admission: Admission = Field(Admission(), description="Admission limits of each pod.")
-    translation: Translation = Field(Translation(), description="How pods translate.")
+    engine: Engine = Field(Engine(), description="vLLM settings of each pod.")
+    admission: Admission = Field(
+        Admission(),
+        description=(
+            "Limits of each pod for waiting requests, and the time limit of requests. A request above a limit "
+            "gets status 503 (429 in the APIs of LibreTranslate, DeepL, Crowdin and browser extensions)."
+        ),
+    )
+    translation: Translation = Field(Translation(), description="How pods split and cache texts.")
     glossary: Glossary | None = Field(
-        None, description="Terminology for all requests; terms in a request take precedence."
+        None,
+        description="Terms and their translations, for all requests. Terms in a request take precedence.",
     )
-    tracing: Tracing = Field(Tracing(), description="Destination of request traces.")
+    tracing: Tracing = Field(Tracing(), description="Export of traces.")
     resources: Resources = Field(Resources(), description="Resource requests and limits of each pod.")
     image: str | None = Field(
         None,
         min_length=1,
         max_length=512,
-        description="Image of the engine pods. Default: the operator's setting.",
+        description="Image of the engine pods. Default: the operator's image for engine.device (chart value "
+        "engineImages).",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
-        "IfNotPresent", description="Pull policy of the image."
+        "IfNotPresent", description="Pull policy of this image."
     )
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=16)] = Field(
-        (), description="Secrets with credentials of the image's registry."
+        (), description="Secrets with the credentials for the image registry."
     )
     replicas: int = Field(
         1,
         ge=0,
         le=MAX_REPLICAS,
-        description="Number of engine pods. Written through the scale subresource by you, or by the autoscaler "
-        "of spec.autoscaling.mode.",
+        description="Number of engine pods. With spec.autoscaling, leave it out of your manifest: the autoscaler "
+        "writes it.",
     )
     autoscaling: Autoscaling | None = Field(
-        None, description="How the number of replicas is chosen. Default: spec.replicas."
+        None, description="Automatic choice of the number of replicas. Without it, spec.replicas is fixed."
     )
     tuning: Tuning = Field(
-        Tuning(), description="Whether a maxNumSeqs that fits the measured load is recommended."
+        Tuning(), description="Measurement of the load, to recommend a value for engine.maxNumSeqs."
     )
-    rollout: Rollout = Field(Rollout(), description="How pods are replaced when the spec changes.")
+    rollout: Rollout = Field(Rollout(), description="How pods are started, replaced and terminated.")
     pod_template: PodTemplate = Field(PodTemplate(), description="Additions to every engine pod.")
-    service: Service = Field(Service(), description="The Service in front of the pods.")
+    service: Service = Field(Service(), description="The Service in front of the engine pods.")
     network_policy: NetworkPolicy = Field(
         NetworkPolicy(), description="Allowed connections to and from the pods."
     )

@@ -85,7 +85,7 @@ ENDPOINTS = (
         peek=peek,
         read=read,
         operation=Operation(
-            "Translate texts into several languages.",
+            "Translate texts into one or several languages.",
             {JSON_TYPE: types.Items | types.Inputs},
             types.TranslateQuery,
             query_beside_body=True,
@@ -98,7 +98,7 @@ ENDPOINTS = (
         frozenset({"POST"}),
         read=read_detection,
         operation=Operation(
-            "Detect the languages of texts.",
+            "Detect the language of each text.",
             {JSON_TYPE: types.Items},
             types.VersionQuery,
             query_beside_body=True,

@@ -77,19 +77,19 @@ ENDPOINTS = (
         "/v2/languages",
         _BOTH,
         respond_languages,
-        Operation("List the source or the target languages.", query=types.LanguagesShape),
+        Operation("List the source languages or the target languages.", query=types.LanguagesShape),
     ),
     _information(
         "/v2/usage",
         _BOTH,
         respond_usage,
-        Operation("Count the characters that were translated."),
+        Operation("Get the number of translated characters, and the limit."),
     ),
     _information(
         "/v2/glossary-language-pairs",
         _GET,
         respond_glossary_pairs,
-        Operation("List the pairs that glossaries can be created for."),
+        Operation("List the language pairs for which glossaries can be created."),
     ),
     *glossary_handlers.ENDPOINTS,
     Endpoint(
@@ -100,12 +100,16 @@ ENDPOINTS = (
         peek=documents.peek,
         read=documents.read,
         in_background=True,
-        operation=Operation("Translate a document.", {MULTIPART.decode(): types.DocumentShape}),
+        operation=Operation("Upload a document and translate it.", {MULTIPART.decode(): types.DocumentShape}),
     ),
-    _document("/v2/document/{document_id}", documents.handle_state, "Describe a document's state."),
-    _document("/v2/document/{document_id}/cancel", documents.handle_cancel, "Cancel a document."),
+    _document("/v2/document/{document_id}", documents.handle_state, "Get the state of a document."),
     _document(
-        "/v2/document/{document_id}/result", documents.handle_result, "Fetch a translated document, once."
+        "/v2/document/{document_id}/cancel", documents.handle_cancel, "Cancel the translation of a document."
+    ),
+    _document(
+        "/v2/document/{document_id}/result",
+        documents.handle_result,
+        "Download a translated document. This works once.",
     ),
     *(
         Endpoint(API, Kind.RESPOND, path, _ANY, respond=refuse, needs_key=False)

@@ -24,24 +24,24 @@ Pair = tuple[str, str]
 
 
 async def create_v2(store: GlossaryStore, _: Request, new: StoredGlossary) -> Answer:
-    """Create a glossary of one pair of languages."""
+    """Create a glossary for one language pair."""
     await store.add(new)
     return json_answer(glossaries.monolingual_json(new.outline), 201)
 
 
 async def list_v2(store: GlossaryStore, *_: object) -> Answer:
-    """List the glossaries that have exactly one language pair."""
+    """List the glossaries with exactly one language pair."""
     found = glossaries.monolingual(await store.all())
     return json_answer({"glossaries": [glossaries.monolingual_json(each) for each in found]})
 
 
 async def describe_v2(store: GlossaryStore, request: Request, _: None) -> Answer:
-    """Describe a glossary that has exactly one language pair."""
+    """Get the properties of a glossary with exactly one language pair."""
     return json_answer(glossaries.monolingual_json((await store.get(_id(request))).outline))
 
 
 async def entries_v2(store: GlossaryStore, request: Request, _: None) -> Answer:
-    """Answer a glossary's entries as tab-separated text."""
+    """Get the entries of a glossary as tab-separated text."""
     accepted = request.header(b"accept") or b"*/*"
     if not any(kind in accepted for kind in (TSV.encode(), b"text/*", b"*/*")):
         raise MediaTypeError("No supported media type specified in Accept header")
@@ -56,7 +56,7 @@ async def delete(store: GlossaryStore, request: Request, _: None) -> Answer:
 
 
 async def create_v3(store: GlossaryStore, _: Request, new: StoredGlossary) -> Answer:
-    """Create a glossary with dictionaries for several pairs of languages."""
+    """Create a glossary with a dictionary for each of several language pairs."""
     await store.add(new)
     return json_answer(glossaries.multilingual_json(new.outline), 201)
 
@@ -67,7 +67,7 @@ async def list_v3(store: GlossaryStore, *_: object) -> Answer:
 
 
 async def describe_v3(store: GlossaryStore, request: Request, _: None) -> Answer:
-    """Describe a glossary."""
+    """Get the properties of a glossary."""
     return json_answer(glossaries.multilingual_json((await store.get(_id(request))).outline))
 
 
@@ -77,18 +77,18 @@ async def change_v3(store: GlossaryStore, request: Request, change: Change) -> A
 
 
 async def entries_v3(store: GlossaryStore, request: Request, pair: Pair) -> Answer:
-    """Answer the entries of a glossary's dictionary."""
+    """Get the entries of one dictionary of a glossary."""
     return json_answer(glossaries.entries_json((await store.get(_id(request))).dictionary(*pair)))
 
 
 async def replace_dictionary(store: GlossaryStore, request: Request, new: Dictionary) -> Answer:
-    """Replace the dictionary of a pair, or add one."""
+    """Replace the dictionary of a language pair, or add one."""
     await store.change(_id(request), lambda glossary: glossary.with_dictionary(new))
     return json_answer(glossaries.dictionary_json(new.outline))
 
 
 async def delete_dictionary(store: GlossaryStore, request: Request, pair: Pair) -> Answer:
-    """Delete a glossary's dictionary."""
+    """Delete one dictionary of a glossary."""
     await store.change(_id(request), lambda glossary: glossary.without_dictionary(*pair))
     return NO_CONTENT
 

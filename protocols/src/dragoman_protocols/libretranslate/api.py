@@ -259,7 +259,7 @@ ENDPOINTS = (
         peek=peek,
         read=read,
         operation=Operation(
-            "Translate one text or several of the field `q`.",
+            "Translate one text or several.",
             json_or_form(LibreTranslateRequest),
         ),
     ),
@@ -286,7 +286,7 @@ ENDPOINTS = (
         "/frontend/settings",
         _GET,
         respond=respond_settings,
-        operation=Operation("Limits, and whether a key is required."),
+        operation=Operation("Get the size limits, and whether a key is required."),
     ),
     Endpoint(
         API,
@@ -295,7 +295,7 @@ ENDPOINTS = (
         _GET,
         respond=respond_health,
         needs_key=False,
-        operation=Operation("Whether requests are taken."),
+        operation=Operation("Check whether the server accepts requests."),
     ),
     Endpoint(
         API,
@@ -304,7 +304,7 @@ ENDPOINTS = (
         _POST,
         respond=respond_suggestion,
         needs_key=False,
-        operation=Operation("Refused: suggestions are disabled."),
+        operation=Operation("Suggest a translation. Always refused."),
     ),
     Endpoint(
         API,
@@ -314,7 +314,7 @@ ENDPOINTS = (
         peek=peek_file,
         read=read_file,
         operation=Operation(
-            "Translate a file; the answer has the URL of the translation.",
+            "Translate a file. The response contains the URL of the translated file.",
             {MULTIPART.decode(): FileForm},
         ),
     ),
@@ -326,6 +326,6 @@ ENDPOINTS = (
         handle=handle_download,
         # The key is a secret itself.
         needs_key=False,
-        operation=Operation("Fetch a translated file, while it is kept."),
+        operation=Operation("Download a translated file."),
     ),
 )

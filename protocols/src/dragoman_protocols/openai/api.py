@@ -212,7 +212,11 @@ ENDPOINTS = (
         frozenset({"POST"}),
         peek=peek,
         read=read,
-        operation=Operation("Translate the last message, or chat.", {JSON_TYPE: ChatRequest}, streams=True),
+        operation=Operation(
+            "With `translation_options`: translate the last message. Otherwise: chat with the model.",
+            {JSON_TYPE: ChatRequest},
+            streams=True,
+        ),
     ),
     Endpoint(
         API,
@@ -228,6 +232,6 @@ ENDPOINTS = (
         f"{_MODELS}/{{name}}",
         frozenset({"GET"}),
         respond=respond_model,
-        operation=Operation("One model by its name."),
+        operation=Operation("Get one model by its name."),
     ),
 )

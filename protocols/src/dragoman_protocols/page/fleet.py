@@ -198,7 +198,7 @@ ENDPOINT = Endpoint(
     frozenset({"GET"}),
     respond=respond_fleet,
     operation=Operation(
-        "Routers only: all TranslationDeployments, with replicas, load, decisions and samples of the last hours.",
+        "Get replicas, load and scaling decisions of all TranslationDeployments. Routers only.",
         query=FleetQuery,
         answer=FleetView,
     ),
