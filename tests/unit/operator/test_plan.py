@@ -222,6 +222,16 @@ def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
     assert egress(to=[block]) == restricted
 
 
+def test_egress_rules_of_the_spec_come_with_dns(make_td: MakeTd, defaults: Defaults) -> None:
+    valkey = {"ports": [{"port": 6379}]}
+    found = desired_children(make_td(networkPolicy={"egress": [valkey]}), defaults)[NETWORK_POLICY]
+    assert found is not None
+    dns, siblings, last = found["spec"]["egress"]
+    assert [rule["port"] for rule in dns["ports"]] == [53, 53]
+    assert siblings["to"] == [SIBLINGS]
+    assert last == valkey
+
+
 def test_operator_may_connect_whatever_the_spec_lists(make_td: MakeTd, defaults: Defaults) -> None:
     peer = {"podSelector": {"matchLabels": {"app": "client"}}}
     listed = replace(defaults, namespace="dragoman-system")

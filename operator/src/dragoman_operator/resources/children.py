@@ -130,7 +130,7 @@ def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[s
     Without `spec.networkPolicy.from` every peer may connect, because clients and Prometheus are not known. With it, the
     operator may too, because it reads the pods' metrics. Kubelets reach the pods of their node regardless of policies,
     so probes need no rule. Without `spec.networkPolicy.to` every host may be reached on the ports of downloads and
-    traces; DNS always, because the cluster's servers are not known.
+    traces. DNS is allowed with any egress, to every host, because the cluster's servers are not known.
 
     Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
     """
@@ -151,7 +151,7 @@ def network_policy(td: TranslationDeployment, operator_namespace: str) -> dict[s
     egress: list[dict[str, Any]] = [
         {"ports": [{"protocol": "TCP", "port": port}], **hosts} for port in sorted(ports)
     ]
-    if egress:
+    if egress or policy.egress:
         names = {"ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]}
         egress.insert(0, names)
     return child(
