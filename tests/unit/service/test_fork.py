@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from dragoman_service.engine.vllm import fork
 from dragoman_service.engine.vllm.fork import CONTEXT, in_fork, inspect_models
 
 
@@ -58,6 +59,32 @@ def test_what_cannot_be_done_in_a_fork_is_done_as_vllm_does_it(monkeypatch: pyte
     assert registry._run_in_subprocess is replaced
     assert replaced(lambda: "in a fork") == "in a fork"
     assert replaced(lambda: os.environ["MISSING"]) == "in a new process"
+
+
+@pytest.mark.usefixtures("_cloudpickle")
+@pytest.mark.parametrize("used", [False, True])
+def test_a_fork_may_use_cuda_unless_an_import_has_initialized_it(tmp_path: Path, used: bool) -> None:
+    (tmp_path / "imports.py").write_text(f"used_cuda = {used}\n")
+    script = textwrap.dedent("""
+        from dragoman_service.engine.vllm import fork
+
+        if __name__ == "__main__":
+            fork.PRELOADED = "imports"
+            fork.begin()
+            print(fork.may_use_cuda())
+        """)
+    (tmp_path / "pod.py").write_text(script)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    printed = subprocess.check_output([sys.executable, str(tmp_path / "pod.py")], env=environment, text=True)
+    assert printed.strip() == str(not used)
+
+
+def test_a_fork_that_does_not_answer_may_not_use_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dies(_task: object) -> object:
+        raise EOFError
+
+    monkeypatch.setattr(fork, "in_fork", dies)
+    assert not fork.may_use_cuda()
 
 
 def test_a_fork_ends_when_the_pod_is_killed(tmp_path: Path) -> None:

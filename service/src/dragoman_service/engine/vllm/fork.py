@@ -16,6 +16,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
@@ -67,6 +68,18 @@ def begin() -> None:
     """Start the fork server, which begins to import vLLM; with the environment that vLLM reads then."""
     multiprocessing.set_forkserver_preload([PRELOADED])
     forkserver.ensure_running()
+
+
+def may_use_cuda() -> bool:
+    """Whether a fork may use CUDA: no import of the fork server has initialized it."""
+    try:
+        return not in_fork(partial(_used_cuda, PRELOADED))
+    except EOFError:
+        return False
+
+
+def _used_cuda(preloaded: str) -> bool:
+    return bool(getattr(sys.modules.get(preloaded), "used_cuda", False))
 
 
 def use() -> None:

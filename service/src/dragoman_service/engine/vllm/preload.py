@@ -13,13 +13,19 @@ from importlib import import_module
 ENGINE = ("vllm.v1.engine.async_llm", "vllm.v1.engine.core")
 """What the pod's own process imports, too."""
 
-WORKER = (
-    "vllm.v1.worker.cpu_worker",
-    "vllm.v1.attention.backends.cpu_attn",
-    "vllm.model_executor.model_loader.default_loader",
-    "vllm.model_executor.models.llama",
+MODEL = ("vllm.model_executor.model_loader.default_loader", "vllm.model_executor.models.llama")
+CPU_WORKER = ("vllm.v1.worker.cpu_worker", "vllm.v1.attention.backends.cpu_attn", *MODEL)
+GPU_WORKER = (
+    "vllm.v1.worker.gpu_worker",
+    "vllm.v1.worker.gpu_model_runner",
+    "vllm.v1.attention.backends.flash_attn",
+    *MODEL,
 )
-"""What the engine process imports later, on a CPU. Modules for GPUs may use CUDA, which a fork could not use again."""
+"""What the engine process imports later. None of it initializes CUDA (vLLM 0.26); `used_cuda` says so of another
+release."""
+
+used_cuda = False
+"""Whether an import has initialized CUDA. A fork could not use it then."""
 
 
 def preload() -> None:
@@ -27,12 +33,15 @@ def preload() -> None:
     gc.disable()
     for name in ENGINE:
         import_module(name)
+    import torch
     from vllm.platforms import current_platform
 
-    if current_platform.is_cpu():
-        for name in WORKER:
-            with suppress(ImportError):
-                import_module(name)
+    worker = CPU_WORKER if current_platform.is_cpu() else GPU_WORKER if current_platform.is_cuda() else ()
+    for name in worker:
+        with suppress(ImportError):
+            import_module(name)
+    global used_cuda
+    used_cuda = torch.cuda.is_initialized()
     gc.freeze()
 
 

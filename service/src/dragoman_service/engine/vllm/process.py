@@ -177,7 +177,10 @@ class Runtime:
         if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
             self.coalesces_outputs = _coalesce_outputs(config)
         if compat.FORKED_ENGINE not in absent:
-            fork.use()
+            if self._settings.device == "cpu" or fork.may_use_cuda():
+                fork.use()
+            else:
+                compat.fall_back(compat.FORKED_ENGINE, "an import in the fork server has initialized CUDA")
         self.llm = _started(config, self._stepped)
         ready()
         _set_envs_cache(True)
