@@ -103,8 +103,7 @@ WORDS = """These words are used below:
 - **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
 - **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
 - **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a sentence.
-- **Duration**: a string such as `90s`, `2m` or `1h30m`.
-- **Quantity**: a Kubernetes quantity, such as `50Gi`."""
+- **Duration**: a string such as `90s`, `2m` or `1h30m`."""
 
 MORE = {
     "spec.model": "[Models](models.md)",
@@ -143,8 +142,7 @@ def custom_resource() -> str:
         EXAMPLE,
         f"This page lists the fields of `dragoman.io/{version['name']}`. `kubectl explain td.spec` prints the same "
         "descriptions.",
-        "- A field is optional unless its default is *required*. A required field of an optional object must be set if "
-        "that object is set.\n"
+        "- A field is optional unless its default is *required*.\n"
         "- Secrets, ConfigMaps and PersistentVolumeClaims must be in the namespace of the TranslationDeployment.",
         WORDS,
         *sections,
@@ -256,12 +254,12 @@ def flags() -> str:
         "in upper case with `_` for `-`. For example, `DRAGOMAN_MAX_NUM_SEQS` sets `--max-num-seqs` of `dragoman "
         "serve`. If both are set, the flag takes precedence.",
         "**Boolean flags** need a value: `--coalesce-outputs=false`. Flags that are listed in two forms, such as "
-        "`--page` and `--no-page`, take none.",
+        "`--page` and `--no-page`, take no value.",
         "These words are used below:",
         "- **Deployment**: a TranslationDeployment with its engine pods, which are called **replicas**.\n"
         "- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a "
         "sentence.\n"
-        "- **Caller**: a client, identified by its API key or token.",
+        "- **Caller**: a client, identified by its [API key or token](router.md#keys-limits-tls).",
         *(
             f"## dragoman {name}\n\n{about}\n\n"
             f"Prefix of the environment variables: `{model.model_config.get('env_prefix')}`\n\n"
@@ -303,27 +301,30 @@ def endpoints() -> str:
         "Endpoints",
         "This page lists the HTTP endpoints for clients. [HTTP APIs](api.md) describes their fields. "
         "`GET /openapi.json` returns the schemas.",
-        "- Engine pods and routers serve the same paths, except `/fleet`.\n"
-        "- A router chooses a TranslationDeployment by the language pair. Below `/d/NAMESPACE/NAME/` it serves the "
-        "same paths for that TranslationDeployment alone.\n"
+        "- [Engine pods](engine-pod.md) run the model. [Routers](router.md) are proxies in front of them. Both serve "
+        "the paths on this page. Exception: only routers serve `/fleet`.\n"
+        "- A router chooses a [TranslationDeployment](translationdeployment.md), a set of engine pods, by the language "
+        "pair. Below `/d/NAMESPACE/NAME/` it serves the same paths for that TranslationDeployment alone.\n"
         "- *native* is Dragoman's own API.\n"
-        "- *key*: whether the path needs an API key or a token, if the router "
+        "- *needs API key*: whether requests need an API key or a token, if the router "
         "[requires them](router.md#keys-limits-tls). Engine pods check no keys.",
         "Several APIs share the paths `/translate`, `/detect` and `/languages`:",
         table(
             ("request", "API"),
             iter(
                 (
-                    ("with the query parameter `api-version`", "Azure"),
+                    ("query parameter `api-version` or header `Ocp-Apim-Subscription-Key`", "Azure"),
                     ("`/translate`, JSON with the field `text`", "native"),
-                    ("`/translate` with `q` in JSON or the query, or with a form", "LibreTranslate"),
+                    ("`/translate`, JSON with the field `q`", "LibreTranslate"),
+                    ("`/translate`, query parameter `q`", "LibreTranslate"),
+                    ("`/translate`, form as the body", "LibreTranslate"),
                     ("`/detect` and `/languages` otherwise", "LibreTranslate"),
                 )
             ),
         ),
         "All endpoints:",
         table(
-            ("API", "method", "path", "key", "what it does"),
+            ("API", "method", "path", "needs API key", "what it does"),
             (
                 (
                     API_NAMES.get(each.api.name, each.api.name),

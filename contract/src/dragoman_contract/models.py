@@ -137,8 +137,8 @@ FAMILIES: tuple[Family, ...] = (
             "Free for non-commercial use, with attribution. Derived models must have the same licence.",
             "commercially",
         ),
-        "22: cs, da, de, en, es, fi, fr, hi, hu, is, it, ja, ko, nb, nl, nn, pl, pt, ro, ru, sv, uk, zh, zh-Hant, with "
-        "variants of es and pt",
+        "22 (nb and nn count as one, zh and zh-Hant as one): cs, da, de, en, es, fi, fr, hi, hu, is, it, ja, ko, nb, "
+        "nl, nn, pl, pt, ro, ru, sv, uk, zh, zh-Hant, with regional variants of es and pt",
         (
             Model("hf://Unbabel/Tower-Plus-2B", 2),
             Model("hf://Unbabel/Tower-Plus-9B", 9),
@@ -169,7 +169,7 @@ FAMILIES: tuple[Family, ...] = (
             "MIT",
             "Free, also for commercial use. The licence of Llama 2 applies too, because the model is based on it.",
         ),
-        "6 with en, which is one side of every pair: cs, de, is, ru, zh",
+        "cs, de, is, ru and zh, each from and into en",
         (Model("hf://haoranxu/ALMA-7B", 7), Model("hf://haoranxu/ALMA-13B", 13)),
         "https://github.com/fe1ixxu/ALMA",
     ),

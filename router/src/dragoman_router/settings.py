@@ -83,7 +83,7 @@ class Settings(CommandSettings):
     state_url: SecretStr | None = Field(
         None,
         description="URL of a Redis or Valkey server (redis://, rediss://, valkey:// or valkeys://). Routers share "
-        "usage, rate limits and glossaries through it. It may contain a password: set "
+        "usage, rate limits and glossaries through it. The URL may contain a password: set "
         "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: each router keeps its own.",
     )
     state_prefix: str = Field("dragoman:", description="Prefix of all keys in the server of --state-url.")
@@ -122,8 +122,7 @@ class Settings(CommandSettings):
         REQUEST_TIMEOUT_S,
         gt=0,
         le=3600,
-        description="Maximum seconds for a request. Queueing while replicas are busy counts; waiting for a first "
-        "replica to become ready does not.",
+        description="Maximum seconds for a request. Time in the queue counts, except while no replica is available.",
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
@@ -172,7 +171,8 @@ class Settings(CommandSettings):
         120,
         ge=0,
         le=3600,
-        description="Maximum seconds in the queue. When they are exceeded, the client gets status 503.",
+        description="Maximum seconds in the queue, also while no replica is available. When they are exceeded, the "
+        "client gets status 503.",
     )
     busy_poll_ms: float = Field(
         0,
@@ -203,20 +203,20 @@ class Settings(CommandSettings):
         1,
         ge=1,
         le=28,
-        description="Day of the month (UTC) on which the characterLimit of keys and tokens starts again.",
+        description="Day of the month (UTC) on which the monthly limits of characters (characterLimit) begin again.",
     )
     anonymous_requests_per_s: float | None = Field(
         None,
         gt=0,
-        description="Maximum requests per second of one client address, if no API keys are configured. Default: no "
-        "limit.",
+        description="Maximum requests per second of one client address, if neither API keys nor tokens are "
+        "required. Default: no limit.",
     )
     auth_failures_per_s: float = Field(
         1,
         ge=0,
-        description="Requests with a wrong key or token that are allowed per second and client address. A burst may "
-        "have 60 times as many. Above the limit, all keys that were not accepted from this address before "
-        "get status 429. 0: no limit.",
+        description="Maximum requests per second with a wrong key or token from one client address, with bursts of "
+        "60 times as many. Above the limit, the address gets status 429, even with a valid key. Valid tokens, and "
+        "keys that were accepted from this address before, still work. 0: no limit.",
     )
     oidc_issuer: str | None = Field(
         None,
@@ -233,12 +233,13 @@ class Settings(CommandSettings):
     oidc_limits_claim: str | None = Field(
         None,
         description="Claim of a token whose value selects the caller's limits in --oidc-limits. If the claim is a "
-        "list, its first value in --oidc-limits counts.",
+        "list, the first of its values that is in --oidc-limits counts.",
     )
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
-        description='Limits of tokens as JSON, by value of --oidc-limits-claim: {"team-a": {"requestsPerS": 10}}. The '
-        "value * is for all other callers. The fields are those of API keys.",
+        description="Limits of callers with tokens, as JSON. Each key is a value of the claim --oidc-limits-claim: "
+        '{"team-a": {"requestsPerS": 10}}. The key * is for all other callers. Fields: requestsPerS, '
+        "charactersPerS, characterLimit, burstS, deployments, fleet, as for API keys.",
     )
     tls_cert: Path | None = Field(
         None, description="Certificate chain (PEM file). It is reloaded on change. Default: HTTP without TLS."

@@ -53,8 +53,8 @@ class Settings(CommandSettings):
     revision: str | None = Field(None, description="Commit, tag or branch of a Hugging Face model.")
     trust_remote_code: bool = Field(
         False,
-        description="Whether code that comes with the model may run: modules of its repository, pickled weights, and "
-        "classes that --engine-args names.",
+        description="Permit code that is not vLLM's own: Python modules in the model's repository, pickled weights, "
+        "and code that --engine-args names.",
     )
     served_name: str | None = Field(
         None, description="Name of this deployment in metrics and logs. Default: the value of --model."
@@ -76,8 +76,9 @@ class Settings(CommandSettings):
     )
     split: Literal["lines", "sentences", "no-lines", "none"] | None = Field(
         None,
-        description="How plain text is split into segments, unless the request sets split. The values are those of "
-        "spec.translation.split; no-lines is NoNewlines. Default: depends on the model.",
+        description="How plain text is split into segments, unless the request sets split. lines: at line breaks, "
+        "and between the sentences of a very long line. sentences: at line breaks and between sentences. no-lines: "
+        "between sentences; a line break counts as a space. none: not at all. Default: depends on the model.",
     )
     glossary: Path | None = Field(
         None,
@@ -129,7 +130,7 @@ class Settings(CommandSettings):
         None,
         ge=1,
         description="Size of the KV cache on each GPU, in bytes. It replaces --gpu-memory-utilization. Default: "
-        "computed from --gpu-memory-utilization; with --device cpu 512 MiB.",
+        "computed from --gpu-memory-utilization. With --device cpu, the default is 512 MiB.",
     )
     tensor_parallel_size: int | None = Field(
         None, ge=1, description="Number of GPUs among which vLLM splits the model. Default: 1."
@@ -151,7 +152,8 @@ class Settings(CommandSettings):
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,
         gt=0,
-        description="Maximum seconds for a request. When they are exceeded, the client gets status 504.",
+        description="Maximum seconds for a request. When they are exceeded, the client gets status 504, or 503 if "
+        "other requests kept the pod busy.",
     )
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
@@ -163,20 +165,20 @@ class Settings(CommandSettings):
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
-        description=f"Maximum seconds for a file. Its limit is --request-timeout-s for every {FILE_CHARACTERS} "
-        "characters, up to this maximum.",
+        description=f"Maximum time limit of a file, in seconds. The time limit is --request-timeout-s × characters / "
+        f"{FILE_CHARACTERS}, at least --request-timeout-s and at most this value.",
     )
     max_queued_requests: int | None = Field(
         None,
         ge=0,
-        description="Maximum number of generations that wait for the engine. A request counts as one generation for "
-        "each segment, target language and alternative. Default: 8 × --max-num-seqs.",
+        description="Maximum number of generations (runs of the model) that wait for the engine. For example, 10 "
+        "segments into 2 languages are 20 generations. Default: 8 × --max-num-seqs.",
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
-        description="Maximum number of tokens of waiting requests. The pod estimates the tokens of prompts and "
-        "translations. Default: as many as can run at once.",
+        description="Maximum number of estimated tokens (prompts and translations) that wait for the engine. "
+        "Default: the tokens that fit into the KV cache, at most --max-num-seqs × --max-model-len.",
     )
     deadline_aware_admission: bool = Field(
         True,
@@ -196,8 +198,8 @@ class Settings(CommandSettings):
     )
     coalesce_outputs: bool = Field(
         True,
-        description="Send the output of a non-streaming request from vLLM's engine process once, when it is complete, "
-        "instead of token by token.",
+        description="Send the output of a non-streaming request from vLLM's engine process to the HTTP process "
+        "once, when it is complete, instead of token by token.",
     )
     stall_timeout_s: float = Field(
         120,
@@ -213,9 +215,9 @@ class Settings(CommandSettings):
     )
     turns_url: SecretStr | None = Field(
         None,
-        description="URL of a Redis or Valkey server, for pods that share a GPU. Through it they agree which one is "
-        "awake, while the others sleep. Needs --sleep-after-s. It may contain a password: set "
-        "DRAGOMAN_TURNS_URL instead of the flag.",
+        description="URL of a Redis or Valkey server through which pods that share a GPU take turns: one is awake, "
+        "the others sleep. Needs --sleep-after-s. The URL may contain a password: set DRAGOMAN_TURNS_URL instead of "
+        "the flag.",
     )
     turns_device: str | None = Field(
         None,
@@ -255,8 +257,8 @@ class Settings(CommandSettings):
     )
     start_cache_url: str | None = Field(
         None,
-        description="URL of this deployment's Service, such as http://10.0.0.7:8000. A starting pod copies compiled "
-        "kernels from a ready pod. Needs --start-cache-secret and --cache-dir.",
+        description="URL of this deployment's Service, such as http://10.0.0.7:8000. Through it, a starting pod "
+        "copies compiled kernels from a ready pod. Needs --start-cache-secret and --cache-dir.",
     )
     start_cache_secret: SecretStr | None = Field(
         None,

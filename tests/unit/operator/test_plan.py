@@ -224,7 +224,8 @@ def test_downloads_and_traces_reach_the_hosts_that_the_spec_lists(
 
 def test_egress_rules_of_the_spec_come_with_dns(make_td: MakeTd, defaults: Defaults) -> None:
     valkey = {"ports": [{"port": 6379}]}
-    found = desired_children(make_td(networkPolicy={"egress": [valkey]}), defaults)[NETWORK_POLICY]
+    td = make_td(model={"uri": "pvc://models/demo"}, networkPolicy={"egress": [valkey]})
+    found = desired_children(td, defaults)[NETWORK_POLICY]
     assert found is not None
     dns, siblings, last = found["spec"]["egress"]
     assert [rule["port"] for rule in dns["ports"]] == [53, 53]

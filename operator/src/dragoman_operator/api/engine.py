@@ -58,7 +58,7 @@ class Engine(SpecModel):
         ge=16,
         le=10_485_760,
         description="Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: the "
-        "model's maximum; with device cpu less, if the KV cache is too small for it.",
+        "model's maximum. With device cpu, the default is lower if the KV cache is too small for it.",
     )
     gpu_memory_utilization: float | None = Field(
         None,
@@ -69,7 +69,7 @@ class Engine(SpecModel):
     kv_cache_memory: Quantity | None = Field(
         None,
         description="Size of the KV cache on each GPU, such as 12Gi. It replaces gpuMemoryUtilization. Default: "
-        "computed from gpuMemoryUtilization; with device cpu 512Mi.",
+        "computed from gpuMemoryUtilization, or 512Mi with device cpu.",
     )
     tensor_parallel_size: int = Field(
         1,
@@ -99,8 +99,8 @@ class Engine(SpecModel):
     )
     extra_args: Untyped = Field(
         {},
-        description="Other vLLM arguments (fields of AsyncEngineArgs), such as enable_prefix_caching: false. The pod "
-        "does not start if its vLLM lacks an argument. Arguments that load code, such as scheduler_cls, "
+        description="Other vLLM arguments (fields of AsyncEngineArgs), such as enable_prefix_caching: false. The "
+        "pod does not start if its vLLM version lacks an argument. Arguments that load code, such as scheduler_cls, "
         "need model.trustRemoteCode.",
     )
 
@@ -113,12 +113,12 @@ class Engine(SpecModel):
         ),
         Rule(
             "!(has(self.gpuMemoryUtilization) && has(self.kvCacheMemory))",
-            "set gpuMemoryUtilization or kvCacheMemory, not both: either sizes the KV cache",
+            "set gpuMemoryUtilization or kvCacheMemory, not both",
             lambda engine: engine.gpu_memory_utilization is None or engine.kv_cache_memory is None,
         ),
         Rule(
             "self.device != 'cpu' || !has(self.gpuMemoryUtilization)",
-            "gpuMemoryUtilization is for device cuda; on cpu size the KV cache with kvCacheMemory",
+            "gpuMemoryUtilization is for device cuda; with device cpu, set kvCacheMemory instead",
             lambda engine: engine.device != "cpu" or engine.gpu_memory_utilization is None,
         ),
     )
@@ -146,13 +146,13 @@ class Resources(SpecModel):
 
     limits: Amounts = Field(
         {},
-        description="Resource limits of a pod. With engine.device cuda, nvidia.com/gpu must equal "
-        "engine.tensorParallelSize; a MIG device, such as nvidia.com/mig-3g.40gb, can replace it.",
+        description="Resource limits of a pod. With engine.device cuda, set nvidia.com/gpu to the value of "
+        "engine.tensorParallelSize, or set a MIG device, such as nvidia.com/mig-3g.40gb.",
     )
     requests: Amounts = Field(
         {},
-        description="Resource requests of a pod. Default: the limits. If cpu or memory has neither a request nor a "
-        "limit: what a pod needs apart from the model's weights.",
+        description="Resource requests of a pod. Default: the limits. If cpu or memory has no limit either, the "
+        "operator requests what a pod needs without the model's weights.",
     )
 
 
@@ -176,8 +176,8 @@ class ModelCache(SpecModel):
     )
     size_limit: Quantity | None = Field(
         None,
-        description="Size limit of the emptyDir without persistentVolumeClaim, such as 50Gi. Default: for hf:// and "
-        "s3:// models 256Gi × engine.tensorParallelSize, for others 32Gi.",
+        description="Size limit of the cache if it is an emptyDir, such as 50Gi. Default: 256Gi × "
+        "engine.tensorParallelSize for hf:// and s3:// models, 32Gi for others.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -214,8 +214,8 @@ class Model(SpecModel):
     )
     trust_remote_code: bool = Field(
         False,
-        description="Whether code that comes with the model may run in the pods: Python modules of its repository "
-        "(vLLM trust_remote_code), pickled weights (.bin, .pt) if it has no safetensors, and classes that "
+        description="Permit code that is not vLLM's own: Python modules in the model's repository (vLLM "
+        "trust_remote_code), pickled weights (.bin, .pt) of a model without safetensors, and code that "
         "engine.extraArgs names. If true, also set revision to a commit.",
     )
     prompt_family: PromptFamily = Field(
@@ -231,8 +231,8 @@ class Model(SpecModel):
         min_length=6,
         max_length=8192,
         description="Prompt for promptFamily custom. {text} is the text; {source} and {target} are names of "
-        "languages, {source_code} and {target_code} their BCP-47 tags. {text} is required, and {target} "
-        "or {target_code}.",
+        "languages, {source_code} and {target_code} their BCP-47 tags. Required are {text}, and one of {target} and "
+        "{target_code}.",
     )
     cache: ModelCache = Field(ModelCache(), description="Cache for downloaded weights and compiled kernels.")
 

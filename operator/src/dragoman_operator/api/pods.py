@@ -47,13 +47,13 @@ class Rollout(SpecModel):
     lame_duck: Duration | None = Field(
         None,
         description="Maximum time after SIGTERM in which a pod still accepts requests while its readiness probe "
-        "fails, so that load balancers can react. It ends early once routers and other clients send no "
-        "more requests. Default: 5s, or 0s without requests in the last minute.",
+        "fails. It ends early once routers and other clients send no more requests. Default: 5s, or 0s without "
+        "requests in the last minute.",
     )
     start_timeout: Duration = Field(
         "30m",
-        description="Maximum time to download the model, and again to load and compile it. When it is exceeded, the "
-        "container is restarted. An interrupted download is resumed.",
+        description="Time limit of each of two steps: the download of the model, and loading and compiling it. When "
+        "a step exceeds it, the container is restarted. An interrupted download is resumed.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -101,14 +101,15 @@ class PodTemplate(SpecModel):
     env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Environment variables of the pods. They override those that the operator sets. They can set "
-        "flags of `dragoman serve` without a field in this spec: DRAGOMAN_MAX_TEXTS sets --max-texts.",
+        description="Environment variables of the pods. They override those that the operator sets. They can also "
+        "set flags of `dragoman serve` that have no field in this spec. For example, DRAGOMAN_MAX_TEXTS sets "
+        "--max-texts.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.labels.all(key, !key.startsWith('dragoman.io/') && !key.startsWith('app.kubernetes.io/'))",
-            "podTemplate.labels cannot set dragoman.io/… and app.kubernetes.io/…: the operator does",
+            "podTemplate.labels cannot set dragoman.io/… and app.kubernetes.io/…: the operator sets them",
             lambda template: not any(map(_ours, template.labels)),
         ),
     )
@@ -147,9 +148,8 @@ class NetworkPolicy(SpecModel):
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Additional egress rules of the NetworkPolicy. Allowed without a rule: the other pods of this "
-        "object (port 8000); with an hf:// or s3:// model port 443 and DNS; with tracing.otlpEndpoint its "
-        "port and DNS.",
+        description="Additional egress rules of the NetworkPolicy. The operator adds rules for the other pods of "
+        "this object, for model downloads and for traces. DNS is allowed with any of yours or the last two.",
     )
 
 
@@ -165,15 +165,15 @@ class Admission(SpecModel):
         None,
         ge=0,
         le=1_000_000,
-        description="Maximum number of generations that wait in the pod. A request counts as one generation (run of "
-        "the model) for each segment, target language and alternative. Default: 8 × engine.maxNumSeqs.",
+        description="Maximum number of generations (runs of the model) that wait in the pod. For example, 10 "
+        "segments into 2 languages are 20 generations. Default: 8 × engine.maxNumSeqs.",
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
         le=1_000_000_000,
-        description="Maximum number of estimated tokens (prompts and translations) that wait in the pod. Default: as "
-        "many as can run at once.",
+        description="Maximum number of estimated tokens (prompts and translations) that wait in the pod. Default: "
+        "the tokens that fit into the KV cache, at most maxNumSeqs × maxModelLen.",
     )
     deadline_aware: bool | None = Field(
         None,
@@ -182,8 +182,9 @@ class Admission(SpecModel):
     )
     request_timeout: Duration | None = Field(
         None,
-        description="Time limit of a request in the pod. When it is exceeded, the client gets status 504. Default: "
-        "30s. Routers have their own limit (chart value router.bounds.requestTimeoutSeconds).",
+        description="Time limit of a request in the pod. When it is exceeded, the client gets status 504, or 503 if "
+        "other requests kept the pod busy. Default: 30s. Routers have their own limit (chart value "
+        "router.bounds.requestTimeoutSeconds).",
     )
     unready_when_overloaded: bool | None = Field(
         None,
@@ -199,11 +200,10 @@ class Translation(SpecModel):
 
     split: Literal["Lines", "Sentences", "NoNewlines", "None"] | None = Field(
         None,
-        description="How plain text is split into segments, unless the request sets split. A segment is the part of a "
-        "text that is translated in one generation.\n"
-        "Lines: at line breaks, and at sentences if a line is too long for the model.\n"
-        "Sentences: at line breaks and sentences.\n"
-        "NoNewlines: at sentences. A line break counts as a space.\n"
+        description="How plain text is split into segments, unless the request sets split.\n"
+        "Lines: at line breaks, and between the sentences of a very long line.\n"
+        "Sentences: at line breaks and between sentences.\n"
+        "NoNewlines: between sentences. A line break counts as a space.\n"
         "None: not at all. A text that is too long for the model is refused.\n"
         "NoLines: deprecated name of NoNewlines.\n"
         "Default: depends on the model.",

@@ -82,7 +82,7 @@ class Autoscaling(SpecModel):
         description="Target number of running and waiting sequences per replica. Default: 0.8 × engine.maxNumSeqs.",
     )
     target_kv_cache_usage: Share = Field(
-        0.8, description="Target KV cache usage: the mean of all replicas, 0 to 1."
+        0.8, description="Target for the mean KV cache usage of all replicas, 0 to 1."
     )
     idle_seconds: int = Field(
         900,
@@ -99,27 +99,26 @@ class Autoscaling(SpecModel):
     )
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
-        description="For replicas of several TranslationDeployments on one GPU (time-slicing). Only one of them is "
-        "awake at a time; the others sleep and wait for their turn. They coordinate through a Redis or "
-        "Valkey server, the same for all. The Secret has its URL under the key url. Needs idle: Sleep and "
-        "engine.tensorParallelSize 1.",
+        description="Secret whose key url is the URL of a Redis or Valkey server, the same for all "
+        "TranslationDeployments that share a GPU (time-slicing). Through it their replicas take turns: one is "
+        "awake, the others sleep. Needs idle: Sleep and engine.tensorParallelSize 1.",
     )
     target_queue_time: Duration | None = Field(
         None,
-        description="Maximum time that a request should wait in a replica before it runs. A replica above it does not "
-        "count as capacity for new requests. Default: 2s.",
+        description="Maximum time that a request should wait in a replica before it runs. If the queue time of a "
+        "replica is longer, the operator does not count this replica as capacity for new requests. Default: 2s.",
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
-        description="Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. If the arrivals "
-        "of the last hour would have missed it, extra replicas are kept for bursts. Above 95%, replicas "
-        "are also kept for higher bursts than any observed.",
+        description="Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. The operator "
+        "keeps at least as many replicas as would have met this objective for the requests of the last hour. Above "
+        "95%, it also keeps replicas for higher bursts than any observed.",
     )
     scale_down_stabilization_window: Duration | None = Field(
         None,
-        description="Stabilization window for scaling down: the number of replicas stays at the maximum that the load "
-        "required within it. Default: adaptive, starting at 5m or twice the startup time of a replica, "
-        "whichever is longer.",
+        description="Stabilization window for scaling down: the number of replicas stays at the maximum that the "
+        "load required within this time. Default: adaptive, starting at 5m or twice the startup time of a replica "
+        "if that is longer.",
     )
     prometheus: Prometheus | None = Field(
         None,

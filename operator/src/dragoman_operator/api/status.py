@@ -118,7 +118,8 @@ class Scaling(StatusModel):
     observed_spec_replicas: int | None = Field(
         None,
         ge=0,
-        description="spec.replicas at the last decision. If it differs now, another client has requested that number.",
+        description="Last value of spec.replicas that the operator wrote or evaluated. If the current value "
+        "differs, another client has written it.",
     )
     evaluation_time: str | None = Field(
         None, json_schema_extra={"format": "date-time"}, description="Time of the measurements in signals."
@@ -130,13 +131,14 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime, from the arrivals of the "
-        "last hour.",
+        description="Expected percentage of requests that wait longer than targetQueueTime, computed from the last "
+        "hour.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="The same expectation as numbers: with the replicas that are kept for bursts, and with one less.",
+        description="The same as numbers: first for the number of replicas that the operator keeps, then for one "
+        "replica fewer.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
@@ -162,15 +164,20 @@ class RolloutStatus(StatusModel):
     last_ready_source: str | None = Field(
         None,
         max_length=63,
-        description="Digest of that version's spec and image. While it is the same as that of the current ones, an "
-        "upgrade of the operator replaces no pods. Empty: unknown.",
+        description="Digest of the spec and image of the version lastReadyTemplateHash. If the current spec and "
+        "image have the same digest, an upgrade of the operator replaces no pods. Empty: unknown.",
     )
     failed_template_digest: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of a version that failed. It is not tried again.",
+        description="Digest of the spec and image of a version that failed. The operator does not retry this "
+        "version.",
     )
-    reason: str | None = Field(None, max_length=1024, description="Why that version failed.")
+    reason: str | None = Field(
+        None,
+        max_length=1024,
+        description="Why this version failed.",
+    )
 
 
 class SizeMeasurements(StatusModel):

@@ -53,10 +53,8 @@ class TranslationDeploymentSpec(SpecModel):
     engine: Engine = Field(Engine(), description="vLLM settings of each pod.")
     admission: Admission = Field(
         Admission(),
-        description=(
-            "Limits of each pod for waiting requests, and the time limit of requests. A request above a limit "
-            "gets status 503 (429 in the APIs of LibreTranslate, DeepL, Crowdin and browser extensions)."
-        ),
+        description="Limits of each pod for waiting requests, and the time limit of requests. A refused request "
+        "gets status 503 (429 in the APIs of LibreTranslate, DeepL, Crowdin and browser extensions).",
     )
     translation: Translation = Field(Translation(), description="How pods split and cache texts.")
     glossary: Glossary | None = Field(
@@ -82,8 +80,8 @@ class TranslationDeploymentSpec(SpecModel):
         1,
         ge=0,
         le=MAX_REPLICAS,
-        description="Number of engine pods. With spec.autoscaling, leave it out of your manifest: the autoscaler "
-        "writes it.",
+        description="Number of engine pods. With spec.autoscaling, leave this field out of your manifest: the "
+        "autoscaler writes it.",
     )
     autoscaling: Autoscaling | None = Field(
         None, description="Automatic choice of the number of replicas. Without it, spec.replicas is fixed."

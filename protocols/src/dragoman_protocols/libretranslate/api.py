@@ -326,6 +326,6 @@ ENDPOINTS = (
         handle=handle_download,
         # The key is a secret itself.
         needs_key=False,
-        operation=Operation("Download a translated file."),
+        operation=Operation("Download a translated file, from the URL that `/translate_file` returned."),
     ),
 )
