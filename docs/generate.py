@@ -103,6 +103,7 @@ WORDS = """These words are used below:
 - **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
 - **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
 - **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a sentence.
+- **Sequence**: such a generation in vLLM. vLLM's metrics call it a request.
 - **Duration**: a string such as `90s`, `2m` or `1h30m`."""
 
 MORE = {
@@ -259,7 +260,8 @@ def flags() -> str:
         "- **Deployment**: a TranslationDeployment with its engine pods, which are called **replicas**.\n"
         "- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a "
         "sentence.\n"
-        "- **Caller**: a client, identified by its [API key or token](router.md#keys-limits-tls).",
+        "- **Caller**: a client, identified by its API key or token. [Keys, limits, TLS](router.md#keys-limits-tls) "
+        "describes keys, tokens and the fields of their limits.",
         *(
             f"## dragoman {name}\n\n{about}\n\n"
             f"Prefix of the environment variables: `{model.model_config.get('env_prefix')}`\n\n"

@@ -24,8 +24,8 @@ advice: read the licence before you serve a model.
 |---|---|---|---|"""
 
 NOTES = f"""
-The message of the condition `Degraded` of a TranslationDeployment repeats the restriction of its family as a reminder.
-Nothing needs action: the status of this condition stays `False`.
+The operator does not enforce the restrictions in the last column. It only shows them in the message of the condition
+`Degraded` of a TranslationDeployment. They do not set its status to `True`.
 
 **Memory.** The tables below have the approximate size of the weights: the number of parameters in the model's name
 (7B: 7 billion) times two bytes for bf16, or one byte for fp8. A GPU needs more memory than that: for the KV cache,

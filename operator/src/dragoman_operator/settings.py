@@ -63,7 +63,8 @@ class Settings(CommandSettings):
     )
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: DRAGOMAN_HOST, or 0.0.0.0.",
+        description="Address to listen on. Default: the environment variable DRAGOMAN_HOST, which all programs share, "
+        "or 0.0.0.0.",
     )
     health_port: int = Field(
         OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."

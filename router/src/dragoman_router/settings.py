@@ -84,7 +84,7 @@ class Settings(CommandSettings):
         None,
         description="URL of a Redis or Valkey server (redis://, rediss://, valkey:// or valkeys://). Routers share "
         "usage, rate limits and glossaries through it. The URL may contain a password: set "
-        "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: each router keeps its own.",
+        "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: routers share nothing.",
     )
     state_prefix: str = Field("dragoman:", description="Prefix of all keys in the server of --state-url.")
     state_timeout_s: float = Field(
@@ -96,7 +96,8 @@ class Settings(CommandSettings):
 
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: DRAGOMAN_HOST, or 0.0.0.0.",
+        description="Address to listen on. Default: the environment variable DRAGOMAN_HOST, which all programs share, "
+        "or 0.0.0.0.",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -128,7 +129,7 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         le=86400,
-        description="Maximum seconds for a file. Engine pods set a lower limit for small files.",
+        description="Maximum seconds to translate a file. Engine pods set a lower limit for small files.",
     )
     body_timeout_s: float = Field(30, gt=0, le=3600, description="Maximum seconds to receive a request body.")
     write_timeout_s: float = Field(
@@ -215,8 +216,8 @@ class Settings(CommandSettings):
         1,
         ge=0,
         description="Maximum requests per second with a wrong key or token from one client address, with bursts of "
-        "60 times as many. Above the limit, the address gets status 429, even with a valid key. Valid tokens, and "
-        "keys that were accepted from this address before, still work. 0: no limit.",
+        "60 times as many. Above the limit, requests from this address with a key or token get status 429. Exceptions: "
+        "valid tokens, and keys that were accepted from this address before. 0: no limit.",
     )
     oidc_issuer: str | None = Field(
         None,
@@ -237,16 +238,16 @@ class Settings(CommandSettings):
     )
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
-        description="Limits of callers with tokens, as JSON. Each key is a value of the claim --oidc-limits-claim: "
-        '{"team-a": {"requestsPerS": 10}}. The key * is for all other callers. Fields: requestsPerS, '
-        "charactersPerS, characterLimit, burstS, deployments, fleet, as for API keys.",
+        description="Limits of callers with tokens, as JSON, by the value of the claim --oidc-limits-claim: "
+        '{"team-a": {"requestsPerS": 10}}. The entry "*" is for all other callers. The limits have the same fields as '
+        "those of API keys: requestsPerS, charactersPerS, characterLimit, burstS, deployments, fleet.",
     )
     tls_cert: Path | None = Field(
         None, description="Certificate chain (PEM file). It is reloaded on change. Default: HTTP without TLS."
     )
     tls_key: Path | None = Field(None, description="Private key of --tls-cert (PEM file).")
 
-    page: CliImplicitFlag[bool] = Field(True, description="Serve the web page at /.")
+    page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
     audit_log: CliImplicitFlag[bool] = Field(
         False,
         description="Write a line of JSON to standard output for each request: caller, deployment, languages, "

@@ -88,8 +88,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Run the quality checks of short translations in a separate process, so that they do not delay "
-            "other requests. Default: true with --device cuda and 4 CPUs or more."
+            "Run the quality checks of short texts in a separate process, so that they do not delay other "
+            "requests. Checks of long texts always run in a separate process. Default: true with --device cuda and "
+            "4 CPUs or more."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -165,8 +166,8 @@ class Settings(CommandSettings):
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
-        description=f"Maximum time limit of a file, in seconds. The time limit is --request-timeout-s × characters / "
-        f"{FILE_CHARACTERS}, at least --request-timeout-s and at most this value.",
+        description="Upper bound, in seconds, of the time limit for translating a file. The time limit is "
+        f"--request-timeout-s for every {FILE_CHARACTERS:,} characters, but at least --request-timeout-s.",
     )
     max_queued_requests: int | None = Field(
         None,
@@ -244,7 +245,7 @@ class Settings(CommandSettings):
     )
     max_body_bytes: int = Field(1024 * 1024, ge=1024, description="Maximum size of a request body, in bytes.")
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
-    page: CliImplicitFlag[bool] = Field(True, description="Serve the web page at /.")
+    page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
 
     termination_log: Path | None = Field(
         None,

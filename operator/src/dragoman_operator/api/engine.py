@@ -151,8 +151,8 @@ class Resources(SpecModel):
     )
     requests: Amounts = Field(
         {},
-        description="Resource requests of a pod. Default: the limits. If cpu or memory has no limit either, the "
-        "operator requests what a pod needs without the model's weights.",
+        description="Resource requests of a pod. Default: the limits, else the operator's values for cpu and memory. "
+        "With device cpu, set memory: the operator's value does not include the model's weights.",
     )
 
 

@@ -148,8 +148,8 @@ class NetworkPolicy(SpecModel):
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Additional egress rules of the NetworkPolicy. The operator adds rules for the other pods of "
-        "this object, for model downloads and for traces. DNS is allowed with any of yours or the last two.",
+        description="Additional egress rules of the NetworkPolicy, such as one to a Redis server. The operator adds "
+        "the rules for model downloads, traces, DNS and the other pods of this object.",
     )
 
 

@@ -53,7 +53,8 @@ class Prometheus(SpecModel):
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!has(self.tokenSecretRef) || has(self.url)",
-            "autoscaling.prometheus.tokenSecretRef needs a url: the operator's own Prometheus has its own token",
+            "autoscaling.prometheus.tokenSecretRef needs a url: without it, the chart value "
+            "prometheus.tokenSecret applies",
             lambda prometheus: prometheus.token_secret_ref is None or prometheus.url is not None,
         ),
     )
@@ -99,8 +100,8 @@ class Autoscaling(SpecModel):
     )
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
-        description="Secret whose key url is the URL of a Redis or Valkey server, the same for all "
-        "TranslationDeployments that share a GPU (time-slicing). Through it their replicas take turns: one is "
+        description="Secret with the URL of a Redis or Valkey server in its key url. TranslationDeployments that "
+        "share a GPU (NVIDIA time-slicing) must use the same server. Through it their replicas take turns: one is "
         "awake, the others sleep. Needs idle: Sleep and engine.tensorParallelSize 1.",
     )
     target_queue_time: Duration | None = Field(

@@ -58,8 +58,8 @@ class ConditionValue(NamedTuple):
 class Signals(StatusModel):
     """Measurements behind the last decision."""
 
-    running: float | None = Field(None, description="Running sequences in all engines.")
-    waiting: float | None = Field(None, description="Requests that wait in the engines.")
+    running: float | None = Field(None, description="Sequences that run in all engines.")
+    waiting: float | None = Field(None, description="Sequences that wait in all engines.")
     queued_at_routers: int | None = Field(None, description="Requests that wait in the routers.")
     in_flight_at_routers: int | None = Field(
         None, description="Requests that routers have sent to replicas and that are unfinished."
@@ -67,11 +67,9 @@ class Signals(StatusModel):
     replicas_not_reporting: int | None = Field(None, description="Ready replicas without metrics.")
     routers_not_reporting: int | None = Field(None, description="Routers that do not report their load.")
     arrivals_per_second: float | None = Field(
-        None, description="Arriving requests per second, averaged over the last minute."
+        None, description="Arriving sequences per second, averaged over the last minute."
     )
-    seconds_per_request: float | None = Field(
-        None, description="Mean running time of a request in an engine."
-    )
+    seconds_per_request: float | None = Field(None, description="Mean running time of a sequence.")
     kv_cache_usage: float | None = Field(None, description="Mean KV cache usage of the replicas, 0 to 1.")
     replicas_by_load: float | None = Field(None, description="Replicas that the load requires, not rounded.")
     replicas_by_kv_cache: float | None = Field(
@@ -137,8 +135,8 @@ class Scaling(StatusModel):
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="The same as numbers: first for the number of replicas that the operator keeps, then for one "
-        "replica fewer.",
+        description="scaling.expectation in numbers, for two cases: the number of replicas that the operator keeps, "
+        "and one replica fewer.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
@@ -164,8 +162,8 @@ class RolloutStatus(StatusModel):
     last_ready_source: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of the version lastReadyTemplateHash. If the current spec and "
-        "image have the same digest, an upgrade of the operator replaces no pods. Empty: unknown.",
+        description="Digest of the spec and image of the last version whose pods were all ready. If the current digest "
+        "is the same, an upgrade of the operator replaces no pods. Empty: unknown.",
     )
     failed_template_digest: str | None = Field(
         None,
@@ -184,25 +182,25 @@ class SizeMeasurements(StatusModel):
     """Measurements of one replica in the window of a recommendation."""
 
     window_seconds: float = Field(description="Length of the measurement.")
-    samples: int = Field(ge=0, description="Samples with requests in flight.")
-    requests: int = Field(ge=0, description="Finished requests.")
-    concurrency_p50: float = Field(description="Median of running and waiting requests while there were any.")
+    samples: int = Field(ge=0, description="Samples under load.")
+    requests: int = Field(ge=0, description="Finished sequences.")
+    concurrency_p50: float = Field(
+        description="Median of running and waiting sequences while there were any."
+    )
     concurrency_p95: float = Field(
-        description="95th percentile of running and waiting requests while there were any."
+        description="95th percentile of running and waiting sequences while there were any."
     )
     queued_request_ratio: float = Field(
-        description="Waiting requests as a fraction of running and waiting requests."
+        description="Waiting sequences as a fraction of running and waiting sequences."
     )
-    queue_time_seconds: float | None = Field(None, description="Mean queue time of a request.")
+    queue_time_seconds: float | None = Field(None, description="Mean queue time of a sequence.")
     time_per_output_token_seconds: float | None = Field(
         None,
         description="Time per output token of a running sequence.",
     )
-    output_tokens_per_second: float | None = Field(
-        None, description="Output tokens per second while requests were in flight."
-    )
+    output_tokens_per_second: float | None = Field(None, description="Output tokens per second under load.")
     kv_cache_usage_p95: float | None = Field(None, description="95th percentile of KV cache usage, 0 to 1.")
-    preemptions_per_request: float | None = Field(None, description="Preemptions per request.")
+    preemptions_per_request: float | None = Field(None, description="Preemptions per sequence.")
 
 
 class SizeRecommendation(StatusModel):

@@ -67,8 +67,8 @@ class TranslationDeploymentSpec(SpecModel):
         None,
         min_length=1,
         max_length=512,
-        description="Image of the engine pods. Default: the operator's image for engine.device (chart value "
-        "engineImages).",
+        description="Image of the engine pods. Default: the image for engine.device in the chart value "
+        "engineImages.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
         "IfNotPresent", description="Pull policy of this image."

@@ -304,7 +304,7 @@ ENDPOINTS = (
         _POST,
         respond=respond_suggestion,
         needs_key=False,
-        operation=Operation("Suggest a translation. Always refused."),
+        operation=Operation("Submit a better translation. Not supported: every request gets 403."),
     ),
     Endpoint(
         API,
