@@ -64,8 +64,8 @@ def engine_arguments(settings: Settings, known: Collection[str]) -> dict[str, An
 def cpu_arguments(arguments: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
     """Engine arguments for a CPU where the user gave none.
 
-    Compiling makes a small model's start slower and its answers hardly faster: docs/benchmarks.md has
-    the figures. `--engine-args '{"enforce_eager": false}'` compiles all the same.
+    Compiling makes a small model's start slower and its answers hardly faster.
+    `--engine-args '{"enforce_eager": false}'` compiles all the same.
 
     Args:
         arguments: As the user gave them.
