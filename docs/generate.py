@@ -102,8 +102,8 @@ WORDS = """These words are used below:
 
 - **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
 - **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
-- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a sentence.
-- **Sequence**: such a generation in vLLM. vLLM's metrics call it a request.
+- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment separately.
+- **Sequence**: one run of the model, to translate one segment into one language. vLLM's metrics call it a request.
 - **Duration**: a string such as `90s`, `2m` or `1h30m`."""
 
 MORE = {
@@ -143,13 +143,13 @@ def custom_resource() -> str:
         EXAMPLE,
         f"This page lists the fields of `dragoman.io/{version['name']}`. `kubectl explain td.spec` prints the same "
         "descriptions.",
-        "- A field is optional unless its default is *required*.\n"
+        "- A field is optional unless the column *default* says *required*.\n"
         "- Secrets, ConfigMaps and PersistentVolumeClaims must be in the namespace of the TranslationDeployment.",
         WORDS,
         *sections,
         f"## Rules for several sections\n\n{REJECTED}\n\n{messages(across)}",
         section("status", status, written_by_users=False),
-        "## Deprecated fields\n\nThese fields still work. Each is ignored if its new field is set.\n\n"
+        "## Deprecated fields\n\nDeprecated fields still work. If both fields are set, the new one applies.\n\n"
         + table(("deprecated", "new"), former),
     )
 
@@ -226,20 +226,20 @@ def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
 PROGRAMS: tuple[tuple[str, str, type[CommandSettings]], ...] = (
     (
         "serve",
-        "The program of an [engine pod](engine-pod.md). In a cluster the operator sets its flags "
+        "The program of an [engine pod](engine-pod.md). In a cluster the operator sets these flags "
         "[from the spec](engine-pod.md#fields-and-flags) of a TranslationDeployment.",
         ServiceSettings,
     ),
     (
         "router",
-        "The [router](router.md): a proxy in front of all TranslationDeployments. In a cluster the chart sets its "
-        "flags [from its values](chart.md).",
+        "The [router](router.md): a proxy in front of all TranslationDeployments. In a cluster the chart sets "
+        "these flags [from the chart values](chart.md).",
         RouterSettings,
     ),
     (
         "operator",
-        "The operator: it creates and scales engine pods. In a cluster the chart sets its flags "
-        "[from its values](chart.md).",
+        "The operator, which creates and scales engine pods. In a cluster the chart sets these flags "
+        "[from the chart values](chart.md).",
         OperatorSettings,
     ),
 )
@@ -251,17 +251,19 @@ def flags() -> str:
     return page(
         "Flags",
         "These are the flags of the programs that run in pods. `dragoman COMMAND --help` prints the same descriptions.",
-        "**Environment variables**: each flag has one. Its name is the prefix of the program and the name of the flag, "
-        "in upper case with `_` for `-`. For example, `DRAGOMAN_MAX_NUM_SEQS` sets `--max-num-seqs` of `dragoman "
-        "serve`. If both are set, the flag takes precedence.",
+        "**Environment variables**: each flag has a variable, whose name is the prefix of the program and the name of "
+        "the flag, in upper case with `_` for `-`. For example, `DRAGOMAN_MAX_NUM_SEQS` sets `--max-num-seqs` of "
+        "`dragoman serve`. If both are set, the flag takes precedence.",
         "**Boolean flags** need a value: `--coalesce-outputs=false`. Flags that are listed in two forms, such as "
         "`--page` and `--no-page`, take no value.",
         "These words are used below:",
-        "- **Deployment**: a TranslationDeployment with its engine pods, which are called **replicas**.\n"
-        "- **Segment**: the part of a text that the model translates in one generation, such as a paragraph or a "
-        "sentence.\n"
-        "- **Caller**: a client, identified by its API key or token. [Keys, limits, TLS](router.md#keys-limits-tls) "
-        "describes keys, tokens and the fields of their limits.",
+        "- **Deployment**: a TranslationDeployment.\n"
+        "- **Replica**: one of the engine pods of a deployment.\n"
+        "- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment "
+        "separately.\n"
+        "- **Sequence**: one run of the model, to translate one segment into one language.\n"
+        "- **Caller**: a client with an API key or a token. [Keys, limits, TLS](router.md#keys-limits-tls) describes "
+        "keys, tokens and the fields of their limits.",
         *(
             f"## dragoman {name}\n\n{about}\n\n"
             f"Prefix of the environment variables: `{model.model_config.get('env_prefix')}`\n\n"

@@ -55,16 +55,18 @@ class Settings(CommandSettings):
         2,
         gt=0,
         le=60,
-        description="Seconds between two renewals of the Lease. Standby operators try to acquire it twice as often.",
+        description=(
+            "Seconds between two renewals of the Lease. Standby operators try to acquire the Lease twice "
+            "as often."
+        ),
     )
     identity: str = Field(
         default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}",
-        description="Name of this operator in the Lease. It must be unique.",
+        description="Unique name of this operator in the Lease.",
     )
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: the environment variable DRAGOMAN_HOST, which all programs share, "
-        "or 0.0.0.0.",
+        description="Address to listen on. Default: the value of DRAGOMAN_HOST, otherwise 0.0.0.0.",
     )
     health_port: int = Field(
         OPERATOR_HEALTH_PORT, ge=0, le=65535, description="Port of /livez and /readyz. 0: any free port."
@@ -76,9 +78,11 @@ class Settings(CommandSettings):
         300,
         gt=0,
         le=86400,
-        description="Seconds after which an object is reconciled again, even without a change.",
+        description="Seconds after which a TranslationDeployment is reconciled again, even without a change.",
     )
-    workers: int = Field(8, ge=1, le=64, description="Maximum number of objects that are reconciled at once.")
+    workers: int = Field(
+        8, ge=1, le=64, description="Maximum number of TranslationDeployments that are reconciled at once."
+    )
     deletion_costs: bool = Field(
         True,
         description="Before a scale-down, set deletion costs on the pods, so that the least busy pods are terminated "
@@ -94,11 +98,13 @@ class Settings(CommandSettings):
     prometheus_url: str = Field(
         "",
         pattern=r"^(https?://\S+)?$",
-        description="URL of the Prometheus for objects with autoscaling.prometheus: {}, and for autoscaling.mode "
-        "KEDA.",
+        description=(
+            "URL of the Prometheus for TranslationDeployments that set autoscaling.prometheus or "
+            "autoscaling.mode KEDA, but not autoscaling.prometheus.url."
+        ),
     )
     prometheus_token_file: Path | None = Field(
-        None, description="File with the bearer token for --prometheus-url. It is read for each request."
+        None, description="File with the bearer token for --prometheus-url, read for each request."
     )
     request_timeout_s: float = Field(
         15, gt=0, le=300, description="Maximum seconds for a request to the Kubernetes API server."

@@ -53,7 +53,7 @@ class Settings(CommandSettings):
 
     static: Path | None = Field(
         None,
-        description="YAML file with deployments and replicas, to run without Kubernetes. It is reloaded on change.",
+        description="YAML file with deployments and replicas, to run without Kubernetes; reloaded on change.",
     )
     namespaces: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Namespaces to serve, separated by commas. Default: all."
@@ -65,45 +65,49 @@ class Settings(CommandSettings):
     glossary_dir: Path | None = Field(
         None,
         description=(
-            "Directory for glossaries that clients create. Routers can share it on a volume. It cannot be "
-            "combined with --state-url. Default: glossaries are kept in memory, or in the server of "
-            "--state-url."
+            "Directory for glossaries that clients create; routers can share it on a volume. Not allowed "
+            "with --state-url. Default: the server of --state-url, otherwise memory."
         ),
     )
     keep_glossaries: CliImplicitFlag[bool] = Field(
         True,
-        description="Let clients create glossaries. Set --no-keep-glossaries for several routers that share neither "
-        "--state-url nor --glossary-dir.",
+        description=(
+            "Let clients create glossaries. Set --no-keep-glossaries for several routers that share "
+            "neither --state-url nor --glossary-dir."
+        ),
     )
     common_glossaries: CliImplicitFlag[bool] = Field(
         False,
-        description="Let every caller use, change and delete all glossaries. Otherwise each key or token has its own.",
+        description="Let every caller use, change and delete the glossaries of all callers.",
     )
 
     state_url: SecretStr | None = Field(
         None,
-        description="URL of a Redis or Valkey server (redis://, rediss://, valkey:// or valkeys://). Routers share "
-        "usage, rate limits and glossaries through it. The URL may contain a password: set "
-        "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: routers share nothing.",
+        description=(
+            "URL of a Redis or Valkey server (redis://, rediss://, valkey:// or valkeys://) through "
+            "which routers share usage, rate limits and glossaries. If the URL has a password, set "
+            "DRAGOMAN_ROUTER_STATE_URL instead of the flag. Default: routers share nothing."
+        ),
     )
     state_prefix: str = Field("dragoman:", description="Prefix of all keys in the server of --state-url.")
     state_timeout_s: float = Field(
         0.25,
         gt=0,
         le=10,
-        description="Maximum seconds to connect to the server of --state-url, and for each of its responses.",
+        description="Maximum seconds to connect to the server of --state-url, and to wait for each response.",
     )
 
     host: str = Field(
         default_factory=lambda: os.environ.get("DRAGOMAN_HOST", "0.0.0.0"),
-        description="Address to listen on. Default: the environment variable DRAGOMAN_HOST, which all programs share, "
-        "or 0.0.0.0.",
+        description="Address to listen on. Default: the value of DRAGOMAN_HOST, otherwise 0.0.0.0.",
     )
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Addresses or networks (CIDR) of proxies in front of the router, separated by commas. The router "
-        "takes the client's address from their X-Forwarded-For, for rate limits and the audit log. "
-        "Default: none.",
+        description=(
+            "Addresses or networks (CIDR) of proxies in front of the router, separated by commas. The "
+            "router takes the client's address from the header X-Forwarded-For of these proxies. "
+            "Default: none."
+        ),
     )
     port: int = Field(ROUTER_PORT, ge=0, le=65535, description="Port for clients. 0: any free port.")
     admin_port: int = Field(
@@ -116,7 +120,7 @@ class Settings(CommandSettings):
         default_factory=socket.gethostname,
         min_length=1,
         max_length=253,
-        description="Name of this router. It must be unique.",
+        description="Unique name of this router.",
     )
 
     request_timeout_s: float = Field(
@@ -136,18 +140,25 @@ class Settings(CommandSettings):
         WRITE_TIMEOUT_S,
         ge=0.1,
         le=3600,
-        description="A client that does not read its response is disconnected after this many seconds without "
-        "progress.",
+        description=(
+            "Seconds without progress after which a client that does not read its response is disconnected."
+        ),
     )
     max_body_bytes: int = Field(
         1024 * 1024,
         ge=1024,
-        description="Maximum size of a request body, in bytes. Engine pods have the same default.",
+        description=(
+            "Maximum size of a request body, in bytes. Engine pods have a limit of their own "
+            "(--max-body-bytes of dragoman serve)."
+        ),
     )
     max_file_bytes: int = Field(
         MAX_FILE_BYTES,
         ge=1024,
-        description="Maximum size of a form with a file, in bytes. Engine pods accept at most 10 MiB by default.",
+        description=(
+            "Maximum size of a form with a file, in bytes. Engine pods accept 10 MiB, or their "
+            "--max-body-bytes if that is more."
+        ),
     )
     max_memory_bytes: int = Field(
         256 * 1024 * 1024,
@@ -157,8 +168,7 @@ class Settings(CommandSettings):
     max_connections: int = Field(
         10_000,
         ge=1,
-        description="Maximum number of client connections. Requests on up to 1,000 further connections get status "
-        "503. More connections are refused.",
+        description="Maximum number of client connections. Requests on further connections get status 503.",
     )
     max_queued_requests: int = Field(
         1000, ge=0, description="Maximum number of queued requests per deployment."
@@ -172,15 +182,19 @@ class Settings(CommandSettings):
         120,
         ge=0,
         le=3600,
-        description="Maximum seconds in the queue, also while no replica is available. When they are exceeded, the "
-        "client gets status 503.",
+        description=(
+            "Maximum seconds in the queue, also while no replica is available. After that, the client "
+            "gets status 503."
+        ),
     )
     busy_poll_ms: float = Field(
         0,
         ge=0,
         le=60_000,
-        description="Milliseconds of busy polling after each request. It lowers latency and uses up to one CPU core. "
-        "0: off.",
+        description=(
+            "Milliseconds of busy polling after each request, which lowers latency and uses up to one "
+            "CPU core. 0: off."
+        ),
     )
     route_headers: bool = Field(
         True,
@@ -209,21 +223,27 @@ class Settings(CommandSettings):
     anonymous_requests_per_s: float | None = Field(
         None,
         gt=0,
-        description="Maximum requests per second of one client address, if neither API keys nor tokens are "
-        "required. Default: no limit.",
+        description=(
+            "Maximum requests per second of one client address, if neither API keys nor tokens are "
+            "required. Default: no limit."
+        ),
     )
     auth_failures_per_s: float = Field(
         1,
         ge=0,
-        description="Maximum requests per second with a wrong key or token from one client address, with bursts of "
-        "60 times as many. Above the limit, requests from this address with a key or token get status 429. Exceptions: "
-        "valid tokens, and keys that were accepted from this address before. 0: no limit.",
+        description=(
+            "Maximum requests per second with a wrong key or token from one client address, averaged "
+            "over a minute. Above the limit, wrong tokens, and keys that were not accepted from this "
+            "address before, get status 429. 0: no limit."
+        ),
     )
     oidc_issuer: str | None = Field(
         None,
         pattern=r"^https?://[^\s?#]+$",
-        description="OpenID Connect issuer of bearer tokens, exactly as in their claim iss. Tokens are accepted in "
-        "addition to API keys. Default: no tokens.",
+        description=(
+            "OpenID Connect issuer of bearer tokens, exactly as in the claim iss of the tokens. Default: "
+            "no tokens are accepted."
+        ),
     )
     oidc_audience: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
@@ -233,17 +253,21 @@ class Settings(CommandSettings):
     oidc_name_claim: str = Field("sub", min_length=1, description="Claim of a token with the caller's name.")
     oidc_limits_claim: str | None = Field(
         None,
-        description="Claim of a token whose value selects the caller's limits in --oidc-limits. If the claim is a "
-        "list, the first of its values that is in --oidc-limits counts.",
+        description=(
+            "Claim of a token whose value selects the caller's limits in --oidc-limits. If the claim is "
+            "a list, the first value with an entry in --oidc-limits counts."
+        ),
     )
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
-        description="Limits of callers with tokens, as JSON, by the value of the claim --oidc-limits-claim: "
-        '{"team-a": {"requestsPerS": 10}}. The entry "*" is for all other callers. The limits have the same fields as '
-        "those of API keys: requestsPerS, charactersPerS, characterLimit, burstS, deployments, fleet.",
+        description=(
+            "Limits of callers with tokens, as JSON, by the value of the claim --oidc-limits-claim: "
+            '{"team-a": {"requestsPerS": 10}}. The entry "*" is for all other callers. The fields are '
+            "those of API keys: requestsPerS, charactersPerS, characterLimit, burstS, deployments, fleet."
+        ),
     )
     tls_cert: Path | None = Field(
-        None, description="Certificate chain (PEM file). It is reloaded on change. Default: HTTP without TLS."
+        None, description="Certificate chain (PEM file), reloaded on change. Default: HTTP without TLS."
     )
     tls_key: Path | None = Field(None, description="Private key of --tls-cert (PEM file).")
 

@@ -53,11 +53,14 @@ class Settings(CommandSettings):
     revision: str | None = Field(None, description="Commit, tag or branch of a Hugging Face model.")
     trust_remote_code: bool = Field(
         False,
-        description="Permit code that is not vLLM's own: Python modules in the model's repository, pickled weights, "
-        "and code that --engine-args names.",
+        description=(
+            "Permit code that is not part of vLLM: Python modules in the model's repository, pickled "
+            "weights (.bin, .pt), and code that an argument in --engine-args loads, such as "
+            "scheduler_cls."
+        ),
     )
     served_name: str | None = Field(
-        None, description="Name of this deployment in metrics and logs. Default: the value of --model."
+        None, description="Name of the deployment in metrics and logs. Default: the value of --model."
     )
 
     prompt_family: str = Field(
@@ -66,9 +69,10 @@ class Settings(CommandSettings):
     )
     prompt_template: str | None = Field(
         None,
-        description="Prompt for --prompt-family custom, with the placeholders {text}, {source}, {target}, "
-        "{source_code} and {target_code}. {source} and {target} become names of languages, {source_code} "
-        "and {target_code} BCP-47 tags.",
+        description=(
+            "Prompt for --prompt-family custom, with placeholders: {text}, {source} and {target} (names "
+            "of the languages), {source_code} and {target_code} (BCP-47 tags of the languages)."
+        ),
     )
     languages: tuple[Languages, ...] = Field(
         (),
@@ -76,21 +80,26 @@ class Settings(CommandSettings):
     )
     split: Literal["lines", "sentences", "no-lines", "none"] | None = Field(
         None,
-        description="How plain text is split into segments, unless the request sets split. lines: at line breaks, "
-        "and between the sentences of a very long line. sentences: at line breaks and between sentences. no-lines: "
-        "between sentences; a line break counts as a space. none: not at all. Default: depends on the model.",
+        description=(
+            "How plain text is split into segments, unless the request sets the field split.\n"
+            "lines: at line breaks, and between the sentences of a very long line.\n"
+            "sentences: at line breaks and between sentences.\n"
+            "no-lines: between sentences. A line break counts as a space.\n"
+            "none: not at all.\n"
+            "Default: lines, for some models sentences."
+        ),
     )
     glossary: Path | None = Field(
         None,
-        description="Glossary file: YAML, or tab-separated lines in a .tsv file. It is reloaded on change. Terms in a "
-        "request take precedence.",
+        description=(
+            "Glossary file, reloaded on change: tab-separated lines if the name ends in .tsv, otherwise YAML."
+        ),
     )
     guard_process: bool | None = Field(
         None,
         description=(
-            "Run the quality checks of short texts in a separate process, so that they do not delay other "
-            "requests. Checks of long texts always run in a separate process. Default: true with --device cuda and "
-            "4 CPUs or more."
+            "Run the quality checks of short texts in a separate process, so that they do not delay "
+            "other requests. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -108,30 +117,38 @@ class Settings(CommandSettings):
     max_num_seqs: int | None = Field(
         None,
         ge=1,
-        description="Maximum number of sequences that run at once (vLLM max_num_seqs). Default: vLLM's.",
+        description="Maximum number of sequences that run at once (vLLM max_num_seqs). Default: vLLM's default.",
     )
     max_num_batched_tokens: int | None = Field(
         None,
         ge=1,
-        description="Maximum number of tokens per engine step (vLLM max_num_batched_tokens). Default: vLLM's.",
+        description=(
+            "Maximum number of tokens that vLLM computes in one step (vLLM max_num_batched_tokens). "
+            "Default: vLLM's default."
+        ),
     )
     max_model_len: int | None = Field(
         None,
         ge=1,
-        description="Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: the "
-        "model's maximum. With --device cpu, the default is lower if the KV cache is too small for it.",
+        description=(
+            "Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: "
+            "the model's maximum. With --device cpu, the default is at most the number of tokens that "
+            "fit into the KV cache."
+        ),
     )
     gpu_memory_utilization: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="Fraction of each GPU's memory that vLLM may use, 0 to 1. Default: vLLM's.",
+        description="Fraction of each GPU's memory that vLLM may use, 0 to 1. Default: vLLM's default.",
     )
     kv_cache_memory_bytes: int | None = Field(
         None,
         ge=1,
-        description="Size of the KV cache on each GPU, in bytes. It replaces --gpu-memory-utilization. Default: "
-        "computed from --gpu-memory-utilization. With --device cpu, the default is 512 MiB.",
+        description=(
+            "Size of the KV cache in bytes: on each GPU, or in host memory with --device cpu. Default: "
+            "computed from --gpu-memory-utilization, or 512 MiB with --device cpu."
+        ),
     )
     tensor_parallel_size: int | None = Field(
         None, ge=1, description="Number of GPUs among which vLLM splits the model. Default: 1."
@@ -153,60 +170,78 @@ class Settings(CommandSettings):
     request_timeout_s: float = Field(
         REQUEST_TIMEOUT_S,
         gt=0,
-        description="Maximum seconds for a request. When they are exceeded, the client gets status 504, or 503 if "
-        "other requests kept the pod busy.",
+        description=(
+            "Maximum seconds for a request. A slower request gets status 504, or 503 if other requests "
+            "kept the pod busy."
+        ),
     )
     write_timeout_s: float = Field(
         WRITE_TIMEOUT_S,
         ge=0.1,
         le=3600,
-        description="A client that does not read its response is disconnected after this many seconds without "
-        "progress.",
+        description=(
+            "Seconds without progress after which a client that does not read its response is disconnected."
+        ),
     )
     file_timeout_s: float = Field(
         FILE_TIMEOUT_S,
         gt=0,
-        description="Upper bound, in seconds, of the time limit for translating a file. The time limit is "
-        f"--request-timeout-s for every {FILE_CHARACTERS:,} characters, but at least --request-timeout-s.",
+        description=(
+            "Maximum seconds to translate a file of any length. Shorter files have less time: "
+            f"--request-timeout-s for every {FILE_CHARACTERS:,} characters, but at least "
+            "--request-timeout-s."
+        ),
     )
     max_queued_requests: int | None = Field(
         None,
         ge=0,
-        description="Maximum number of generations (runs of the model) that wait for the engine. For example, 10 "
-        "segments into 2 languages are 20 generations. Default: 8 × --max-num-seqs.",
+        description=(
+            "Maximum number of sequences that wait for the engine. For example, 10 segments into 2 "
+            "languages are 20 sequences. Default: 8 × --max-num-seqs."
+        ),
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
-        description="Maximum number of estimated tokens (prompts and translations) that wait for the engine. "
-        "Default: the tokens that fit into the KV cache, at most --max-num-seqs × --max-model-len.",
+        description=(
+            "Maximum number of tokens of the waiting sequences, estimated for prompts and translations. "
+            "Default: as many as fit into the KV cache, at most --max-num-seqs × --max-model-len."
+        ),
     )
     deadline_aware_admission: bool = Field(
         True,
-        description="Refuse a request at once if the pod cannot complete it within its time limit at the measured "
-        "throughput.",
+        description=(
+            "Refuse a request at once if it would exceed its time limit at the measured throughput of "
+            "the pod."
+        ),
     )
     scheduling_policy: Literal["fcfs", "shortest"] = Field(
         "fcfs",
-        description="Order in which waiting segments start. fcfs: in the order of arrival. shortest: a short segment "
-        "may start before a longer one that arrived up to 15 s earlier.",
+        description=(
+            "Order in which waiting segments start.\n"
+            "fcfs: in the order of arrival.\n"
+            "shortest: a short segment may start before a longer one that arrived up to 15 s earlier."
+        ),
     )
     prefill_schedule_interval: int | None = Field(
         None,
         ge=1,
-        description="Minimum number of engine steps between two prefills while the engine is busy. Requests that "
-        "arrive in between are prefilled together. 1: no delay. Default: 4 on a GPU, 1 on the CPU.",
+        description=(
+            "Minimum number of vLLM steps between two prefills while sequences run. Requests that arrive "
+            "in between are prefilled together. Default: 4 on a GPU, 1 (no delay) on the CPU."
+        ),
     )
     coalesce_outputs: bool = Field(
         True,
-        description="Send the output of a non-streaming request from vLLM's engine process to the HTTP process "
-        "once, when it is complete, instead of token by token.",
+        description=(
+            "Send the output of a non-streaming request from vLLM's process to the HTTP process once, "
+            "when the output is complete, instead of token by token."
+        ),
     )
     stall_timeout_s: float = Field(
         120,
         gt=0,
-        description="Maximum seconds without an engine step while requests are running. When they are exceeded, "
-        "/livez fails.",
+        description="Seconds between two steps of vLLM, while sequences run, after which /livez fails.",
     )
     sleep_after_s: float | None = Field(
         None,
@@ -216,13 +251,17 @@ class Settings(CommandSettings):
     )
     turns_url: SecretStr | None = Field(
         None,
-        description="URL of a Redis or Valkey server through which pods that share a GPU take turns: one is awake, "
-        "the others sleep. Needs --sleep-after-s. The URL may contain a password: set DRAGOMAN_TURNS_URL instead of "
-        "the flag.",
+        description=(
+            "URL of a Redis or Valkey server through which pods that share a GPU take turns: one is "
+            "awake, the others sleep. Needs --sleep-after-s. If the URL has a password, set "
+            "DRAGOMAN_TURNS_URL instead of the flag."
+        ),
     )
     turns_device: str | None = Field(
         None,
-        description="Name of the shared GPU. All pods that share it need the same name. Default: the UUID of the GPU.",
+        description=(
+            "Name of the shared GPU, the same for all pods that share the GPU. Default: the UUID of the GPU."
+        ),
     )
     unready_when_overloaded: bool = Field(
         False, description="Fail /readyz while requests are refused because of overload."
@@ -236,14 +275,18 @@ class Settings(CommandSettings):
     otlp_endpoint: str | None = Field(
         None,
         description=(
-            "OTLP/HTTP endpoint for traces, such as http://otel:4318. Default: OpenTelemetry's variables, "
-            "such as OTEL_EXPORTER_OTLP_ENDPOINT. If none is set, there are no traces."
+            "OTLP/HTTP endpoint for traces, such as http://otel:4318. Default: the value of "
+            "OTEL_EXPORTER_OTLP_ENDPOINT, otherwise no traces."
         ),
     )
     drain_timeout_s: float = Field(
         60, ge=0, description="Maximum seconds to finish in-flight requests, after --lame-duck-s."
     )
-    max_body_bytes: int = Field(1024 * 1024, ge=1024, description="Maximum size of a request body, in bytes.")
+    max_body_bytes: int = Field(
+        1024 * 1024,
+        ge=1024,
+        description="Maximum size of a request body, in bytes. Files may always have up to 10 MiB.",
+    )
     max_texts: int = Field(MAX_TEXTS, ge=1, description="Maximum number of texts in a request.")
     page: CliImplicitFlag[bool] = Field(True, description="Serve a web page for translations at /.")
 
@@ -258,18 +301,24 @@ class Settings(CommandSettings):
     )
     start_cache_url: str | None = Field(
         None,
-        description="URL of this deployment's Service, such as http://10.0.0.7:8000. Through it, a starting pod "
-        "copies compiled kernels from a ready pod. Needs --start-cache-secret and --cache-dir.",
+        description=(
+            "URL of the deployment's Service, such as http://10.0.0.7:8000, through which a starting pod "
+            "copies compiled kernels from a ready pod. Needs --start-cache-secret and --cache-dir."
+        ),
     )
     start_cache_secret: SecretStr | None = Field(
         None,
-        description="Secret with which pods of this deployment authenticate to each other, at least 32 characters. "
-        "Set DRAGOMAN_START_CACHE_SECRET instead of the flag.",
+        description=(
+            "Secret of at least 32 characters with which pods of the deployment authenticate to each "
+            "other. Set DRAGOMAN_START_CACHE_SECRET instead of the flag."
+        ),
     )
     glossary_dir: Path | None = Field(
         None,
-        description="Directory for glossaries that clients create. Default: glossaries/ in --cache-dir. Without "
-        "--cache-dir: memory.",
+        description=(
+            "Directory for glossaries that clients create. Default: glossaries/ in --cache-dir, or "
+            "memory without --cache-dir."
+        ),
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Minimum level of log messages."

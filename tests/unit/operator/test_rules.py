@@ -101,7 +101,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"resources": {"requests": {"nvidia.com/gpu": 1}}},
         "device cpu takes no GPU",
     ),
-    "two CPUs as GPUs": ({"engine": {"tensorParallelSize": 2}}, "device cpu runs with tensorParallelSize 1"),
+    "two CPUs as GPUs": (
+        {"engine": {"tensorParallelSize": 2}},
+        "device cpu needs engine.tensorParallelSize 1",
+    ),
     "no template": (
         {"model": {"promptFamily": "custom"}},
         "promptTemplate is required with promptFamily custom",
@@ -152,7 +155,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "turns without sleep": (
         {**GPU, "autoscaling": {"maxReplicas": 2, "turnsSecretRef": {"name": "valkey"}}},
-        "autoscaling.turnsSecretRef needs idle: Sleep",
+        "autoscaling.turnsSecretRef needs autoscaling.idle Sleep",
     ),
     "a turn on two GPUs": (
         {
@@ -164,7 +167,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a token without a URL": (
         {"autoscaling": {"maxReplicas": 2, "prometheus": {"tokenSecretRef": {"name": "prom"}}}},
-        "autoscaling.prometheus.tokenSecretRef needs a url",
+        "autoscaling.prometheus.tokenSecretRef needs autoscaling.prometheus.url",
     ),
     "no wait at all": (
         {"autoscaling": {"maxReplicas": 2, "targetQueueTime": "0s"}},
@@ -201,7 +204,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a glossary without terms": ({"glossary": {}}, "glossary.configMapKeyRef: Field required"),
     "into itself": (
         {"languages": [{"source": "de", "targets": ["en"]}, {"source": "en", "targets": ["en"]}]},
-        "languages: an entry whose only target is its source translates nothing",
+        "languages: each entry needs a target that differs from the source",
     ),
     "our labels": (
         {"podTemplate": {"labels": {"dragoman.io/deployment": "other"}}},

@@ -44,38 +44,45 @@ class Engine(SpecModel):
         32,
         ge=1,
         le=4096,
-        description="Maximum number of sequences that one pod runs at once (vLLM max_num_seqs). Further sequences "
-        "wait in the pod. The right value depends on the load: see spec.tuning.",
+        description=(
+            "Maximum number of sequences that run at once in one pod (vLLM max_num_seqs). spec.tuning "
+            "recommends a value for your load."
+        ),
     )
     max_num_batched_tokens: int = Field(
         8192,
         ge=1,
         le=1_048_576,
-        description="Maximum number of tokens per engine step (vLLM max_num_batched_tokens).",
+        description="Maximum number of tokens that vLLM computes in one step (vLLM max_num_batched_tokens).",
     )
     max_model_len: int | None = Field(
         None,
         ge=16,
         le=10_485_760,
-        description="Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: the "
-        "model's maximum. With device cpu, the default is lower if the KV cache is too small for it.",
+        description=(
+            "Maximum number of tokens in prompt and translation together (vLLM max_model_len). Default: "
+            "the model's maximum. With device cpu, the default is at most the number of tokens that fit "
+            "into the KV cache."
+        ),
     )
     gpu_memory_utilization: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="Fraction of each GPU's memory that vLLM may use. Default: vLLM's.",
+        description="Fraction of each GPU's memory that vLLM may use. Default: vLLM's default.",
     )
     kv_cache_memory: Quantity | None = Field(
         None,
-        description="Size of the KV cache on each GPU, such as 12Gi. It replaces gpuMemoryUtilization. Default: "
-        "computed from gpuMemoryUtilization, or 512Mi with device cpu.",
+        description=(
+            "Size of the KV cache, such as 12Gi: on each GPU, or in host memory with device cpu. "
+            "Default: computed from gpuMemoryUtilization, or 512Mi with device cpu."
+        ),
     )
     tensor_parallel_size: int = Field(
         1,
         ge=1,
         le=64,
-        description="Number of GPUs in one pod. vLLM splits the model among them.",
+        description="Number of GPUs of each pod, among which vLLM splits the model.",
     )
     quantization: str | None = Field(
         None,
@@ -86,29 +93,35 @@ class Engine(SpecModel):
     )
     scheduling_policy: Literal["FirstComeFirstServed", "ShortestFirst"] | None = Field(
         None,
-        description="Order in which waiting segments (parts of texts) start.\n"
-        "FirstComeFirstServed: in the order of arrival.\n"
-        "ShortestFirst: a short segment may start before a longer one that arrived up to 15 s earlier. "
-        "This reduces latency if pods are busy and text lengths differ. Long texts become slower.\n"
-        "Default: FirstComeFirstServed.",
+        description=(
+            "Order in which waiting segments (parts of texts) start.\n"
+            "FirstComeFirstServed: in the order of arrival.\n"
+            "ShortestFirst: a short segment may start before a longer one that arrived up to 15 s "
+            "earlier. Short texts are translated sooner, long texts later.\n"
+            "Default: FirstComeFirstServed."
+        ),
     )
     stall_timeout: Duration | None = Field(
         None,
-        description="Maximum time without an engine step while requests are running. After it the liveness probe "
-        "fails, and about a minute later the container is restarted. Default: 2m.",
+        description=(
+            "Maximum time between two steps of vLLM while sequences run. When a pod exceeds this time, "
+            "the liveness probe fails and the container is restarted. Default: 2m."
+        ),
     )
     extra_args: Untyped = Field(
         {},
-        description="Other vLLM arguments (fields of AsyncEngineArgs), such as enable_prefix_caching: false. The "
-        "pod does not start if its vLLM version lacks an argument. Arguments that load code, such as scheduler_cls, "
-        "need model.trustRemoteCode.",
+        description=(
+            "Other vLLM arguments (fields of AsyncEngineArgs), such as enable_prefix_caching: false. An "
+            "argument that vLLM does not know makes the start fail. Arguments that load code, such as "
+            "scheduler_cls, need model.trustRemoteCode."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         within("engine", "stallTimeout", "10s", "1h"),
         Rule(
             "self.maxNumBatchedTokens >= self.maxNumSeqs",
-            "maxNumBatchedTokens must be at least maxNumSeqs: a step computes one token of every sequence",
+            "maxNumBatchedTokens must be at least maxNumSeqs, because a step computes a token of every sequence",
             lambda engine: engine.max_num_batched_tokens >= engine.max_num_seqs,
         ),
         Rule(
@@ -151,8 +164,13 @@ class Resources(SpecModel):
     )
     requests: Amounts = Field(
         {},
-        description="Resource requests of a pod. Default: the limits, else the operator's values for cpu and memory. "
-        "With device cpu, set memory: the operator's value does not include the model's weights.",
+        description=(
+            "Resource requests of a pod.\n"
+            "Default for a resource with a limit: the limit.\n"
+            "Default for cpu and memory without a limit: computed by the operator, but without memory "
+            "for the model's weights.\n"
+            "With device cpu, set memory."
+        ),
     )
 
 
@@ -171,13 +189,17 @@ class ModelCache(SpecModel):
 
     persistent_volume_claim: Name | None = Field(
         None,
-        description="PersistentVolumeClaim for the cache. Default: an emptyDir, so each new pod downloads the weights "
-        "again.",
+        description=(
+            "PersistentVolumeClaim for the cache. Default: an emptyDir, which means that each new pod "
+            "downloads the weights again."
+        ),
     )
     size_limit: Quantity | None = Field(
         None,
-        description="Size limit of the cache if it is an emptyDir, such as 50Gi. Default: 256Gi × "
-        "engine.tensorParallelSize for hf:// and s3:// models, 32Gi for others.",
+        description=(
+            "Size limit of the emptyDir, without persistentVolumeClaim, such as 50Gi. Default: 256Gi × "
+            "engine.tensorParallelSize for hf:// and s3:// models, 32Gi for other models."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -207,32 +229,38 @@ class Model(SpecModel):
         min_length=1,
         max_length=128,
         pattern=r"^[\w./-]+$",
-        description="Commit, tag or branch of an hf:// model. With a commit, all pods load the same weights.",
+        description=(
+            "Commit, tag or branch of an hf:// model. Set a commit so that all pods load the same weights."
+        ),
     )
     token_secret_ref: SecretKey | None = Field(
         None, description="Secret with a Hugging Face token. Required for gated and private models."
     )
     trust_remote_code: bool = Field(
         False,
-        description="Permit code that is not vLLM's own: Python modules in the model's repository (vLLM "
-        "trust_remote_code), pickled weights (.bin, .pt) of a model without safetensors, and code that "
-        "engine.extraArgs names. If true, also set revision to a commit.",
+        description=(
+            "Permit code that is not part of vLLM: Python modules in the model's repository, pickled "
+            "weights (.bin, .pt), and code that an argument in engine.extraArgs loads, such as "
+            "scheduler_cls. If true, also set model.revision to a commit."
+        ),
     )
     prompt_family: PromptFamily = Field(
         description=(
-            "Prompt format that the model was trained with. With custom, set promptTemplate. `dragoman "
-            "models` lists models and licences for each family. Models of hunyuan-mt and hy-mt1.5 may not be "
-            "used in the EU, the UK or South Korea. Models of tower-plus and tower-instruct may not be used "
-            "commercially."
+            "Prompt format that the model was trained with. custom: the format in promptTemplate. "
+            "`dragoman models` lists the models of each family and the limits of their licences."
         )
     )
     prompt_template: str | None = Field(
         None,
         min_length=6,
         max_length=8192,
-        description="Prompt for promptFamily custom. {text} is the text; {source} and {target} are names of "
-        "languages, {source_code} and {target_code} their BCP-47 tags. Required are {text}, and one of {target} and "
-        "{target_code}.",
+        description=(
+            "Prompt for promptFamily custom, with placeholders.\n"
+            "{text}: the text. Required.\n"
+            "{source}, {target}: names of the languages.\n"
+            "{source_code}, {target_code}: BCP-47 tags of the languages.\n"
+            "{target} or {target_code} is required."
+        ),
     )
     cache: ModelCache = Field(ModelCache(), description="Cache for downloaded weights and compiled kernels.")
 
@@ -262,7 +290,7 @@ class Model(SpecModel):
         ),
         Rule(
             "!has(self.revision) || self.uri.startsWith('hf://')",
-            "model.revision applies to hf:// models only; put the version into model.uri",
+            "model.revision applies to hf:// models only",
             lambda model: model.revision is None or model.uri.startswith("hf://"),
         ),
     )

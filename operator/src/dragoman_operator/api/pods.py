@@ -36,24 +36,29 @@ class Rollout(SpecModel):
 
     surge: Literal["Auto", "Always", "Never"] = Field(
         "Auto",
-        description="Order in which pods are replaced when the spec changes.\n"
-        "Always: start a new pod, then terminate an old one. Needs a spare GPU.\n"
-        "Never: terminate an old pod first.\n"
-        "Auto: Always if the new pod is scheduled within 10 s, otherwise Never.",
+        description=(
+            "Order in which pods are replaced when the spec changes.\n"
+            "Always: start a new pod, then terminate an old one. Needs a spare GPU.\n"
+            "Never: terminate an old pod, then start a new one.\n"
+            "Auto: as Always if the new pod is scheduled within 10 s, otherwise as Never."
+        ),
     )
     drain_timeout: Duration = Field(
-        "60s", description="Maximum time to finish in-flight requests, after lameDuck."
+        "60s", description="Maximum time to finish in-flight requests, after rollout.lameDuck."
     )
     lame_duck: Duration | None = Field(
         None,
-        description="Maximum time after SIGTERM in which a pod still accepts requests while its readiness probe "
-        "fails. It ends early once routers and other clients send no more requests. Default: 5s, or 0s without "
-        "requests in the last minute.",
+        description=(
+            "Maximum time after SIGTERM in which a pod still accepts requests while its readiness probe "
+            "fails. Default: 5s, or 0s without requests in the last minute."
+        ),
     )
     start_timeout: Duration = Field(
         "30m",
-        description="Time limit of each of two steps: the download of the model, and loading and compiling it. When "
-        "a step exceeds it, the container is restarted. An interrupted download is resumed.",
+        description=(
+            "Maximum time for the download of the model, and again for loading and compiling. A "
+            "container that exceeds this time is restarted, and resumes an interrupted download."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -101,15 +106,16 @@ class PodTemplate(SpecModel):
     env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Environment variables of the pods. They override those that the operator sets. They can also "
-        "set flags of `dragoman serve` that have no field in this spec. For example, DRAGOMAN_MAX_TEXTS sets "
-        "--max-texts.",
+        description=(
+            "Environment variables of the pods, such as DRAGOMAN_MAX_TEXTS for the flag --max-texts of "
+            "`dragoman serve`. They override variables of the same name that the operator sets."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "self.labels.all(key, !key.startsWith('dragoman.io/') && !key.startsWith('app.kubernetes.io/'))",
-            "podTemplate.labels cannot set dragoman.io/… and app.kubernetes.io/…: the operator sets them",
+            "podTemplate.labels cannot set dragoman.io/… and app.kubernetes.io/… labels: the operator sets them",
             lambda template: not any(map(_ours, template.labels)),
         ),
     )
@@ -133,23 +139,27 @@ class NetworkPolicy(SpecModel):
         alias_generator=lambda name: to_camel(name.rstrip("_")), extra="forbid", frozen=True
     )
 
-    enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy.")
+    enabled: bool = Field(True, description="Whether the operator creates a NetworkPolicy for the pods.")
     from_: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers that may connect to the pods (port 8000). The operator and the other pods of "
-        "this object can always connect. Empty: all peers. Otherwise list the routers, your clients and "
-        "your Prometheus.",
+        description=(
+            "NetworkPolicy peers that may connect to the pods (port 8000), such as routers, clients and "
+            "your Prometheus. The operator needs no entry. Empty: all peers."
+        ),
     )
     to: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="NetworkPolicy peers for downloads of hf:// and s3:// models (port 443) and for traces (port of "
-        "tracing.otlpEndpoint). Empty: all peers. Otherwise list your model mirror, S3 store or proxy, "
-        "and your trace collector.",
+        description=(
+            "NetworkPolicy peers to which the pods may connect for downloads of hf:// and s3:// models "
+            "(port 443) and for traces (port of tracing.otlpEndpoint). Empty: all peers."
+        ),
     )
     egress: Annotated[tuple[Untyped, ...], Field(max_length=64)] = Field(
         (),
-        description="Additional egress rules of the NetworkPolicy, such as one to a Redis server. The operator adds "
-        "the rules for model downloads, traces, DNS and the other pods of this object.",
+        description=(
+            "Additional egress rules of the NetworkPolicy, such as one to a Redis server. Downloads, "
+            "traces and DNS need no rule here."
+        ),
     )
 
 
@@ -165,31 +175,41 @@ class Admission(SpecModel):
         None,
         ge=0,
         le=1_000_000,
-        description="Maximum number of generations (runs of the model) that wait in the pod. For example, 10 "
-        "segments into 2 languages are 20 generations. Default: 8 × engine.maxNumSeqs.",
+        description=(
+            "Maximum number of sequences (runs of the model) that wait in the pod. For example, 10 "
+            "segments into 2 languages are 20 sequences. Default: 8 × engine.maxNumSeqs."
+        ),
     )
     max_queued_tokens: int | None = Field(
         None,
         ge=0,
         le=1_000_000_000,
-        description="Maximum number of estimated tokens (prompts and translations) that wait in the pod. Default: "
-        "the tokens that fit into the KV cache, at most maxNumSeqs × maxModelLen.",
+        description=(
+            "Maximum number of tokens of the waiting sequences, estimated for prompts and translations. "
+            "Default: as many as fit into the KV cache, at most engine.maxNumSeqs × engine.maxModelLen."
+        ),
     )
     deadline_aware: bool | None = Field(
         None,
-        description="Refuse a request at once if the pod cannot complete it within its time limit at the measured "
-        "throughput. Default: true.",
+        description=(
+            "Refuse a request at once if it would exceed its time limit at the measured throughput of "
+            "the pod. Default: true."
+        ),
     )
     request_timeout: Duration | None = Field(
         None,
-        description="Time limit of a request in the pod. When it is exceeded, the client gets status 504, or 503 if "
-        "other requests kept the pod busy. Default: 30s. Routers have their own limit (chart value "
-        "router.bounds.requestTimeoutSeconds).",
+        description=(
+            "Maximum time of a request in the pod. A slower request gets status 504, or 503 if other "
+            "requests kept the pod busy. Default: 30s. Routers have a limit of their own (chart value "
+            "router.bounds.requestTimeoutSeconds)."
+        ),
     )
     unready_when_overloaded: bool | None = Field(
         None,
-        description="Fail the readiness probe while the pod refuses requests because of overload, for load balancers "
-        "that use only readiness. Default: false.",
+        description=(
+            "Fail the readiness probe while the pod refuses requests because of overload. For load "
+            "balancers that use only readiness. Default: false."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("admission", "requestTimeout", "1s", "1h"),)
@@ -200,13 +220,15 @@ class Translation(SpecModel):
 
     split: Literal["Lines", "Sentences", "NoNewlines", "None"] | None = Field(
         None,
-        description="How plain text is split into segments, unless the request sets split.\n"
-        "Lines: at line breaks, and between the sentences of a very long line.\n"
-        "Sentences: at line breaks and between sentences.\n"
-        "NoNewlines: between sentences. A line break counts as a space.\n"
-        "None: not at all. A text that is too long for the model is refused.\n"
-        "NoLines: deprecated name of NoNewlines.\n"
-        "Default: depends on the model.",
+        description=(
+            "How plain text is split into segments, unless the request sets the field split.\n"
+            "Lines: at line breaks, and between the sentences of a very long line.\n"
+            "Sentences: at line breaks and between sentences.\n"
+            "NoNewlines: between sentences. A line break counts as a space.\n"
+            "None: not at all. A text that is too long for the model is refused.\n"
+            "NoLines: deprecated name of NoNewlines.\n"
+            "Default: Lines, for some models Sentences."
+        ),
     )
     cache_size: Quantity | None = Field(
         None,
@@ -227,7 +249,9 @@ class ConfigMapKey(SpecModel):
         "glossary.yaml",
         max_length=253,
         pattern=r"^[-_a-zA-Z0-9][-._a-zA-Z0-9]*$",
-        description="Key in the ConfigMap. If it ends in .tsv, the content is tab-separated lines, otherwise YAML.",
+        description=(
+            "Key in the ConfigMap. A key that ends in .tsv has tab-separated lines, any other key has YAML."
+        ),
     )
 
 
@@ -236,8 +260,8 @@ class Glossary(SpecModel):
 
     config_map_key_ref: ConfigMapKey = Field(
         description=(
-            "Required. ConfigMap key with the terms. Running pods apply changes within about a minute. If the "
-            "new content is invalid, they keep the last valid terms."
+            "Required. ConfigMap key with the terms. Running pods apply changes within about a minute, "
+            "and ignore invalid content."
         )
     )
 

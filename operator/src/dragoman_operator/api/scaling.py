@@ -42,19 +42,23 @@ class Prometheus(SpecModel):
         min_length=8,
         max_length=512,
         pattern=r"^https?://[^\s]+$",
-        description="Base URL, such as http://prometheus.monitoring:9090. Default: the chart value prometheus.url.",
+        description=(
+            "URL of the Prometheus, such as http://prometheus.monitoring:9090. Default: the chart value "
+            "prometheus.url."
+        ),
     )
     token_secret_ref: SecretKey | None = Field(
         None,
-        description="Secret with a bearer token for this Prometheus. The operator needs permission to read Secrets "
-        "(chart value prometheus.readSecrets).",
+        description=(
+            "Secret with a bearer token for the Prometheus at autoscaling.prometheus.url. In mode "
+            "Internal, the chart value prometheus.readSecrets is required."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "!has(self.tokenSecretRef) || has(self.url)",
-            "autoscaling.prometheus.tokenSecretRef needs a url: without it, the chart value "
-            "prometheus.tokenSecret applies",
+            "autoscaling.prometheus.tokenSecretRef needs autoscaling.prometheus.url",
             lambda prometheus: prometheus.token_secret_ref is None or prometheus.url is not None,
         ),
     )
@@ -65,12 +69,14 @@ class Autoscaling(SpecModel):
 
     mode: Literal["Off", "Internal", "External", "HPA", "KEDA"] = Field(
         "Internal",
-        description="What sets the number of replicas.\n"
-        "Internal: the operator, by the load of replicas and routers.\n"
-        "External: another controller or a user, through the scale subresource.\n"
-        "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
-        "KEDA: a ScaledObject that the operator creates.\n"
-        "Off: spec.replicas is fixed.",
+        description=(
+            "What sets the number of replicas.\n"
+            "Internal: the operator, by the load of replicas and routers.\n"
+            "External: another controller or a user, through the scale subresource.\n"
+            "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
+            "KEDA: a ScaledObject that the operator creates.\n"
+            "Off: you, in spec.replicas."
+        ),
     )
     min_replicas: int = Field(
         1, ge=0, le=MAX_REPLICAS, description="Minimum number of replicas. 0 allows scaling to zero."
@@ -89,42 +95,56 @@ class Autoscaling(SpecModel):
         900,
         ge=0,
         le=604_800,
-        description="Seconds without requests after which the field idle takes effect.",
+        description=(
+            "Seconds without requests before the deployment scales to zero or a replica sleeps (see the "
+            "field idle)."
+        ),
     )
     idle: Literal["Scale", "Sleep"] = Field(
         "Scale",
-        description="What happens after idleSeconds without requests.\n"
-        "Scale: the deployment scales to zero, if minReplicas is 0.\n"
-        "Sleep: a replica moves its weights from the GPU to host memory until its next request. At least "
-        "one replica is kept. Needs engine.device cuda and mode Internal.",
+        description=(
+            "What happens after idleSeconds without requests.\n"
+            "Scale: the deployment scales to zero, if minReplicas is 0.\n"
+            "Sleep: a replica moves its weights from the GPU to host memory until its next request. At "
+            "least one replica is kept."
+        ),
     )
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
-        description="Secret with the URL of a Redis or Valkey server in its key url. TranslationDeployments that "
-        "share a GPU (NVIDIA time-slicing) must use the same server. Through it their replicas take turns: one is "
-        "awake, the others sleep. Needs idle: Sleep and engine.tensorParallelSize 1.",
+        description=(
+            "Secret whose entry url is the URL of a Redis or Valkey server. TranslationDeployments that "
+            "share a GPU (NVIDIA time-slicing) take turns through the same server: one replica is awake, "
+            "the others sleep."
+        ),
     )
     target_queue_time: Duration | None = Field(
         None,
-        description="Maximum time that a request should wait in a replica before it runs. If the queue time of a "
-        "replica is longer, the operator does not count this replica as capacity for new requests. Default: 2s.",
+        description=(
+            "Maximum time that a request should wait in the queue of a replica. Replicas with a longer "
+            "queue time do not count as capacity for new requests. Default: 2s."
+        ),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
-        description="Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. The operator "
-        "keeps at least as many replicas as would have met this objective for the requests of the last hour. Above "
-        "95%, it also keeps replicas for higher bursts than any observed.",
+        description=(
+            "Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. In mode "
+            "Internal, the operator keeps enough replicas to have met this objective in the last hour."
+        ),
     )
     scale_down_stabilization_window: Duration | None = Field(
         None,
-        description="Stabilization window for scaling down: the number of replicas stays at the maximum that the "
-        "load required within this time. Default: adaptive, starting at 5m or twice the startup time of a replica "
-        "if that is longer.",
+        description=(
+            "A scale-down keeps as many replicas as the load required at any time in this window. "
+            "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
+            "and KEDA: 5m."
+        ),
     )
     prometheus: Prometheus | None = Field(
         None,
-        description="Prometheus from which the operator reads the metrics of the pods. Its series need the labels "
-        "namespace and pod. Default: the operator reads the pods.",
+        description=(
+            "Prometheus with the metrics of the pods. The series need the labels namespace and pod. "
+            "Default: the operator reads the metrics from the pods."
+        ),
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (
@@ -135,8 +155,8 @@ class Autoscaling(SpecModel):
         ),
         Rule(
             "self.mode != 'HPA' || self.minReplicas >= 1",
-            "a HorizontalPodAutoscaler does not scale to zero: set minReplicas to 1 or mode to Internal or "
-            "KEDA",
+            "a HorizontalPodAutoscaler does not scale to zero: set autoscaling.minReplicas to 1 or more, or "
+            "autoscaling.mode to Internal or KEDA",
             lambda scaling: scaling.mode != "HPA" or scaling.min_replicas >= 1,
         ),
         Rule(
@@ -148,7 +168,7 @@ class Autoscaling(SpecModel):
         ),
         Rule(
             "!has(self.turnsSecretRef) || self.idle == 'Sleep'",
-            "autoscaling.turnsSecretRef needs idle: Sleep: a replica sleeps while another has its turn",
+            "autoscaling.turnsSecretRef needs autoscaling.idle Sleep",
             lambda scaling: scaling.turns_secret_ref is None or scaling.idle == "Sleep",
         ),
         within("autoscaling", "targetQueueTime", "1s", "1h"),
@@ -175,10 +195,11 @@ class Tuning(SpecModel):
     mode: Literal["Off", "Recommend"] = Field(
         "Off",
         description="Off: no measurement.\n"
-        "Recommend: status.recommendation has the maxNumSeqs that fits the measured load. It is not "
-        "applied.\n"
+        "Recommend: status.recommendation has the maxNumSeqs that fits the measured load.\n"
         "Apply: deprecated name of Recommend.",
     )
-    window: Duration = Field("10m", description="How long the load is measured before a recommendation.")
+    window: Duration = Field(
+        "10m", description="Time for which the load is measured before a recommendation."
+    )
 
     RULES: ClassVar[tuple[Rule, ...]] = (within("tuning", "window", "10s", MAX_TUNING_WINDOW),)

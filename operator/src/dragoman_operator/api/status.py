@@ -37,7 +37,7 @@ class Condition(StatusModel):
     )
     message: str = Field(max_length=4096, description="Explanation of the reason, with the action to take.")
     last_transition_time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="Time of the last change of the field status."
+        json_schema_extra={"format": "date-time"}, description="Time at which the field status last changed."
     )
     observed_generation: int = Field(
         ge=0,
@@ -58,11 +58,11 @@ class ConditionValue(NamedTuple):
 class Signals(StatusModel):
     """Measurements behind the last decision."""
 
-    running: float | None = Field(None, description="Sequences that run in all engines.")
-    waiting: float | None = Field(None, description="Sequences that wait in all engines.")
+    running: float | None = Field(None, description="Running sequences of all replicas.")
+    waiting: float | None = Field(None, description="Waiting sequences of all replicas.")
     queued_at_routers: int | None = Field(None, description="Requests that wait in the routers.")
     in_flight_at_routers: int | None = Field(
-        None, description="Requests that routers have sent to replicas and that are unfinished."
+        None, description="Unfinished requests that routers have sent to replicas."
     )
     replicas_not_reporting: int | None = Field(None, description="Ready replicas without metrics.")
     routers_not_reporting: int | None = Field(None, description="Routers that do not report their load.")
@@ -76,7 +76,7 @@ class Signals(StatusModel):
         None, description="Replicas that the KV cache usage requires, not rounded."
     )
     stabilization_window_seconds: float | None = Field(
-        None, description="Current stabilization window for scaling down."
+        None, description="Current scaleDownStabilizationWindow."
     )
 
 
@@ -84,8 +84,8 @@ class ScalingChange(StatusModel):
     """A change of the number of replicas."""
 
     time: str = Field(json_schema_extra={"format": "date-time"}, description="Time of the change.")
-    from_: int = Field(ge=0, alias="from", description="Replicas before.")
-    to: int = Field(ge=0, description="Replicas after.")
+    from_: int = Field(ge=0, alias="from", description="Number of replicas before the change.")
+    to: int = Field(ge=0, description="Number of replicas after the change.")
     rule: str = Field(max_length=64, description="Rule that determined the change.")
     reason: str = Field(max_length=1024, description="Reason for the change, with measurements.")
 
@@ -111,21 +111,25 @@ class Scaling(StatusModel):
         description="Rule that determined the number of replicas, see docs/explanation/scaling.md.",
     )
     reason: str = Field(max_length=1024, description="Reason for the number of replicas, with measurements.")
-    desired_replicas: int | None = Field(None, ge=0, description="Desired number of pods.")
-    current_replicas: int | None = Field(None, ge=0, description="Existing pods, ready or not.")
+    desired_replicas: int | None = Field(None, ge=0, description="Same as status.desiredReplicas.")
+    current_replicas: int | None = Field(None, ge=0, description="Same as status.replicas.")
     observed_spec_replicas: int | None = Field(
         None,
         ge=0,
-        description="Last value of spec.replicas that the operator wrote or evaluated. If the current value "
-        "differs, another client has written it.",
+        description=(
+            "Last value of spec.replicas that the operator wrote or evaluated. If spec.replicas differs, "
+            "another client has written it."
+        ),
     )
     evaluation_time: str | None = Field(
-        None, json_schema_extra={"format": "date-time"}, description="Time of the measurements in signals."
+        None,
+        json_schema_extra={"format": "date-time"},
+        description="Time of the measurements in scaling.signals.",
     )
     source: str | None = Field(
         None, max_length=512, description="Source of the measurements: the pods or a Prometheus."
     )
-    signals: Signals | None = Field(None, description="Measurements behind the last decision.")
+    signals: Signals | None = Field(None, description="Measurements for the last decision.")
     expectation: str | None = Field(
         None,
         max_length=256,
@@ -147,7 +151,7 @@ class Scaling(StatusModel):
     state: str | None = Field(
         None,
         max_length=32_768,
-        description="Encoded state of the autoscaler, for a restarted operator.",
+        description="Encoded data with which a restarted operator continues scaling.",
     )
 
 
@@ -157,38 +161,42 @@ class RolloutStatus(StatusModel):
     last_ready_template_hash: str | None = Field(
         None,
         max_length=63,
-        description="Label pod-template-hash of the last version whose pods were all ready. A rollback restores it.",
+        description=(
+            "Label pod-template-hash of the last pod template whose pods were all ready. A rollback "
+            "restores this template."
+        ),
     )
     last_ready_source: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of the last version whose pods were all ready. If the current digest "
-        "is the same, an upgrade of the operator replaces no pods. Empty: unknown.",
+        description=(
+            "Digest of spec and image when all pods were last ready. As long as spec and image stay the "
+            "same, an upgrade of the operator replaces no pods."
+        ),
     )
     failed_template_digest: str | None = Field(
         None,
         max_length=63,
-        description="Digest of the spec and image of a version that failed. The operator does not retry this "
-        "version.",
+        description="Digest of the spec and image that were rolled back. The operator does not retry them.",
     )
     reason: str | None = Field(
         None,
         max_length=1024,
-        description="Why this version failed.",
+        description="Reason for the rollback.",
     )
 
 
 class SizeMeasurements(StatusModel):
     """Measurements of one replica in the window of a recommendation."""
 
-    window_seconds: float = Field(description="Length of the measurement.")
-    samples: int = Field(ge=0, description="Samples under load.")
-    requests: int = Field(ge=0, description="Finished sequences.")
+    window_seconds: float = Field(description="Duration of the measurement.")
+    samples: int = Field(ge=0, description="Number of samples with running or waiting sequences.")
+    requests: int = Field(ge=0, description="Number of finished sequences.")
     concurrency_p50: float = Field(
-        description="Median of running and waiting sequences while there were any."
+        description="Median number of running and waiting sequences, idle times excluded."
     )
     concurrency_p95: float = Field(
-        description="95th percentile of running and waiting sequences while there were any."
+        description="95th percentile of the number of running and waiting sequences, idle times excluded."
     )
     queued_request_ratio: float = Field(
         description="Waiting sequences as a fraction of running and waiting sequences."
@@ -198,7 +206,9 @@ class SizeMeasurements(StatusModel):
         None,
         description="Time per output token of a running sequence.",
     )
-    output_tokens_per_second: float | None = Field(None, description="Output tokens per second under load.")
+    output_tokens_per_second: float | None = Field(
+        None, description="Output tokens per second, idle times excluded."
+    )
     kv_cache_usage_p95: float | None = Field(None, description="95th percentile of KV cache usage, 0 to 1.")
     preemptions_per_request: float | None = Field(None, description="Preemptions per sequence.")
 
@@ -210,7 +220,7 @@ class SizeRecommendation(StatusModel):
     reason: str = Field(max_length=1024, description="Reason for the recommendation, with measurements.")
     first_recommended_time: str = Field(
         json_schema_extra={"format": "date-time"},
-        description="Time at which this value was first recommended.",
+        description="Time at which recommendation.maxNumSeqs was first recommended.",
     )
     measurements: SizeMeasurements = Field(description="Measurements per replica.")
 
@@ -218,11 +228,11 @@ class SizeRecommendation(StatusModel):
 class TuningStatus(StatusModel):
     """State of tuning."""
 
-    mode: str = Field(max_length=64, description="Mode, as in spec.tuning.mode.")
+    mode: str = Field(max_length=64, description="Tuning mode, as in spec.tuning.mode.")
     state: str | None = Field(
         None,
         max_length=32_768,
-        description="Encoded state of tuning, for a restarted operator.",
+        description="Encoded data with which a restarted operator continues tuning.",
     )
 
 

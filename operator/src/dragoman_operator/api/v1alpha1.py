@@ -48,13 +48,15 @@ class TranslationDeploymentSpec(SpecModel):
     languages: Annotated[tuple[Languages, ...], Field(max_length=200)] = Field(
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["source"]},
-        description="Language pairs that are served, with one entry for each source language. Empty: all pairs.",
+        description="Language pairs that are served, one entry for each source language. Empty: all pairs.",
     )
     engine: Engine = Field(Engine(), description="vLLM settings of each pod.")
     admission: Admission = Field(
         Admission(),
-        description="Limits of each pod for waiting requests, and the time limit of requests. A refused request "
-        "gets status 503 (429 in the APIs of LibreTranslate, DeepL, Crowdin and browser extensions).",
+        description=(
+            "Limits of each pod for waiting requests, and the time limit of requests. Requests above the "
+            "limits are refused with status 503, in some APIs with 429."
+        ),
     )
     translation: Translation = Field(Translation(), description="How pods split and cache texts.")
     glossary: Glossary | None = Field(
@@ -67,24 +69,30 @@ class TranslationDeploymentSpec(SpecModel):
         None,
         min_length=1,
         max_length=512,
-        description="Image of the engine pods. Default: the image for engine.device in the chart value "
-        "engineImages.",
+        description=(
+            "Image of the engine pods. Default: the image for engine.device in the chart value engineImages."
+        ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
-        "IfNotPresent", description="Pull policy of this image."
+        "IfNotPresent", description="Pull policy of the image of the engine pods."
     )
     image_pull_secrets: Annotated[tuple[LocalObjectReference, ...], Field(max_length=16)] = Field(
-        (), description="Secrets with the credentials for the image registry."
+        (), description="Secrets with the credentials for the registry of the image of the engine pods."
     )
     replicas: int = Field(
         1,
         ge=0,
         le=MAX_REPLICAS,
-        description="Number of engine pods. With spec.autoscaling, leave this field out of your manifest: the "
-        "autoscaler writes it.",
+        description=(
+            "Number of engine pods. With spec.autoscaling (except mode Off), leave this field out of "
+            "your manifest, because the autoscaler writes it."
+        ),
     )
     autoscaling: Autoscaling | None = Field(
-        None, description="Automatic choice of the number of replicas. Without it, spec.replicas is fixed."
+        None,
+        description=(
+            "Automatic choice of the number of replicas. Without spec.autoscaling, spec.replicas is fixed."
+        ),
     )
     tuning: Tuning = Field(
         Tuning(), description="Measurement of the load, to recommend a value for engine.maxNumSeqs."
@@ -92,17 +100,15 @@ class TranslationDeploymentSpec(SpecModel):
     rollout: Rollout = Field(Rollout(), description="How pods are started, replaced and terminated.")
     pod_template: PodTemplate = Field(PodTemplate(), description="Additions to every engine pod.")
     service: Service = Field(Service(), description="The Service in front of the engine pods.")
-    network_policy: NetworkPolicy = Field(
-        NetworkPolicy(), description="Allowed connections to and from the pods."
-    )
+    network_policy: NetworkPolicy = Field(NetworkPolicy(), description="NetworkPolicy of the engine pods.")
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
             f"self.engine.device != 'cuda' || self.resources.limits.exists(key, key.startsWith('{MIG}')) || "
             f"('{_GPU}' in self.resources.limits && "
             f"string(self.resources.limits['{_GPU}']) == string(self.engine.tensorParallelSize))",
-            f"device cuda needs resources.limits {_GPU} equal to engine.tensorParallelSize (or a MIG slice); "
-            "without a GPU set engine.device to cpu",
+            f"device cuda needs resources.limits {_GPU} equal to engine.tensorParallelSize, or a MIG device; "
+            "without a GPU, set engine.device to cpu",
             _gpus_fit,
         ),
         Rule(
@@ -119,24 +125,25 @@ class TranslationDeploymentSpec(SpecModel):
         ),
         Rule(
             "self.engine.device != 'cpu' || self.engine.tensorParallelSize == 1",
-            "device cpu runs with tensorParallelSize 1",
+            "device cpu needs engine.tensorParallelSize 1",
             lambda spec: spec.engine.device != "cpu" or spec.engine.tensor_parallel_size == 1,
         ),
         Rule(
             "self.replicas > 0 || !has(self.autoscaling) || self.autoscaling.mode != 'HPA'",
-            "replicas 0 disables a HorizontalPodAutoscaler: set replicas to 1 or more, or another mode",
+            "replicas 0 disables a HorizontalPodAutoscaler: set replicas to 1 or more, or autoscaling.mode to "
+            "Internal or KEDA",
             lambda spec: spec.replicas > 0 or spec.autoscaling is None or spec.autoscaling.mode != "HPA",
         ),
         Rule(
             "!has(self.autoscaling) || self.autoscaling.idle != 'Sleep' || self.engine.device == 'cuda'",
-            "autoscaling.idle Sleep needs engine.device cuda: it frees the memory of a GPU",
+            "autoscaling.idle Sleep needs engine.device cuda",
             lambda spec: (
                 spec.autoscaling is None or spec.autoscaling.idle != "Sleep" or spec.engine.device == "cuda"
             ),
         ),
         Rule(
             "!has(self.autoscaling) || !has(self.autoscaling.turnsSecretRef) || self.engine.tensorParallelSize == 1",
-            "autoscaling.turnsSecretRef needs engine.tensorParallelSize 1: a turn is for one GPU",
+            "autoscaling.turnsSecretRef needs engine.tensorParallelSize 1",
             lambda spec: (
                 spec.autoscaling is None
                 or spec.autoscaling.turns_secret_ref is None
@@ -146,7 +153,7 @@ class TranslationDeploymentSpec(SpecModel):
         Rule(
             "!has(self.languages) || self.languages.all(entry, entry.source == '*' || "
             "entry.targets.exists(target, target != entry.source))",
-            "languages: an entry whose only target is its source translates nothing; name other targets",
+            "languages: each entry needs a target that differs from the source",
             lambda spec: all(
                 entry.source == ANY or set(entry.targets) != {entry.source} for entry in spec.languages
             ),
