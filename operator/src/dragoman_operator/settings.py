@@ -99,8 +99,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of the Prometheus for TranslationDeployments that set autoscaling.prometheus or "
-            "autoscaling.mode KEDA, but not autoscaling.prometheus.url."
+            "Default of autoscaling.prometheus.url, for TranslationDeployments with autoscaling.mode KEDA or "
+            "with autoscaling.prometheus: {}."
         ),
     )
     prometheus_token_file: Path | None = Field(

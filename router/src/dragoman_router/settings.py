@@ -66,7 +66,8 @@ class Settings(CommandSettings):
         None,
         description=(
             "Directory for glossaries that clients create; routers can share it on a volume. Not allowed "
-            "with --state-url. Default: the server of --state-url, otherwise memory."
+            "with --state-url, which keeps glossaries in its server. With neither flag, glossaries are kept "
+            "in memory."
         ),
     )
     keep_glossaries: CliImplicitFlag[bool] = Field(
@@ -233,8 +234,9 @@ class Settings(CommandSettings):
         ge=0,
         description=(
             "Maximum requests per second with a wrong key or token from one client address, averaged "
-            "over a minute. Above the limit, wrong tokens, and keys that were not accepted from this "
-            "address before, get status 429. 0: no limit."
+            "over a minute. Above the limit, the router answers with status 429 to wrong tokens from this "
+            "address, and to every API key, even a valid one, that it has not accepted from this address "
+            "before. 0: no limit."
         ),
     )
     oidc_issuer: str | None = Field(

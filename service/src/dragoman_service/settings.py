@@ -98,8 +98,10 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Run the quality checks of short texts in a separate process, so that they do not delay "
-            "other requests. Default: true with --device cuda and at least 4 CPUs."
+            "Check the translations of short texts, for example for repetitions and lost numbers, in a "
+            "separate process, so that the checks do not delay other requests. Long texts (above about "
+            "2,000 characters) are always checked in another process. Default: true with "
+            "--device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -187,9 +189,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate a file of any length. Shorter files have less time: "
-            f"--request-timeout-s for every {FILE_CHARACTERS:,} characters, but at least "
-            "--request-timeout-s."
+            "Maximum seconds to translate a file. The limit of a file is --request-timeout-s for every "
+            f"{FILE_CHARACTERS:,} characters, at least --request-timeout-s and at most --file-timeout-s."
         ),
     )
     max_queued_requests: int | None = Field(

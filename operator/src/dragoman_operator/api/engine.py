@@ -197,8 +197,8 @@ class ModelCache(SpecModel):
     size_limit: Quantity | None = Field(
         None,
         description=(
-            "Size limit of the emptyDir, without persistentVolumeClaim, such as 50Gi. Default: 256Gi × "
-            "engine.tensorParallelSize for hf:// and s3:// models, 32Gi for other models."
+            "Size limit of the emptyDir, such as 50Gi. Not allowed with cache.persistentVolumeClaim. "
+            "Default: 256Gi × engine.tensorParallelSize for hf:// and s3:// models, 32Gi for other models."
         ),
     )
 

@@ -72,10 +72,11 @@ class Autoscaling(SpecModel):
         description=(
             "What sets the number of replicas.\n"
             "Internal: the operator, by the load of replicas and routers.\n"
-            "External: another controller or a user, through the scale subresource.\n"
+            "External: your own autoscaler, which writes spec.replicas. Only difference from Off: the status "
+            "has the condition ScalingActive.\n"
             "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
             "KEDA: a ScaledObject that the operator creates.\n"
-            "Off: you, in spec.replicas."
+            "Off: you, by spec.replicas in your manifest or by kubectl scale."
         ),
     )
     min_replicas: int = Field(
@@ -112,7 +113,7 @@ class Autoscaling(SpecModel):
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
         description=(
-            "Secret whose entry url is the URL of a Redis or Valkey server. TranslationDeployments that "
+            "Secret with the URL of a Redis or Valkey server in the key `url`. TranslationDeployments that "
             "share a GPU (NVIDIA time-slicing) take turns through the same server: one replica is awake, "
             "the others sleep."
         ),
@@ -120,21 +121,24 @@ class Autoscaling(SpecModel):
     target_queue_time: Duration | None = Field(
         None,
         description=(
-            "Maximum time that a request should wait in the queue of a replica. Replicas with a longer "
-            "queue time do not count as capacity for new requests. Default: 2s."
+            "Maximum time that a request should wait in the queue of a replica. In mode Internal, the "
+            "operator treats a replica with a longer queue time as full, and keeps enough other replicas "
+            "for all new requests. Default: 2s."
         ),
     )
     objective: Percentage = Field(
         DEFAULT_OBJECTIVE,
         description=(
             "Percentage of requests that should wait at most targetQueueTime, 1% to 99.999%. In mode "
-            "Internal, the operator keeps enough replicas to have met this objective in the last hour."
+            "Internal, the operator keeps at least the number of replicas that would have met this "
+            "objective with the load of the last hour."
         ),
     )
     scale_down_stabilization_window: Duration | None = Field(
         None,
         description=(
-            "A scale-down keeps as many replicas as the load required at any time in this window. "
+            "A scale-down, except to zero, keeps at least the highest number of replicas that the load "
+            "required in this window. "
             "Default in mode Internal: chosen by the operator, between 1m and 30m. Default in modes HPA "
             "and KEDA: 5m."
         ),

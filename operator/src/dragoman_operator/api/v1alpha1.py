@@ -190,8 +190,7 @@ class TranslationDeploymentSpec(SpecModel):
 OBJECT_RULES = (
     Rule(
         f"self.metadata.name.size() <= {NAME_LIMIT} && self.metadata.name.matches('{NAME_PATTERN}')",
-        f"metadata.name must be a DNS label of at most {NAME_LIMIT} characters that starts with a letter, because "
-        "the Service has the same name",
+        f"metadata.name must be a DNS label of at most {NAME_LIMIT} characters that starts with a letter",
         lambda name: len(name) <= NAME_LIMIT,
     ),
 )
