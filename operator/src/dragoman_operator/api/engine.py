@@ -167,9 +167,8 @@ class Resources(SpecModel):
         description=(
             "Resource requests of a pod.\n"
             "Default for a resource with a limit: the limit.\n"
-            "Default for cpu and memory without a limit: computed by the operator, but without memory "
-            "for the model's weights.\n"
-            "With device cpu, set memory."
+            "Default for cpu and memory without a limit: computed by the operator.\n"
+            "With device cpu, set memory: the computed value does not include the model's weights."
         ),
     )
 

@@ -76,7 +76,7 @@ class Autoscaling(SpecModel):
             "has the condition ScalingActive.\n"
             "HPA: a HorizontalPodAutoscaler that the operator creates.\n"
             "KEDA: a ScaledObject that the operator creates.\n"
-            "Off: you, by spec.replicas in your manifest or by kubectl scale."
+            "Off: you, by spec.replicas in your manifest."
         ),
     )
     min_replicas: int = Field(
@@ -121,9 +121,9 @@ class Autoscaling(SpecModel):
     target_queue_time: Duration | None = Field(
         None,
         description=(
-            "Maximum time that a request should wait in the queue of a replica. In mode Internal, the "
-            "operator treats a replica with a longer queue time as full, and keeps enough other replicas "
-            "for all new requests. Default: 2s."
+            "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
+            "with a longer queue time counts as full: the operator adds replicas until those that are not "
+            "full can take all new requests. Default: 2s."
         ),
     )
     objective: Percentage = Field(

@@ -170,8 +170,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of spec and image when all pods were last ready. As long as spec and image stay the "
-            "same, an upgrade of the operator replaces no pods."
+            "Digest of spec and image when all pods were last ready. After its own upgrade, the operator "
+            "replaces no pods if this digest is unchanged."
         ),
     )
     failed_template_digest: str | None = Field(
