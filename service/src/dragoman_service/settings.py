@@ -98,10 +98,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check the translations of short texts, for example for repetitions and lost numbers, in a "
-            "separate process, so that the checks do not delay other requests. Texts above about 2,000 "
-            "characters are checked there with either value. Default: true with --device cuda and at "
-            "least 4 CPUs."
+            "Check all translations, for example for repetitions and lost numbers, in a separate process, so "
+            "that the checks do not delay other requests. Otherwise only those of texts above about 2,000 "
+            "characters are checked there. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -189,8 +188,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Upper bound, in seconds, of the time limit of a file. The time limit grows with the file: it is "
-            f"--request-timeout-s for every {FILE_CHARACTERS:,} characters, and at least --request-timeout-s."
+            "Maximum seconds to translate an uploaded file. A file has --request-timeout-s for every "
+            f"{FILE_CHARACTERS:,} characters, at least --request-timeout-s and at most this value."
         ),
     )
     max_queued_requests: int | None = Field(

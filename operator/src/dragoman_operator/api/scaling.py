@@ -122,8 +122,8 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full: the operator adds replicas until those that are not "
-            "full can take all new requests. Default: 2s."
+            "with a longer queue time counts as unable to take new requests: the operator adds replicas "
+            "until the others can take all of them. Default: 2s."
         ),
     )
     objective: Percentage = Field(

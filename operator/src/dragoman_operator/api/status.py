@@ -170,8 +170,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of spec and image when all pods were last ready. After its own upgrade, the operator "
-            "replaces no pods if this digest is unchanged."
+            "Digest of the spec and image with which all pods were last ready. An upgraded operator replaces "
+            "no pods if the spec and image still have this digest."
         ),
     )
     failed_template_digest: str | None = Field(
