@@ -234,9 +234,8 @@ class Settings(CommandSettings):
         ge=0,
         description=(
             "Maximum requests per second with a wrong key or token from one client address, averaged "
-            "over a minute. Above the limit, requests from this address get status 429. Exceptions: "
-            "requests with a valid token, and with a key that was accepted from this address before. "
-            "0: no limit."
+            "over a minute. Above the limit, requests from this address get status 429. Still "
+            "accepted: valid tokens, and keys that were accepted from this address before. 0: no limit."
         ),
     )
     oidc_issuer: str | None = Field(

@@ -98,9 +98,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Check all translations, for example for repetitions and lost numbers, in a separate process, so "
-            "that the checks do not delay other requests. Otherwise only those of texts above about 2,000 "
-            "characters are checked there. Default: true with --device cuda and at least 4 CPUs."
+            "true: all translations are checked, for example for repetitions and lost numbers, in a separate "
+            "process, so that the checks do not delay other requests. false: only translations of texts above "
+            "about 2,000 characters are. Default: true with --device cuda and at least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -188,8 +188,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. A file has --request-timeout-s for every "
-            f"{FILE_CHARACTERS:,} characters, at least --request-timeout-s and at most this value."
+            "Maximum seconds to translate an uploaded file of any length. Up to this maximum, a file has the "
+            f"time of --request-timeout-s for every {FILE_CHARACTERS:,} characters. Small files have that "
+            "time once."
         ),
     )
     max_queued_requests: int | None = Field(

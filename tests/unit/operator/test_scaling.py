@@ -525,7 +525,7 @@ def replace_replicas(td: TranslationDeployment, replicas: int) -> TranslationDep
 def test_status_has_what_the_objective_lets_expect():
     expected = (Expected(3, 0.00412), Expected(2, 0.06))
     words = describe_expected(expected, 2.0)
-    assert words == "with 3, 0.41% of requests would wait over 2 s; with 2, 6%"
+    assert words == "with 3 replicas, 0.41% of requests would wait over 2 s; with 2, 6%"
     signals = Signals(expected=expected, expectation=words)
     shown = status_fields(ScalingView(3, Rule.OBJECTIVE, "kept for bursts", 0.0, signals=signals))
     assert shown.expectation == words

@@ -106,8 +106,8 @@ class Autoscaling(SpecModel):
         description=(
             "What happens after idleSeconds without requests.\n"
             "Scale: the deployment scales to zero, if minReplicas is 0.\n"
-            "Sleep: a replica moves its weights from the GPU to host memory until its next request. At "
-            "least one replica is kept."
+            "Sleep: a replica moves its weights from the GPU to host memory until its next request. The "
+            "deployment then does not scale to zero."
         ),
     )
     turns_secret_ref: LocalObjectReference | None = Field(
@@ -122,8 +122,8 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as unable to take new requests: the operator adds replicas "
-            "until the others can take all of them. Default: 2s."
+            "with a longer queue time counts as full. The operator then adds replicas until those that are "
+            "not full can take all new requests. Default: 2s."
         ),
     )
     objective: Percentage = Field(

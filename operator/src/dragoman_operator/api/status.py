@@ -170,8 +170,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and image with which all pods were last ready. An upgraded operator replaces "
-            "no pods if the spec and image still have this digest."
+            "Digest of the spec and image at the last time when all pods were ready. An upgrade of the "
+            "operator replaces no pods if this digest is unchanged."
         ),
     )
     failed_template_digest: str | None = Field(

@@ -123,7 +123,7 @@ def test_the_reason_says_what_is_expected(build):
     decision = clock.tick(running=10, finished_per_s=40.0)
     assert decision.rule is Rule.OBJECTIVE
     kept, fewer = decision.signals.expected
-    assert decision.reason.startswith(f"{kept.replicas} replicas: with {kept.replicas}, ")
+    assert decision.reason.startswith(f"{kept.replicas} replicas for bursts: with {kept.replicas} replicas, ")
     assert f"of requests would wait over 2 s; with {fewer.replicas}, " in decision.reason
     assert decision.signals.expectation is not None
 

@@ -56,7 +56,7 @@ def test_no_scale_down_while_replicas_start(build):
     clock = build.clock(3)
     clock.tick(200, running=2, desired=4, pending=1, pending_s=60, follow=False)
     assert clock.decisions[-1].replicas == 4
-    assert clock.decisions[-1].reason == "kept at 4: 1 of them are starting"
+    assert clock.decisions[-1].reason == "kept at 4: 1 is starting"
 
 
 def test_a_replica_that_will_never_start_does_not_keep_the_others(build):

@@ -109,10 +109,8 @@ def _objective(context: Context) -> Proposal | None:
     kept = context.history.kept
     if kept <= 1:
         return None
-    reason = (
-        f"{kept} replicas: {describe_expected(context.history.expected, context.policy.target_queue_time_s)}"
-    )
-    return Proposal(kept, Rule.OBJECTIVE, reason)
+    expected = describe_expected(context.history.expected, context.policy.target_queue_time_s)
+    return Proposal(kept, Rule.OBJECTIVE, f"{kept} replicas for bursts: {expected}")
 
 
 def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float) -> str | None:
@@ -121,7 +119,7 @@ def describe_expected(expected: tuple[Expected, ...], target_queue_time_s: float
         return None
     first, *fewer = expected
     late = percent(first.late_ratio)
-    text = f"with {first.replicas}, {late} of requests would wait over {target_queue_time_s:g} s"
+    text = f"with {first.replicas} replicas, {late} of requests would wait over {target_queue_time_s:g} s"
     return text + "".join(f"; with {each.replicas}, {percent(each.late_ratio)}" for each in fewer)
 
 
@@ -237,7 +235,8 @@ def scale_down_or_keep(context: Context) -> Proposal:
         reason = f"kept at {kept} replicas: {missing} of {samples.ready} report no metrics"
         return Proposal(kept, Rule.METRICS, reason)
     if samples.pending and samples.pending_s < max(STUCK_S, STUCK_STARTS * samples.start_s):
-        return Proposal(kept, Rule.STARTING, f"kept at {kept}: {samples.pending} of them are starting")
+        starting = f"{samples.pending} {'is' if samples.pending == 1 else 'are'} starting"
+        return Proposal(kept, Rule.STARTING, f"kept at {kept}: {starting}")
     return _keep_requested(context, _idle(context) or _scale_down(context, kept))
 
 
