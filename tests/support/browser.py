@@ -38,7 +38,8 @@ def watched_page(browser: Any, **options: Any) -> Iterator[Any]:
         yield opened
         assert hosts <= {"127.0.0.1"}
         # Chromium reports each status of an error; that is what some tests are about.
-        assert [each for each in complaints if not each.startswith("Failed to load resource")] == []
+        unforeseen = [each for each in complaints if not each.startswith("Failed to load resource")]
+        assert not unforeseen, unforeseen
         assert context.cookies() == []
 
 
