@@ -257,7 +257,8 @@ def flags() -> str:
         "**Boolean flags** need a value: `--coalesce-outputs=false`. Flags that are listed in two forms, such as "
         "`--page` and `--no-page`, take no value.",
         "These words are used below:",
-        "- **Deployment**: a TranslationDeployment.\n"
+        "- **Deployment**: a [TranslationDeployment](translationdeployment.md), the custom resource of a model and its "
+        "engine pods.\n"
         "- **Replica**: one of the engine pods of a deployment.\n"
         "- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment "
         "separately.\n"

@@ -89,7 +89,10 @@ class Settings(CommandSettings):
         "first. Needs permission to patch pods.",
     )
     autoscaling_interval_s: float = Field(
-        5, ge=1, le=60, description="Seconds between two evaluations of autoscaling and tuning."
+        5,
+        ge=1,
+        le=60,
+        description="Seconds between two decisions on the number of replicas, and on spec.tuning.",
     )
     router_namespace: str = Field(
         "",
@@ -99,8 +102,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "Default of autoscaling.prometheus.url, for TranslationDeployments with autoscaling.mode KEDA or "
-            "with autoscaling.prometheus: {}."
+            "URL of the Prometheus for autoscaling of TranslationDeployments that set no "
+            "autoscaling.prometheus.url. Used with mode KEDA, and where autoscaling.prometheus is present."
         ),
     )
     prometheus_token_file: Path | None = Field(

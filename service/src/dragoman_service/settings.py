@@ -98,9 +98,10 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "true: all translations are checked, for example for repetitions and lost numbers, in a separate "
-            "process, so that the checks do not delay other requests. false: only translations of texts above "
-            "about 2,000 characters are. Default: true with --device cuda and at least 4 CPUs."
+            "Which translations are checked in a separate process, so that the checks, for example for "
+            "repetitions, do not delay other requests. true: all. false: those of texts above about 2,000 "
+            "characters; the others are checked in the HTTP process. Default: true with --device cuda and at "
+            "least 4 CPUs."
         ),
     )
     translation_cache_bytes: int = Field(
@@ -188,9 +189,8 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file of any length. Up to this maximum, a file has the "
-            f"time of --request-timeout-s for every {FILE_CHARACTERS:,} characters. Small files have that "
-            "time once."
+            "Maximum seconds to translate an uploaded file. The time limit of a file grows with its length. With "
+            f"--request-timeout-s 30 it is 30 s up to {FILE_CHARACTERS:,} characters, and 60 s for twice as many."
         ),
     )
     max_queued_requests: int | None = Field(

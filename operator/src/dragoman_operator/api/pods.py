@@ -107,8 +107,8 @@ class PodTemplate(SpecModel):
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         description=(
-            "Environment variables of the pods, such as DRAGOMAN_MAX_TEXTS for the flag --max-texts of "
-            "`dragoman serve`. They override variables of the same name that the operator sets."
+            "Environment variables of the pods. The pods run `dragoman serve`; DRAGOMAN_MAX_TEXTS sets its flag "
+            "--max-texts, for example. They override variables of the same name that the operator sets."
         ),
     )
 
@@ -185,7 +185,8 @@ class Admission(SpecModel):
         ge=0,
         le=1_000_000_000,
         description=(
-            "Maximum number of tokens of the waiting sequences, estimated for prompts and translations. "
+            "Maximum number of tokens of all waiting sequences: those of the prompts, plus an estimate for "
+            "the translations. "
             "Default: as many as fit into the KV cache, at most engine.maxNumSeqs × engine.maxModelLen."
         ),
     )

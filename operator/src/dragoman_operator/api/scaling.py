@@ -122,8 +122,8 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full. The operator then adds replicas until those that are "
-            "not full can take all new requests. Default: 2s."
+            "with a longer queue time counts as full, and the operator adds replicas for the new requests. "
+            "Default: 2s."
         ),
     )
     objective: Percentage = Field(
@@ -147,7 +147,7 @@ class Autoscaling(SpecModel):
         None,
         description=(
             "Prometheus with the metrics of the pods. The series need the labels namespace and pod. "
-            "Default: the operator reads the metrics from the pods."
+            "Without this field, the operator reads the metrics from the pods."
         ),
     )
 

@@ -139,8 +139,8 @@ class Scaling(StatusModel):
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="scaling.expectation in numbers, for two cases: the number of replicas that the operator keeps, "
-        "and one replica fewer.",
+        description="scaling.expectation in numbers, for two cases: the number of replicas that autoscaling.objective "
+        "requires, and one replica fewer.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
@@ -170,8 +170,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and image at the last time when all pods were ready. An upgrade of the "
-            "operator replaces no pods if this digest is unchanged."
+            "Digest of the spec and image at the last time when all pods were ready. After its upgrade, the "
+            "operator replaces no pods if the spec and image still have this digest."
         ),
     )
     failed_template_digest: str | None = Field(
