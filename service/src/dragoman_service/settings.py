@@ -205,7 +205,8 @@ class Settings(CommandSettings):
         None,
         ge=0,
         description=(
-            "Maximum number of tokens of the waiting sequences, estimated for prompts and translations. "
+            "Maximum number of tokens of all waiting sequences. The pod estimates those of the prompts and "
+            "translations. "
             "Default: as many as fit into the KV cache, at most --max-num-seqs × --max-model-len."
         ),
     )

@@ -185,8 +185,8 @@ class Admission(SpecModel):
         ge=0,
         le=1_000_000_000,
         description=(
-            "Maximum number of tokens of all waiting sequences: those of the prompts, plus an estimate for "
-            "the translations. "
+            "Maximum number of tokens of all waiting sequences. The pod estimates those of the prompts and "
+            "translations. "
             "Default: as many as fit into the KV cache, at most engine.maxNumSeqs × engine.maxModelLen."
         ),
     )
