@@ -92,7 +92,7 @@ class Settings(CommandSettings):
         5,
         ge=1,
         le=60,
-        description="Seconds between two decisions on the number of replicas, and on spec.tuning.",
+        description="Seconds between two decisions on the number of replicas.",
     )
     router_namespace: str = Field(
         "",
@@ -102,8 +102,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "URL of the Prometheus for autoscaling of TranslationDeployments that set no "
-            "autoscaling.prometheus.url. Used with mode KEDA, and where autoscaling.prometheus is present."
+            "Default for autoscaling.prometheus.url of TranslationDeployments. It applies with mode KEDA, or if "
+            "autoscaling.prometheus has no url, such as autoscaling.prometheus: {}."
         ),
     )
     prometheus_token_file: Path | None = Field(

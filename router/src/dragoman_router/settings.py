@@ -262,7 +262,8 @@ class Settings(CommandSettings):
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
         description=(
-            "Limits of callers with tokens, as JSON, by the value of the claim --oidc-limits-claim: "
+            "Limits of callers with tokens, as a JSON object. Each key is a value of the claim that "
+            "--oidc-limits-claim names, and has the limits of callers with this value: "
             '{"team-a": {"requestsPerS": 10}}. The entry "*" is for all other callers. The fields are '
             "those of API keys: requestsPerS, charactersPerS, characterLimit, burstS, deployments, fleet."
         ),

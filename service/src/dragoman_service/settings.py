@@ -98,9 +98,9 @@ class Settings(CommandSettings):
     guard_process: bool | None = Field(
         None,
         description=(
-            "Which translations are checked in a separate process, so that the checks, for example for "
-            "repetitions, do not delay other requests. true: all. false: those of texts above about 2,000 "
-            "characters; the others are checked in the HTTP process. Default: true with --device cuda and at "
+            "Check every translation, for example for repetitions, in a separate process, so that the checks do "
+            "not delay other requests. If false, only translations of texts above about 2,000 characters are "
+            "checked there, and shorter ones in the HTTP process. Default: true with --device cuda and at "
             "least 4 CPUs."
         ),
     )
@@ -189,8 +189,9 @@ class Settings(CommandSettings):
         FILE_TIMEOUT_S,
         gt=0,
         description=(
-            "Maximum seconds to translate an uploaded file. The time limit of a file grows with its length. With "
-            f"--request-timeout-s 30 it is 30 s up to {FILE_CHARACTERS:,} characters, and 60 s for twice as many."
+            "Upper bound of the time limit of an uploaded file, in seconds. The limit is --request-timeout-s for "
+            f"each {FILE_CHARACTERS:,} characters of the file, and at least --request-timeout-s. For example, "
+            f"with --request-timeout-s 30, a file of {2 * FILE_CHARACTERS:,} characters has 60 s."
         ),
     )
     max_queued_requests: int | None = Field(
@@ -205,8 +206,8 @@ class Settings(CommandSettings):
         None,
         ge=0,
         description=(
-            "Maximum number of tokens of all waiting sequences. The pod estimates those of the prompts and "
-            "translations. "
+            "Maximum number of tokens of all waiting sequences. The tokens of a sequence are those of its prompt "
+            "and of its translation, both estimated. "
             "Default: as many as fit into the KV cache, at most --max-num-seqs × --max-model-len."
         ),
     )

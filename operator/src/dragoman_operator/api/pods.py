@@ -107,8 +107,9 @@ class PodTemplate(SpecModel):
         (),
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         description=(
-            "Environment variables of the pods. The pods run `dragoman serve`; DRAGOMAN_MAX_TEXTS sets its flag "
-            "--max-texts, for example. They override variables of the same name that the operator sets."
+            "Environment variables of the pods. They override variables of the same name that the operator sets, "
+            "and can set flags of `dragoman serve`, which the pods run. For example, DRAGOMAN_MAX_TEXTS sets "
+            "--max-texts."
         ),
     )
 
@@ -185,8 +186,8 @@ class Admission(SpecModel):
         ge=0,
         le=1_000_000_000,
         description=(
-            "Maximum number of tokens of all waiting sequences. The pod estimates those of the prompts and "
-            "translations. "
+            "Maximum number of tokens of all waiting sequences. The tokens of a sequence are those of its prompt "
+            "and of its translation, both estimated. "
             "Default: as many as fit into the KV cache, at most engine.maxNumSeqs × engine.maxModelLen."
         ),
     )

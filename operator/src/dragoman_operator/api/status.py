@@ -170,8 +170,8 @@ class RolloutStatus(StatusModel):
         None,
         max_length=63,
         description=(
-            "Digest of the spec and image at the last time when all pods were ready. After its upgrade, the "
-            "operator replaces no pods if the spec and image still have this digest."
+            "Digest of the spec and image at the last time when all pods were ready. After an upgrade of the "
+            "operator, pods are not replaced if the spec and image still have this digest."
         ),
     )
     failed_template_digest: str | None = Field(
