@@ -98,12 +98,15 @@ spec:
     limits: {nvidia.com/gpu: 1}
 ```"""
 
-WORDS = """These words are used below:
+SEGMENT_AND_SEQUENCE = """\
+- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment separately.
+- **Sequence**: one run of the model, to translate one segment into one language. vLLM's metrics call it a request."""
+
+WORDS = f"""These words are used below:
 
 - **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
 - **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
-- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment separately.
-- **Sequence**: one run of the model, to translate one segment into one language. vLLM's metrics call it a request.
+{SEGMENT_AND_SEQUENCE}
 - **Duration**: a string such as `90s`, `2m` or `1h30m`."""
 
 MORE = {
@@ -260,9 +263,7 @@ def flags() -> str:
         "- **Deployment**: a [TranslationDeployment](translationdeployment.md), the custom resource of a model and its "
         "engine pods.\n"
         "- **Replica**: one of the engine pods of a deployment.\n"
-        "- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment "
-        "separately.\n"
-        "- **Sequence**: one run of the model, to translate one segment into one language.\n"
+        f"{SEGMENT_AND_SEQUENCE}\n"
         "- **Caller**: a client with an API key or a token. [Keys, limits, TLS](router.md#keys-limits-tls) describes "
         "keys, tokens and the fields of their limits.",
         *(

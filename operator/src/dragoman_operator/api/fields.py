@@ -97,7 +97,7 @@ Untyped = Annotated[
 
 
 class LocalObjectReference(SpecModel):
-    """An object of the same namespace."""
+    """A Secret of the same namespace."""
 
     name: Name = Field(description="Name of the Secret.")
 

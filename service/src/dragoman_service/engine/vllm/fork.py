@@ -2,7 +2,7 @@
 
 The import takes most of the start of a small model's engine, and a spawned engine process begins its own import when
 this process has finished. A fork server imports vLLM at the same time as this process, and the engine process is its
-fork. Neither has used CUDA by then, which a fork could not use again.
+fork. A fork cannot use CUDA that was initialized before it: `may_use_cuda` says whether an import did that.
 
 Source: https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
 """
@@ -71,7 +71,10 @@ def begin() -> None:
 
 
 def may_use_cuda() -> bool:
-    """Whether a fork may use CUDA: no import of the fork server has initialized it."""
+    """Whether a fork may use CUDA: no import of the fork server has initialized it, and the fork server answers.
+
+    Waits until the imports are complete.
+    """
     try:
         return not in_fork(partial(_used_cuda, PRELOADED))
     except EOFError:

@@ -21,15 +21,15 @@ GPU_WORKER = (
     "vllm.v1.attention.backends.flash_attn",
     *MODEL,
 )
-"""What the engine process imports later. None of it initializes CUDA (vLLM 0.26); `used_cuda` says so of another
-release."""
-
-used_cuda = False
-"""Whether an import has initialized CUDA. A fork could not use it then."""
+"""What the engine process imports later. None of it initializes CUDA (seen with vLLM 0.26)."""
 
 
-def preload() -> None:
-    """Import all of it; what is missing in a release of vLLM is left to the engine process."""
+def preload() -> bool:
+    """Import all of it; what is missing in a release of vLLM is left to the engine process.
+
+    Returns:
+        Whether an import has initialized CUDA.
+    """
     gc.disable()
     for name in ENGINE:
         import_module(name)
@@ -40,9 +40,9 @@ def preload() -> None:
     for name in worker:
         with suppress(ImportError):
             import_module(name)
-    global used_cuda
-    used_cuda = torch.cuda.is_initialized()
     gc.freeze()
+    return bool(torch.cuda.is_initialized())
 
 
-preload()
+used_cuda = preload()
+"""Whether an import has initialized CUDA: a fork could not use it then."""
