@@ -93,25 +93,28 @@ class _Paragraph:
 
     def goes_on_with(self, line: Line) -> bool:
         """Whether a line of the same page belongs to it."""
-        here = self.lines[self.column_start :]
-        first, last = here[0], here[-1]
+        lines, start = self.lines, self.column_start
+        number = len(lines) - start
+        first, last = lines[start], lines[-1]
         height = max(last.height, 1.0)
         leading = last.bottom - line.bottom
         if not _is_alike(last, line) or not 0.3 * height < leading <= MAX_LEADING * height:
             return False
         if BULLET.match(line.text) or line.is_cell or last.is_cell:
             return False
-        if len(here) > 1 and leading > LEADING_CHANGE * max(here[-2].bottom - last.bottom, height):
+        if number > 1 and leading > LEADING_CHANGE * max(lines[-2].bottom - last.bottom, height):
             return False
-        left = here[min(1, len(here) - 1)].left
+        left = lines[start + min(1, number - 1)].left
         shift = line.left - left
         is_centred = abs(line.left + line.right - last.left - last.right) < MAX_OFF_CENTRE * height
         if abs(shift) > 0.5 * height and not is_centred:
             # The first line may begin further to the right, or, behind a bullet, further to the left.
             is_hanging = BULLET.match(first.text) is not None
-            if len(here) > 1 or abs(shift) > MAX_INDENT * height or (shift > 0 and not is_hanging):
+            if number > 1 or abs(shift) > MAX_INDENT * height or (shift > 0 and not is_hanging):
                 return False
-        width = max(line.right, *(each.right for each in here[-3:])) - min(line.left, left)
+        width = max(line.right, *(each.right for each in lines[max(start, len(lines) - 3) :])) - min(
+            line.left, left
+        )
         is_short = last.right - last.left < SHORT_LINE * width
         return not (is_short and SENTENCE_END.search(last.text))
 
@@ -124,7 +127,7 @@ class _Paragraph:
         """Whether a line at the top of the next column or page belongs to it."""
         if not _is_alike(self.last, line) or self.last.is_cell or line.is_cell or BULLET.match(line.text):
             return False
-        others = self.lines[self.column_start : -1][-3:]
+        others = self.lines[max(self.column_start, len(self.lines) - 4) : -1]
         if others and self.last.right > max(each.right for each in others) - FULL_LINE * self.last.height:
             return True
         return SENTENCE_END.search(self.last.text) is None and line.text[:1].islower()

@@ -142,7 +142,8 @@ def _cells(raw: Any, page: Any, glyphs: Sequence[_Glyph]) -> Iterator[Line]:
 
 def _is_label(cell: Sequence[_Glyph]) -> bool:
     """Whether it is the bullet or the number of an item or a heading, which has its text behind a gap."""
-    text = "".join(glyph.text for glyph in cell).strip()
+    # Two more than a label has: one shows that it is longer, one may be a space.
+    text = "".join(glyph.text for glyph in cell[: MAX_LABEL_CHARS + 2]).strip()
     return len(text) <= MAX_LABEL_CHARS and not (len(text) > 2 and text.isalpha())
 
 
