@@ -37,7 +37,11 @@ class Inline:
         shown: Change = _same,
         stored: Change = _same,
     ) -> None:
-        self._is_pair, self._shown, self._stored = is_pair, shown, stored
+        # The tag of a comment or a processing instruction is a function.
+        self._is_pair: Callable[[etree._Element], bool] = lambda child: (
+            isinstance(child.tag, str) and is_pair(child)
+        )
+        self._shown, self._stored = shown, stored
         self._inner: list[etree._Element] = []
         self.text = self._written(element)
         """With tags; the characters that XML reserves are escaped."""
@@ -65,7 +69,7 @@ class Inline:
         for child in element:
             number = len(self._inner)
             self._inner.append(child)
-            if isinstance(child.tag, str) and self._is_pair(child):
+            if self._is_pair(child):
                 parts.append(f'<g id="{number}">{self._written(child)}</g>')
             else:
                 parts.append(f'<x id="{number}"/>')

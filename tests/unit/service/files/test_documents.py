@@ -139,6 +139,22 @@ def test_xliff_gets_targets() -> None:
     assert targets("two-kept") == ["<target>Fertig</target>", "<target>NEW ONE</target>"]
 
 
+@pytest.mark.parametrize(
+    ("name", "around"),
+    [
+        ("a.xml", "<resources><string name='a'>{}</string></resources>"),
+        (
+            "a.xlf",
+            "<xliff><file><body><trans-unit id='1'><source>{}</source></trans-unit></body></file></xliff>",
+        ),
+    ],
+)
+def test_comments_within_a_text_stay_in_its_translation(name: str, around: str) -> None:
+    file = read(name, around.format("Open <!-- verb --> all<?a b?>").encode(), "de")
+    assert file.texts == ('Open <x id="0"/> all<x id="1"/>',)
+    assert b"Alle <!-- verb --> auf<?a b?>" in file.rebuild(['Alle <x id="0"/> auf<x id="1"/>'])
+
+
 def test_arb_names_its_language_and_keeps_its_metadata() -> None:
     file = read("a.arb", DOCUMENTS["app.arb"][0], "pt-BR")
     assert file.texts == ("Hello {name}", "Bye now")
