@@ -1,4 +1,4 @@
-"""What the fork server imports, and nothing else does: vLLM, for the engine process that is forked from it.
+"""What the process imports that vLLM's engine process is forked from: vLLM, and what the engine process needs of it.
 
 The garbage collector is off meanwhile, which takes an eighth off the import; forks turn it on again. What is imported
 is permanent, so that no collection of a fork copies its pages.
@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import import_module
 
 ENGINE = ("vllm.v1.engine.async_llm", "vllm.v1.engine.core")
-"""What the pod's own process imports, too."""
+"""What the pod's own process imports, in any case."""
 
 MODEL = ("vllm.model_executor.model_loader.default_loader", "vllm.model_executor.models.llama")
 CPU_WORKER = ("vllm.v1.worker.cpu_worker", "vllm.v1.attention.backends.cpu_attn", *MODEL)

@@ -24,7 +24,7 @@ from dragoman_service.download.files import check_formats
 from dragoman_service.engine.devices import usable_cpus
 from dragoman_service.engine.protocol import Framing, Phase, Progress, Report
 from dragoman_service.engine.threads import in_daemon_thread
-from dragoman_service.engine.vllm import compat, fork, weights
+from dragoman_service.engine.vllm import compat, fork_server, pod_fork, weights
 from dragoman_service.engine.vllm.arguments import cpu_arguments, engine_arguments, gpu_arguments
 from dragoman_service.engine.vllm.failures import reason
 from dragoman_service.engine.vllm.start_report import failure, logging_config, read_report
@@ -99,7 +99,8 @@ class Runtime:
             StartError: The device, the tokenizer or the release of vLLM does not fit the settings.
             Exception: Any error of vLLM; `load_error` makes a sentence of it.
         """
-        self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready)))
+        loop = asyncio.get_running_loop()
+        self._starting = asyncio.create_task(in_daemon_thread(lambda: self._start(report, ready, loop)))
         following = asyncio.create_task(self._follow(report))
         # Imports make hundreds of thousands of objects that stay. The pod collects once it is loaded.
         collected = gc.isenabled()
@@ -151,19 +152,23 @@ class Runtime:
         )
         return EngineDeadError(f"vLLM's engine process has exited ({message[:300]}); this pod must restart")
 
-    def _start(self, report: Report, ready: Callable[[], None]) -> None:
+    def _start(self, report: Report, ready: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
         config_path = Path(self._scratch.name) / "logging.json"
         level = self._settings.log_level.upper()
         config_path.write_text(json.dumps(logging_config(self._report_path, level)), encoding="utf-8")
         os.environ.update(environment(self._settings, config_path, usable_cpus(), os.environ))
-        fork.begin()
+        on_cpu = self._settings.device == "cpu"
+        if on_cpu:
+            pod_fork.preload()
+        else:
+            fork_server.begin()
         directory = weights.local_directory(self._settings.model)
         arguments = _arguments(self._settings)
         absent = compat.check()
         if compat.SLEEP_MODE in absent and self._settings.sleep_after_s is not None:
             raise StartError("this release of vLLM has no sleep mode: remove --sleep-after-s")
         if compat.FORKED_INSPECTION not in absent:
-            fork.inspect_models()
+            (pod_fork if on_cpu else fork_server).inspect_models()
         self._raise_if_cancelled()
         arguments["model"] = directory or self._fetched(report)
         if not self._settings.trust_remote_code and weights.is_local(arguments["model"]):
@@ -177,8 +182,10 @@ class Runtime:
         if self._settings.coalesce_outputs and compat.OUTPUT_COALESCING not in absent:
             self.coalesces_outputs = _coalesce_outputs(config)
         if compat.FORKED_ENGINE not in absent:
-            if self._settings.device == "cpu" or fork.may_use_cuda():
-                fork.use()
+            if on_cpu:
+                pod_fork.use(pod_fork.context(loop))
+            elif fork_server.may_use_cuda():
+                pod_fork.use(fork_server.CONTEXT)
             else:
                 compat.fall_back(compat.FORKED_ENGINE, "an import in the fork server has initialized CUDA")
         self.llm = _started(config, self._stepped)

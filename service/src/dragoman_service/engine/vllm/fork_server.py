@@ -1,8 +1,7 @@
-"""Starts vLLM's engine process as a fork of a process that has imported vLLM.
+"""On a GPU: starts vLLM's engine process as a fork of a fork server, which imports vLLM at the same time as the pod.
 
-The import takes most of the start of a small model's engine, and a spawned engine process begins its own import when
-this process has finished. A fork server imports vLLM at the same time as this process, and the engine process is its
-fork. A fork cannot use CUDA that was initialized before it: `may_use_cuda` says whether an import did that.
+A fork cannot use CUDA that was initialized before it: `may_use_cuda` says whether an import did that. The pod's own
+process is not forked there, because it reads the GPU's metrics.
 
 Source: https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
 """
@@ -21,15 +20,13 @@ from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 
+from dragoman_service.engine.vllm.pod_fork import PRELOADED
 from dragoman_service.engine.vllm.start_report import end_with_parent
 
 log = logging.getLogger(__name__)
 
-PRELOADED = "dragoman_service.engine.vllm.preload"
-"""Imports vLLM in the fork server."""
 
-
-class EngineProcess(ForkServerProcess):
+class ServerFork(ForkServerProcess):
     """A fork with the environment of now: vLLM changes it after the fork server was started."""
 
     _environment: Mapping[str, str] = {}
@@ -55,13 +52,13 @@ class EngineProcess(ForkServerProcess):
         super().run()
 
 
-class EngineContext(ForkServerContext):
+class ServerContext(ForkServerContext):
     """In the place of the context that vLLM would start its engine process with."""
 
-    Process = EngineProcess
+    Process = ServerFork
 
 
-CONTEXT = EngineContext()
+CONTEXT = ServerContext()
 
 
 def begin() -> None:
@@ -83,13 +80,6 @@ def may_use_cuda() -> bool:
 
 def _used_cuda(preloaded: str) -> bool:
     return bool(getattr(sys.modules.get(preloaded), "used_cuda", False))
-
-
-def use() -> None:
-    """Have vLLM fork its engine process."""
-    from vllm.v1.engine import utils
-
-    utils.get_mp_context = lambda: CONTEXT
 
 
 def inspect_models() -> None:

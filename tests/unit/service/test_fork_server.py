@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dragoman_service.engine.vllm import fork
-from dragoman_service.engine.vllm.fork import CONTEXT, in_fork, inspect_models
+from dragoman_service.engine.vllm import fork_server
+from dragoman_service.engine.vllm.fork_server import CONTEXT, in_fork, inspect_models
 
 
 def test_a_fork_has_the_environment_of_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +66,12 @@ def test_what_cannot_be_done_in_a_fork_is_done_as_vllm_does_it(monkeypatch: pyte
 def test_a_fork_may_use_cuda_unless_an_import_has_initialized_it(tmp_path: Path, used: bool) -> None:
     (tmp_path / "imports.py").write_text(f"used_cuda = {used}\n")
     script = textwrap.dedent("""
-        from dragoman_service.engine.vllm import fork
+        from dragoman_service.engine.vllm import fork_server
 
         if __name__ == "__main__":
-            fork.PRELOADED = "imports"
-            fork.begin()
-            print(fork.may_use_cuda())
+            fork_server.PRELOADED = "imports"
+            fork_server.begin()
+            print(fork_server.may_use_cuda())
         """)
     (tmp_path / "pod.py").write_text(script)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -83,8 +83,8 @@ def test_a_fork_that_does_not_answer_may_not_use_cuda(monkeypatch: pytest.Monkey
     def dies(_task: object) -> object:
         raise EOFError
 
-    monkeypatch.setattr(fork, "in_fork", dies)
-    assert not fork.may_use_cuda()
+    monkeypatch.setattr(fork_server, "in_fork", dies)
+    assert not fork_server.may_use_cuda()
 
 
 def test_a_fork_ends_when_the_pod_is_killed(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_fork_ends_when_the_pod_is_killed(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent("""
         import os, time
-        from dragoman_service.engine.vllm.fork import CONTEXT
+        from dragoman_service.engine.vllm.fork_server import CONTEXT
 
         def engine():
             print(os.getpid(), flush=True)

@@ -1,0 +1,114 @@
+"""On a CPU: starts vLLM's engine process as a fork of the pod's own process, which has imported vLLM.
+
+The import takes most of the start of a small model. In one process instead of two it takes half of the CPU time, and
+the processes share its memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from multiprocessing.context import BaseContext, ForkContext, ForkProcess
+
+from dragoman_service.engine.vllm.start_report import end_with_parent
+
+PRELOADED = "dragoman_service.engine.vllm.preload"
+"""Imports vLLM."""
+
+PAUSE_S = 5.0
+"""Maximum wait for the event loop to pause; it may have ended."""
+
+
+def context(loop: asyncio.AbstractEventLoop) -> ForkContext:
+    """How vLLM forks its engine process: the event loop pauses meanwhile.
+
+    A lock that another thread holds at the fork stays locked in it.
+    """
+
+    class PodProcess(PodFork):
+        def start(self) -> None:
+            with paused(loop):
+                super().start()
+
+    class PodContext(ForkContext):
+        Process = PodProcess
+
+    return PodContext()
+
+
+class PodFork(ForkProcess):
+    """A fork that has neither the pod's connections nor its signal handlers, and ends with the pod."""
+
+    def run(self) -> None:
+        """Run the target."""
+        # Through it, a signal of this process would reach the pod's event loop.
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        leave_connections()
+        end_with_parent()
+        gc.enable()
+        super().run()
+
+
+@contextmanager
+def paused(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Have an event loop of another thread pause."""
+    pauses, ends = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        pauses.set()
+        ends.wait()
+
+    loop.call_soon_threadsafe(pause)
+    pauses.wait(PAUSE_S)
+    try:
+        yield
+    finally:
+        ends.set()
+
+
+def leave_connections() -> None:
+    """Close all listeners and TCP connections: they would stay open until this process ends, too.
+
+    Their numbers stay in use, so that what the pod closes later is no other file.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                with socket.socket(fileno=os.dup(number)) as shared:
+                    family = shared.family
+                if family in (socket.AF_INET, socket.AF_INET6):
+                    os.dup2(nothing, number)
+    os.close(nothing)
+
+
+def preload() -> None:
+    """Import vLLM."""
+    import_module(PRELOADED)
+
+
+def inspect_models() -> None:
+    """Have vLLM inspect the model's class in this process instead of in a new one, which imports vLLM once more.
+
+    vLLM does so to keep CUDA out of this process.
+    """
+    from vllm.model_executor.models import registry
+
+    registry._run_in_subprocess = lambda task: task()
+
+
+def use(engine_context: BaseContext) -> None:
+    """Have vLLM start its engine process by a context."""
+    from vllm.v1.engine import utils
+
+    utils.get_mp_context = lambda: engine_context
