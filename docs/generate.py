@@ -45,8 +45,8 @@ API_NAMES = {
 def pages() -> dict[Path, str]:
     """The text of each generated page."""
     return {
-        REFERENCE / "translationdeployment.md": custom_resource(),
-        REFERENCE / "flags.md": flags(),
+        **{REFERENCE / f"{name}.md": text for name, text in custom_resource().items()},
+        **{REFERENCE / f"flags-{name}.md": flags(name, *about) for name, about in PROGRAMS.items()},
         REFERENCE / "endpoints.md": endpoints(),
         REFERENCE / "chart.md": chart(),
     }
@@ -98,16 +98,25 @@ spec:
     limits: {nvidia.com/gpu: 1}
 ```"""
 
-SEGMENT_AND_SEQUENCE = """\
-- **Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment separately.
-- **Sequence**: one run of the model, to translate one segment into one language. vLLM's metrics call it a request."""
+TERMS = {
+    "deployment": "**Deployment**: a [TranslationDeployment](translationdeployment.md), the custom resource of a model "
+    "and its engine pods.",
+    "replica": "**Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).",
+    "router": "**Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).",
+    "segment": "**Segment**: a part of a text, such as a paragraph or a sentence. The model translates each segment "
+    "separately.",
+    "sequence": "**Sequence**: one run of the model, to translate one segment into one language. vLLM's metrics call "
+    "it a request.",
+    "caller": "**Caller**: a client with an API key or a token. [Keys, limits, TLS](router.md#keys-limits-tls) "
+    "describes keys, tokens and the fields of their limits.",
+    "duration": "**Duration**: a string such as `90s`, `2m` or `1h30m`.",
+}
 
-WORDS = f"""These words are used below:
 
-- **Replica**: an engine pod, which runs vLLM and serves the [HTTP APIs](api.md).
-- **Router**: an optional proxy in front of all TranslationDeployments ([router](router.md)).
-{SEGMENT_AND_SEQUENCE}
-- **Duration**: a string such as `90s`, `2m` or `1h30m`."""
+def terms(*names: str) -> str:
+    """What some words mean that a page uses."""
+    return "\n".join(("These words are used below:\n", *(f"- {TERMS[name]}" for name in names)))
+
 
 MORE = {
     "spec.model": "[Models](models.md)",
@@ -122,39 +131,68 @@ MORE = {
 }
 """Links to what is said elsewhere about a section."""
 
+CONVENTIONS = """\
+- A field is optional unless the column *default* says *required*.
+- Secrets, ConfigMaps and PersistentVolumeClaims must be in the namespace of the TranslationDeployment."""
+
 REJECTED = "The API server rejects an object that breaks a rule, with one of these messages:"
 
 
-def custom_resource() -> str:
-    """Each field of the CRD, by the sections of its spec."""
+SCALING = ("autoscaling", "tuning", "rollout")
+"""Sections of the spec with a page of their own."""
+
+
+def custom_resource() -> dict[str, str]:
+    """Pages with each field of the CRD, by the sections of its spec."""
     version = custom_resource_definition()["spec"]["versions"][0]
     root = version["schema"]["openAPIV3Schema"]
     spec, status = (dict(root["properties"][name]) for name in ("spec", "status"))
     across = [*root["x-kubernetes-validations"], *spec.pop("x-kubernetes-validations")]
     small = {name: field for name, field in spec["properties"].items() if not field.get("properties")}
-    sections = [section("spec", {**spec, "properties": small})]
-    sections += [
-        section(f"spec.{name}", field) for name, field in spec["properties"].items() if name not in small
-    ]
+    sections = {
+        name: section(f"spec.{name}", field)
+        for name, field in spec["properties"].items()
+        if name not in small
+    }
+    scaling = [sections.pop(name) for name in SCALING]
     former = (
         (code(f"spec.{group}.{name}"), code(f"spec.{group}.{new}"))
         for (group, name), new in FORMER_SPEC.items()
     )
-    return page(
+    general = page(
         "TranslationDeployment",
         "A TranslationDeployment is a translation model and the pods that serve it. The operator creates these pods.",
         EXAMPLE,
-        f"This page lists the fields of `dragoman.io/{version['name']}`. `kubectl explain td.spec` prints the same "
-        "descriptions.",
-        "- A field is optional unless the column *default* says *required*.\n"
-        "- Secrets, ConfigMaps and PersistentVolumeClaims must be in the namespace of the TranslationDeployment.",
-        WORDS,
-        *sections,
+        f"This page lists the fields of `dragoman.io/{version['name']}`, except "
+        "[scaling and rollouts](translationdeployment-scaling.md) and the [status](translationdeployment-status.md). "
+        "`kubectl explain td.spec` prints the same descriptions.",
+        CONVENTIONS,
+        terms("replica", "router", "segment", "sequence", "duration"),
+        section("spec", {**spec, "properties": small}),
+        *sections.values(),
         f"## Rules for several sections\n\n{REJECTED}\n\n{messages(across)}",
-        section("status", status, written_by_users=False),
         "## Deprecated fields\n\nDeprecated fields still work. If both fields are set, the new one applies.\n\n"
         + table(("deprecated", "new"), former),
     )
+    of_scaling = page(
+        "TranslationDeployment: scaling and rollouts",
+        "These sections of a [TranslationDeployment](translationdeployment.md) determine how many engine pods there "
+        "are, and how they are replaced.",
+        CONVENTIONS,
+        terms("deployment", "replica", "router", "sequence", "duration"),
+        *scaling,
+    )
+    of_status = page(
+        "TranslationDeployment: status",
+        "The operator writes these fields of a [TranslationDeployment](translationdeployment.md).",
+        terms("replica", "router", "sequence"),
+        section("status", status, written_by_users=False),
+    )
+    return {
+        "translationdeployment": general,
+        "translationdeployment-scaling": of_scaling,
+        "translationdeployment-status": of_status,
+    }
 
 
 def section(path: str, schema: dict[str, Any], *, written_by_users: bool = True) -> str:
@@ -165,7 +203,6 @@ def section(path: str, schema: dict[str, Any], *, written_by_users: bool = True)
         parts.append(table(("field", "type", "default", "description"), fields(schema)))
     else:
         rows = ((name, kind, text) for name, kind, _, text in fields(schema))
-        parts.append("The operator writes these fields.")
         parts.append(table(("field", "type", "description"), rows))
     if found := messages(rules(schema)):
         parts.append(f"{REJECTED}\n\n{found}")
@@ -226,52 +263,48 @@ def rules(schema: dict[str, Any]) -> Iterator[dict[str, str]]:
 # The commands that run in pods.
 
 
-PROGRAMS: tuple[tuple[str, str, type[CommandSettings]], ...] = (
-    (
-        "serve",
-        "The program of an [engine pod](engine-pod.md). In a cluster the operator sets these flags "
+PROGRAMS: dict[str, tuple[str, type[CommandSettings], tuple[str, ...]]] = {
+    "serve": (
+        "`dragoman serve` is the program of an [engine pod](engine-pod.md). In a cluster the operator sets its flags "
         "[from the spec](engine-pod.md#fields-and-flags) of a TranslationDeployment.",
         ServiceSettings,
+        ("deployment", "segment", "sequence"),
     ),
-    (
-        "router",
-        "The [router](router.md): a proxy in front of all TranslationDeployments. In a cluster the chart sets "
-        "these flags [from the chart values](chart.md).",
+    "router": (
+        "`dragoman router` is a [proxy](router.md) in front of all TranslationDeployments. In a cluster the chart sets "
+        "its flags [from the chart values](chart.md).",
         RouterSettings,
+        ("deployment", "replica", "caller"),
     ),
-    (
-        "operator",
-        "The operator, which creates and scales engine pods. In a cluster the chart sets these flags "
+    "operator": (
+        "`dragoman operator` creates and scales engine pods. In a cluster the chart sets its flags "
         "[from the chart values](chart.md).",
         OperatorSettings,
+        ("deployment", "replica"),
     ),
-)
-"""The programs that pods run: subcommand, description and settings."""
+}
+"""The programs that pods run: subcommand, description, settings, and words that the settings use."""
 
 
-def flags() -> str:
-    """The flags of the three programs that pods run."""
+def flags(name: str, about: str, model: type[CommandSettings], words: Sequence[str]) -> str:
+    """The flags of a program that pods run."""
+    prefix = str(model.model_config.get("env_prefix"))
+    rows = list(settings(model))
+    switch = next(
+        forms for forms, default, _ in rows if default in ("`true`", "`false`") and ", " not in forms
+    ).strip("`-")
+    example = next(each for each in model.model_fields if each.startswith("max_") or "namespace" in each)
     return page(
-        "Flags",
-        "These are the flags of the programs that run in pods. `dragoman COMMAND --help` prints the same descriptions.",
-        "**Environment variables**: each flag has a variable, whose name is the prefix of the program and the name of "
-        "the flag, in upper case with `_` for `-`. For example, `DRAGOMAN_MAX_NUM_SEQS` sets `--max-num-seqs` of "
-        "`dragoman serve`. If both are set, the flag takes precedence.",
-        "**Boolean flags** need a value: `--coalesce-outputs=false`. Flags that are listed in two forms, such as "
-        "`--page` and `--no-page`, take no value.",
-        "These words are used below:",
-        "- **Deployment**: a [TranslationDeployment](translationdeployment.md), the custom resource of a model and its "
-        "engine pods.\n"
-        "- **Replica**: one of the engine pods of a deployment.\n"
-        f"{SEGMENT_AND_SEQUENCE}\n"
-        "- **Caller**: a client with an API key or a token. [Keys, limits, TLS](router.md#keys-limits-tls) describes "
-        "keys, tokens and the fields of their limits.",
-        *(
-            f"## dragoman {name}\n\n{about}\n\n"
-            f"Prefix of the environment variables: `{model.model_config.get('env_prefix')}`\n\n"
-            + table(("flag", "default", "description"), settings(model))
-            for name, about, model in PROGRAMS
+        f"Flags of dragoman {name}",
+        about,
+        f"**Environment variables**: each flag has one, such as `{prefix}{example.upper()}` for "
+        f"`{flag(example)}`. If both are set, the flag takes precedence.",
+        f"**Flags with the default `true` or `false`** need a value: `--{switch}=false`."
+        + (
+            " Flags that are listed in two forms take none." if any(", " in each for each, *_ in rows) else ""
         ),
+        terms(*words),
+        table(("flag", "default", "description"), iter(rows)),
     )
 
 

@@ -102,8 +102,8 @@ class Settings(CommandSettings):
         "",
         pattern=r"^(https?://\S+)?$",
         description=(
-            "Default for autoscaling.prometheus.url of TranslationDeployments. It applies with mode KEDA, or if "
-            "autoscaling.prometheus has no url, such as autoscaling.prometheus: {}."
+            "URL of the Prometheus for TranslationDeployments without autoscaling.prometheus.url. In modes "
+            "other than KEDA it needs the field autoscaling.prometheus, which may be empty: {}."
         ),
     )
     prometheus_token_file: Path | None = Field(

@@ -65,9 +65,8 @@ class Settings(CommandSettings):
     glossary_dir: Path | None = Field(
         None,
         description=(
-            "Directory for glossaries that clients create; routers can share it on a volume. Not allowed "
-            "with --state-url, which keeps glossaries in its server. With neither flag, glossaries are kept "
-            "in memory."
+            "Directory for glossaries that clients create; routers can share it on a volume. Without it, glossaries "
+            "are in memory, or in the Redis server of --state-url. Not allowed with --state-url."
         ),
     )
     keep_glossaries: CliImplicitFlag[bool] = Field(
@@ -184,8 +183,8 @@ class Settings(CommandSettings):
         ge=0,
         le=3600,
         description=(
-            "Maximum seconds in the queue, also while no replica is available. After that, the client "
-            "gets status 503."
+            "Maximum seconds in the queue, for example while the first replica starts. After that, the "
+            "client gets status 503."
         ),
     )
     busy_poll_ms: float = Field(
@@ -262,10 +261,10 @@ class Settings(CommandSettings):
     oidc_limits: dict[str, TokenLimits] = Field(
         {},
         description=(
-            "Limits of callers with tokens, as a JSON object. Each key is a value of the claim that "
-            "--oidc-limits-claim names, and has the limits of callers with this value: "
-            '{"team-a": {"requestsPerS": 10}}. The entry "*" is for all other callers. The fields are '
-            "those of API keys: requestsPerS, charactersPerS, characterLimit, burstS, deployments, fleet."
+            "Limits of callers with tokens, as a JSON object of the values of the claim --oidc-limits-claim. "
+            'Example: {"team-a": {"requestsPerS": 10}} limits each caller whose claim has the value team-a. '
+            'The value "*" is for all other callers. The fields are those of API keys: requestsPerS, '
+            "charactersPerS, characterLimit, burstS, deployments, fleet."
         ),
     )
     tls_cert: Path | None = Field(

@@ -99,8 +99,8 @@ class Settings(CommandSettings):
         None,
         description=(
             "Check every translation, for example for repetitions, in a separate process, so that the checks do "
-            "not delay other requests. If false, only translations of texts above about 2,000 characters are "
-            "checked there, and shorter ones in the HTTP process. Default: true with --device cuda and at "
+            "not delay other requests. If false, the process that serves HTTP checks translations of texts up "
+            "to about 2,000 characters, and the separate process the others. Default: true with --device cuda and at "
             "least 4 CPUs."
         ),
     )

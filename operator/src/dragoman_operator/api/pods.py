@@ -210,7 +210,7 @@ class Admission(SpecModel):
         None,
         description=(
             "Fail the readiness probe while the pod refuses requests because of overload. For load "
-            "balancers that use only readiness. Default: false."
+            "balancers that choose pods by readiness alone. Default: false."
         ),
     )
 

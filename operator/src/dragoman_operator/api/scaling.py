@@ -51,7 +51,7 @@ class Prometheus(SpecModel):
         None,
         description=(
             "Secret with a bearer token for the Prometheus at autoscaling.prometheus.url. In mode "
-            "Internal, the chart value prometheus.readSecrets is required."
+            "Internal, the operator reads it: set the chart value prometheus.readSecrets to true."
         ),
     )
 
@@ -113,16 +113,16 @@ class Autoscaling(SpecModel):
     turns_secret_ref: LocalObjectReference | None = Field(
         None,
         description=(
-            "Secret with the URL of a Redis or Valkey server in the key `url`. TranslationDeployments that "
-            "share a GPU (NVIDIA time-slicing) take turns through the same server: one replica is awake, "
-            "the others sleep."
+            "Secret with the URL of a Redis or Valkey server in the key `url`. Replicas that share a GPU "
+            "(NVIDIA time-slicing) use it in turn: one is awake, the others sleep. All of their "
+            "TranslationDeployments need the same URL."
         ),
     )
     target_queue_time: Duration | None = Field(
         None,
         description=(
             "Maximum time that a request should wait in the queue of a replica. In mode Internal, a replica "
-            "with a longer queue time counts as full, and the operator adds replicas for the new requests. "
+            "with a longer queue time counts as full: further requests need more replicas. "
             "Default: 2s."
         ),
     )

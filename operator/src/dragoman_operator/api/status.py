@@ -133,14 +133,13 @@ class Scaling(StatusModel):
     expectation: str | None = Field(
         None,
         max_length=256,
-        description="Expected percentage of requests that wait longer than targetQueueTime, computed from the last "
-        "hour.",
+        description="Sentence: the expected percentage of requests that wait longer than targetQueueTime, with the "
+        "number of replicas that autoscaling.objective requires, and with one fewer.",
     )
     expected: tuple[ExpectedWait, ...] = Field(
         (),
         max_length=2,
-        description="scaling.expectation in numbers, for two cases: the number of replicas that autoscaling.objective "
-        "requires, and one replica fewer.",
+        description="The numbers in scaling.expectation, an entry for each of the two numbers of replicas.",
     )
     time_to_ready_seconds: float | None = Field(
         None, description="Measured time from the creation of a pod until it is ready."
